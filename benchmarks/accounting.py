@@ -16,7 +16,7 @@ import dp_accounting
 from dp_accounting.pld import PLDAccountant
 
 from discreet.accounting import Accountant, LossDistribution
-from discreet.belief import Promise, belief
+from discreet.belief import Promise, compute_belief
 from discreet.core.guarantees import GaussianDP, Guarantee, LaplaceDP, PureDP
 
 PAST = 10_000
@@ -54,12 +54,12 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def _filter_row(name: str, promise: Promise, *, kinds: int) -> tuple[str, str, str]:
-    accountant = Accountant.after(promise, past(PAST, kinds=kinds, largest=Fraction(1, 1000)))
+    accountant = Accountant.from_events(promise, past(PAST, kinds=kinds, largest=Fraction(1, 1000)))
     accountant.limit  # noqa: B018  (computed once, at opening)
     new = [event for event in NEW if kinds == len(KINDS) or math.isfinite(event.cap)]
     return _row(
         f"filter, {name}: one more after {PAST:,} events, and belief",
-        lambda event: accountant.spend(event).belief(),
+        lambda event: accountant.spend(event).compute_belief(),
         new,
         times=1,
     )
@@ -67,13 +67,13 @@ def _filter_row(name: str, promise: Promise, *, kinds: int) -> tuple[str, str, s
 
 def _report_rows() -> list[tuple[str, str, str]]:
     started = time.perf_counter()
-    composed = LossDistribution.total(past(PAST, kinds=3, largest=Fraction(1, 100)))
+    composed = LossDistribution.from_events(past(PAST, kinds=3, largest=Fraction(1, 100)))
     built = time.perf_counter() - started
 
     return [
         _row(
             f"report: one more after {PAST:,} different events, and belief",
-            lambda event: belief(0.01, composed.then(event), tail=1e-6),
+            lambda event: compute_belief(0.01, composed.add_event(event), tail=1e-6),
             NEW,
         ),
         (f"report: {PAST:,} different events from scratch", f"{built:.1f} s", "once, at opening"),
@@ -83,7 +83,7 @@ def _report_rows() -> list[tuple[str, str, str]]:
 def _comparison() -> tuple[str, str, str]:
     events = [LaplaceDP(epsilon=Fraction(i + 1, 100 * COMPARED)) for i in range(COMPARED)]
     started = time.perf_counter()
-    LossDistribution.total(events)
+    LossDistribution.from_events(events)
     ours = time.perf_counter() - started
     started = time.perf_counter()
     other = PLDAccountant()

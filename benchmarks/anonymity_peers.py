@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 from benchmarks.peers import arx, environments
 from benchmarks.peers.environments import ANJANA, ANONYPY, CROWDS, PYCANON, Progress, Told
-from discreet.anonymity.classes import Tuples
-from discreet.anonymity.grouping import classes_of_recoding
+from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.models import KAnonymity, RecursiveDiversity, strongest
+from discreet.anonymity.models import KAnonymity, RecursiveDiversity, find_strongest
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.anonymity.search import Found, classes_of, recoding_of, search
-from discreet.anonymity.utility.measures import loss
+from discreet.anonymity.search import SearchResult, group_at_levels, recode_at_levels, search_lattice
+from discreet.anonymity.tuple_grouping import group_by_recoding
+from discreet.anonymity.utility.utility_measures import measure_loss
 
 JOB = "occupation"
 FIVE = KAnonymity(k=5)
@@ -49,7 +49,7 @@ def rows(folder: Path, whole: Data, with_job: Data, progress: Progress) -> list[
     """`whole` has every column as a quasi-identifier, `with_job` the occupation as sensitive."""
     problems = environments.install(PEERS, progress)
     ours = {
-        "k-anonymity": lambda: _optimum(*_timed(lambda: search(*whole, [FIVE], suppress=SUPPRESS))),
+        "k-anonymity": lambda: _optimum(*_timed(lambda: search_lattice(*whole, [FIVE], suppress=SUPPRESS))),
         "recursive diversity": lambda: _optimum(*_timed(lambda: _diverse(with_job))),
         "t-closeness": lambda: _closeness(with_job),
         "Mondrian": lambda: _mondrian(with_job),
@@ -85,26 +85,28 @@ def _row(name: str, task: str, told: Told, whole: Data, ours: Callable[[], str])
 def _said(task: str, theirs: dict[str, Any], whole: Data) -> str:
     """What a peer found; its generalization is scored by our loss, with the rows left out that break k."""
     if task == "k-anonymity":
-        recoding = recoding_of(*whole, theirs["levels"], [FIVE])
-        return f"loss {loss(*whole, recoding):.3f}"
+        recoding = recode_at_levels(*whole, theirs["levels"], [FIVE])
+        return f"loss {measure_loss(*whole, recoding):.3f}"
     if task == "recursive diversity":
         return f"{theirs['rows']:,} rows published" if theirs["rows"] else "said to be impossible"
     return f"t = {theirs['t']:.3f}" if task == "t-closeness" else f"{theirs['classes']:,} classes"
 
 
-def _diverse(data: Data) -> Found:
-    return search(*data, [FIVE, RecursiveDiversity(column=JOB, c=Fraction(4), l=3)], suppress=SUPPRESS)
+def _diverse(data: Data) -> SearchResult:
+    return search_lattice(
+        *data, [FIVE, RecursiveDiversity(column=JOB, c=Fraction(4), l=3)], suppress=SUPPRESS
+    )
 
 
-def _optimum(seconds: float, found: Found) -> str:
+def _optimum(seconds: float, found: SearchResult) -> str:
     assert found.best is not None
     return f"{seconds:.2f} s: loss {found.best.loss:.3f}, proven least"
 
 
 def _closeness(data: Data) -> str:
     tuples, hierarchies = data
-    classes = classes_of(tuples, hierarchies, [0] * len(hierarchies))
-    seconds, t = _timed(lambda: strongest(classes, "equal", JOB))
+    classes = group_at_levels(tuples, hierarchies, [0] * len(hierarchies))
+    seconds, t = _timed(lambda: find_strongest(classes, "equal", JOB))
     return f"{seconds:.2f} s: t = {float(t):.3f}"
 
 
@@ -112,7 +114,7 @@ def _mondrian(data: Data) -> str:
     tuples, hierarchies = data
     plan = Mondrian(ordered=frozenset({"age"}))
     seconds, recoding = _timed(lambda: plan.recode(tuples, hierarchies, [FIVE]))
-    return f"{seconds:.2f} s: {len(classes_of_recoding(tuples, recoding)[0]):,} classes"
+    return f"{seconds:.2f} s: {len(group_by_recoding(tuples, recoding)[0]):,} classes"
 
 
 def _timed(run: Callable[[], T]) -> tuple[float, T]:

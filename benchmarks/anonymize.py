@@ -22,16 +22,16 @@ import duckdb
 
 from benchmarks import anonymity_peers, releases, searching
 from benchmarks.peers.environments import Progress
-from discreet.anonymity.classes import Classes, Tuples
-from discreet.anonymity.compression import Subject, combine, compress, counting
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.listing import read_csv
+from discreet.anonymity.hierarchies.hierarchy_csv import read_hierarchy_csv
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.models.model import Verdicts
-from discreet.anonymity.recodings.local import recode_locally
-from discreet.anonymity.search import minimal, search
-from discreet.anonymity.utility.measures import granularity
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.anonymity.models.privacy_model import Verdicts
+from discreet.anonymity.recodings.local_recoding import recode_locally
+from discreet.anonymity.search import find_minimal_nodes, search_lattice
+from discreet.anonymity.tuple_counts import ReleaseSource, build_count_query, count_combinations, count_tuples
+from discreet.anonymity.utility.utility_measures import measure_granularity
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 
 DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIVE = KAnonymity(k=5)
@@ -50,7 +50,7 @@ class Unforeseeable:
     monotone_in_generalization: ClassVar[bool] = False
     monotone_in_suppression: ClassVar[bool] = False
 
-    def judge(self, classes: Classes) -> Verdicts:
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
         return FIVE.judge(classes)
 
 
@@ -99,20 +99,20 @@ def compressed(name: str, folder: str, stem: str, sensitive: str = "") -> Table:
     reading = f"FROM read_csv('{place / stem}.csv', delim=';', all_varchar=true)"
     frame = duckdb.connect().sql(reading).to_arrow_table()
     columns = tuple(column for column in frame.column_names if column != sensitive)
-    listings = [read_csv(column, place / f"{stem}_hierarchy_{column}.csv") for column in columns]
-    hierarchies = [listing.over(listing.domain()) for listing in listings]
-    subject = Subject(table=stem, quasi=columns, sensitive=(sensitive,) if sensitive else ())
+    listings = [read_hierarchy_csv(column, place / f"{stem}_hierarchy_{column}.csv") for column in columns]
+    hierarchies = [listing.build_hierarchy(listing.list_example_values()) for listing in listings]
+    subject = ReleaseSource(table=stem, quasi=columns, sensitive=(sensitive,) if sensitive else ())
     with DuckDBPublisher({}, {stem: frame}) as engine:
-        seconds = _best(lambda: engine.count(counting(subject, columns)))
-        tuples = compress(engine, combine(engine, subject), hierarchies)
+        seconds = _best(lambda: engine.count(build_count_query(subject, columns)))
+        tuples = count_tuples(engine, count_combinations(engine, subject), hierarchies)
     return Table(name=name, tuples=tuples, hierarchies=hierarchies, grouping=seconds)
 
 
 def _optimum(table: Table, percent: int, bar: float) -> Row:
     def run() -> object:
-        return search(table.tuples, table.hierarchies, [FIVE], suppress=Fraction(percent, 100))
+        return search_lattice(table.tuples, table.hierarchies, [FIVE], suppress=Fraction(percent, 100))
 
-    found = search(table.tuples, table.hierarchies, [FIVE], suppress=Fraction(percent, 100))
+    found = search_lattice(table.tuples, table.hierarchies, [FIVE], suppress=Fraction(percent, 100))
     seconds = _best(run)
     return (
         f"{table.name}, 5-anonymity, {percent}% suppressed: {found.checked:,} of {found.nodes:,} nodes",
@@ -122,13 +122,13 @@ def _optimum(table: Table, percent: int, bar: float) -> Row:
 
 
 def _every_node(table: Table) -> Row:
-    seconds = _best(lambda: minimal(table.tuples, table.hierarchies, [Unforeseeable()]))
+    seconds = _best(lambda: find_minimal_nodes(table.tuples, table.hierarchies, [Unforeseeable()]))
     return f"{table.name}, all 12,960 nodes one by one", f"{seconds:.2f} s", "under 0.72 s"
 
 
 def _minimal(table: Table) -> Row:
-    found = minimal(table.tuples, table.hierarchies, [FIVE])
-    seconds = _best(lambda: minimal(table.tuples, table.hierarchies, [FIVE]))
+    found = find_minimal_nodes(table.tuples, table.hierarchies, [FIVE])
+    seconds = _best(lambda: find_minimal_nodes(table.tuples, table.hierarchies, [FIVE]))
     name = f"{table.name}, all {len(found.solutions)} minimal of {found.valid} solutions"
     return name, f"{1000 * seconds:.0f} ms", ""
 
@@ -136,7 +136,7 @@ def _minimal(table: Table) -> Row:
 def _local(table: Table) -> Row:
     recoding = recode_locally(*table.data, [FIVE])
     seconds = _best(lambda: recode_locally(*table.data, [FIVE]), times=1)
-    kept = granularity(*table.data, recoding)
+    kept = measure_granularity(*table.data, recoding)
     name = f"{table.name}, 5-anonymity by local recoding, nothing suppressed: granularity"
     return name, f"{kept:.3f} in {seconds:.1f} s", "at least 0.932"
 
@@ -162,7 +162,7 @@ def _large() -> list[Row]:
 
 def _huge() -> Row:
     table = compressed("MACH", "mach2019", "mach2019_int")
-    found = search(table.tuples, table.hierarchies, [FIVE], suppress=Fraction(5, 100), seconds=20)
+    found = search_lattice(table.tuples, table.hierarchies, [FIVE], suppress=Fraction(5, 100), seconds=20)
     assert found.best is not None
     name = f"MACH, 5% suppressed, {found.nodes:,} nodes, 20 s of search"
     return name, f"loss {found.best.loss:.3f} after {found.checked:,} nodes", "not proven"

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from benchmarks.peers import task
 from discreet.app import sample
 from discreet.app.policies import load, promise_of
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
-from discreet.engines.duckdb import DuckDB, run_released
-from discreet.engines.store import prepare
-from discreet.sql.answer import answer
-from discreet.sql.plan import plan
+from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.plan_execution import execute_plan
+from discreet.sql.planner import plan_query
 
 TILES = 20_000
 Floats = NDArray[np.float64]
@@ -86,7 +86,7 @@ def _ordered(table: pa.Table, asked: Asked) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tiled(Closing):
+class Tiled(Closeable):
     """An engine that counts once, and hands over every group as often as answers are wanted."""
 
     engine: Engine
@@ -103,11 +103,11 @@ class Tiled(Closing):
 def ours(asked: Asked, folder: Path) -> Floats:
     """Our answers as rows, places as columns."""
     policy = _policy(folder, asked.secret)
-    made, random = plan(asked.sql, policy, promise_of(policy), epsilon=task.EPSILON), Randomness()
+    made, random = plan_query(asked.sql, policy, promise_of(policy), epsilon=task.EPSILON), Randomness()
     # values that are picked are counted by group, so those answers come one at a time
-    tiles, calls = (1, task.REPEATS) if made.counted else (TILES, 1)
-    with Tiled(engine=DuckDB.open(prepare(policy, None)), times=tiles) as engine:
-        tables = [answer(made, engine, random, run_released).table for _ in range(calls)]
+    tiles, calls = (1, task.REPEATS) if made.value_selections else (TILES, 1)
+    with Tiled(engine=DuckDB.open(prepare_store(policy, None)), times=tiles) as engine:
+        tables = [execute_plan(made, engine, random, query_released_tables).table for _ in range(calls)]
     return np.concatenate([_ordered(table, asked) for table in tables])
 
 

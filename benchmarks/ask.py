@@ -20,16 +20,16 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.noise import seconds
-from discreet.accounting.storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.app import engines
 from discreet.app.books import asking, open_unmarked
 from discreet.app.curator import Curator
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
-from discreet.engines.duckdb import run_released
+from discreet.engines.duckdb import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.sql import estimates
+from discreet.sql import interval_estimates
 
 ROWS = int(os.environ.get("DISCREET_BENCH_ROWS", "10000000"))
 ALLOWED = 0.020
@@ -103,10 +103,12 @@ def _million_groups() -> tuple[str, str, str]:
     counts = Exact(np.arange(1_000_000))
 
     def work() -> pa.Table:
-        released = estimates.Released(numbers=noise.release_many(counts, Randomness()).value, noise=noise)
-        found = estimates.count(released, 0.95)
+        released = interval_estimates.ReleasedPrimitive(
+            numbers=noise.release_many(counts, Randomness()).value, noise=noise
+        )
+        found = interval_estimates.estimate_count(released, 0.95)
         table = pa.table({"m0": found.values, "m0.low": found.low, "m0.high": found.high})
-        return run_released("SELECT * FROM released", {"released": table})
+        return query_released_tables("SELECT * FROM released", {"released": table})
 
     return "noise and intervals for 1,000,000 groups", f"{seconds(work):.2f} s", "under 1.5 s"
 

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.peers import uci_adult
-from discreet.anonymity.risk.discovery import discover, engine_counting
+from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_engine_counter
 from discreet.attacks.audit import Draw, audit
 from discreet.attacks.pairs import draws
 from discreet.attacks.reconstruction import decode, random_sets
 from discreet.core.randomness import Randomness
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 ADULT = Path(os.environ.get("DISCREET_ADULT", Path(__file__).parents[2] / "shared" / "data" / "adult_uci"))
@@ -91,7 +91,7 @@ def _column_sets() -> Row:
     table = pa.table({name: columns[name] for name in names})
     with DuckDBPublisher({}, {"adult": table}) as engine:
         start = time.perf_counter()
-        found = discover(names, engine_counting(engine, "adult"), most=MOST)
+        found = discover_quasi_identifiers(names, make_engine_counter(engine, "adult"), most=MOST)
         spent = time.perf_counter() - start
     best = found[0]
     return (

@@ -35,7 +35,7 @@ from benchmarks import clusters
 from benchmarks.ask import ALLOWED, BY_CITY, fresh, open_curator, visits
 from benchmarks.ask import policy as table_policy
 from benchmarks.peers.environments import Progress
-from discreet.core.policy import Bounds, Policy
+from discreet.core.policy import ContributionBounding, Policy
 
 LARGEST = int(os.environ.get("DISCREET_BENCH_ROWS", "10000000"))
 MOST = 100_000_000
@@ -55,11 +55,11 @@ FILTERED = "visits WHERE age >= 40"
 ASKED = {"by row": "rowwise", "by person": "visits", "by person, 7 rows of 10 asked for": FILTERED}
 Goals = Mapping[str, Mapping[str, str]]
 PREPARED, WEIGHED, IN_PLACE, KEPT = "prepared", "prepared, by weight", "in place", "in place, rows kept"
-FORMS: Mapping[str, Bounds | None] = {
+FORMS: Mapping[str, ContributionBounding | None] = {
     PREPARED: None,
-    WEIGHED: Bounds.WEIGHTS,
+    WEIGHED: ContributionBounding.WEIGHTS,
     IN_PLACE: None,
-    KEPT: Bounds.ROWS,
+    KEPT: ContributionBounding.ROWS,
 }
 EMBEDDED: Goals = {
     PREPARED: {"rowwise": "≤ 0.8×", "visits": "≤ 0.8×", FILTERED: "≤ 5×"},
@@ -311,9 +311,9 @@ class _Spark:
 @contextmanager
 def _spark(source: Path, folder: Path) -> Iterator[Bench]:
     clusters.require_spark()
-    from discreet.engines.spark import started
+    from discreet.engines.spark import start_session
 
-    session = started("spark:local")
+    session = start_session("spark:local")
     session.read.parquet(str(source)).createOrReplaceTempView("visits")
     process = int(session._jvm.java.lang.ProcessHandle.current().pid())
     try:

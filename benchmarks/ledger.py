@@ -16,10 +16,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting.founding import Foundation
 from discreet.accounting.group_commit import MOST
+from discreet.accounting.high_water_marks import HighWaterMarks, MarkFile
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.marks import MarkFile, Marks
+from discreet.accounting.ledger_terms import LedgerTerms
 from discreet.belief import Promise
 from discreet.core.guarantees import PureDP
 from tests.engines import servers
@@ -45,8 +45,8 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def _row(name: str, place: str, most: int, marked: Sequence[Path] = ()) -> tuple[str, str, str]:
-    marks = Marks([MarkFile(path=each) for each in marked])
-    with Ledger(place, PROMISE, foundation=Foundation(marks=marks)) as ledger:
+    marks = HighWaterMarks([MarkFile(path=each) for each in marked])
+    with Ledger(place, PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
         storage: Any = ledger.storage
         storage.commits.most = most
         one, many = _rate(ledger, 1), _rate(ledger, CLIENTS)

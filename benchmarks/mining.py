@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from benchmarks.peers import environments
 from benchmarks.peers import uci_adult as adult
 from benchmarks.peers.environments import DIFFPRIVLIB_MODELS, INTERPRET, Peer, Progress
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.learning import MiningPlan, learn, plan, train
 from discreet.mining.statements import Rows, count_sets
@@ -141,7 +141,7 @@ def _theirs(
     return found, told.problem
 
 
-class _Timed(Closing):
+class _Timed(Closeable):
     """An engine that knows how often it counted, and the processor time that took."""
 
     def __init__(self, over: Engine) -> None:
@@ -174,7 +174,7 @@ def _times(folder: str) -> list[str]:
 
 
 def _trained(terms: Policy) -> list[str]:
-    store, notes = prepare(terms, None), []
+    store, notes = prepare_store(terms, None), []
     for kind, delta in (("tree", 0.0), ("forest", adult.DELTA), ("bayes", 0.0)):
         made = plan(kind, terms, "adult", "income", epsilon=1, delta=delta, logarithmic=adult.LOGARITHMIC)
         with _Timed(DuckDB.open(store)) as over:

@@ -11,7 +11,7 @@ import numpy as np
 import opendp.prelude as dp
 
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.sampling import discrete_gaussian, discrete_laplace
+from discreet.mechanisms.sampling import sample_discrete_gaussian, sample_discrete_laplace
 
 MILLION = 1_000_000
 PEER = 100_000
@@ -43,7 +43,7 @@ def opendp_noise(kind: str, scale: float) -> Callable[[], object]:
 def rows() -> list[tuple[str, str, str]]:
     random, found = Randomness(), []
     for scale in (1, 1_000, 10**6, 10**12):
-        ours = seconds(lambda s=scale: discrete_laplace(Fraction(1, s), MILLION, random))  # type: ignore[misc]
+        ours = seconds(lambda s=scale: sample_discrete_laplace(Fraction(1, s), MILLION, random))  # type: ignore[misc]
         floats = seconds(lambda s=scale: np.random.default_rng().laplace(0, s, MILLION))  # type: ignore[misc]
         found.append(
             (
@@ -53,8 +53,8 @@ def rows() -> list[tuple[str, str, str]]:
             )
         )
     for kind, draw in (
-        ("laplace", lambda: discrete_laplace(Fraction(1, 1000), PEER, random)),
-        ("gaussian", lambda: discrete_gaussian(Fraction(10**6), PEER, random)),
+        ("laplace", lambda: sample_discrete_laplace(Fraction(1, 1000), PEER, random)),
+        ("gaussian", lambda: sample_discrete_gaussian(Fraction(10**6), PEER, random)),
     ):
         peer = seconds(opendp_noise(kind, 1000.0), repeat=3)
         ours = seconds(draw)

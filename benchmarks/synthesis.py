@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.counting import EngineCounter
 from discreet.mining.synthesis import Plan, Synthesis, plan, synthesize
@@ -97,7 +97,7 @@ def rows() -> list[tuple[str, str, str]]:
 def _measured(real: pa.Table, unseen: pa.Table, source: Path) -> list[tuple[str, str, str]]:
     csv.write_csv(real, source)
     policy = policy_of(real, source)
-    with DuckDB.open(prepare(policy, None)) as engine:
+    with DuckDB.open(prepare_store(policy, None)) as engine:
         found = [_counting(policy, engine)]
         for quality in ("lean", "best"):
             found += _quality(quality, policy, engine, real, unseen)

@@ -24,7 +24,7 @@ from pyarrow import csv
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.counting import EngineCounter
 from discreet.mining.synthesis import Plan, plan, synthesize
@@ -52,7 +52,7 @@ def _of_table(name: str, place: Path, copy: Path) -> list[tuple[str, str, str]]:
     table = csv.read_csv(place, parse_options=csv.ParseOptions(delimiter=";"))
     pq.write_table(table, copy)
     policy = _policy(table, copy)
-    with DuckDB.open(prepare(policy, None)) as engine:
+    with DuckDB.open(prepare_store(policy, None)) as engine:
         lean = plan(policy, "people", BUDGET)
         counter = EngineCounter.of_table(engine, policy, "people", lean.schema)
         columns = [table.column(each.name).to_pylist() for each in lean.schema.attributes]

@@ -26,7 +26,7 @@ from benchmarks.peers import environments, task
 from benchmarks.peers.environments import DIFFPRIVLIB, OPENDP, SMARTNOISE, Peer, Progress
 from discreet.app import sample
 from discreet.attacks.audit import epsilon_lower_bound
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 ABOUT = (
     f"Median absolute error (for MEDIAN, in whole years: mean) at ε = {task.EPSILON} for the whole "

@@ -33,13 +33,13 @@ from discreet.app.serve.calibration import measure_slowness
 from discreet.app.work_limits import WorkLimits
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import LONGEST_TEXT, Policy
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
-from discreet.engines.duckdb import DuckDB, run_released
-from discreet.engines.store import prepare
-from discreet.sql.answer import answer
-from discreet.sql.plan import Plan, plan
+from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.plan_execution import execute_plan
+from discreet.sql.planner import Plan, plan_query
 
 ROWS = 46
 KEPT = 1_000  # of the target's rows, which may be more than count
@@ -133,7 +133,7 @@ def _largest_accepted(limits: WorkLimits, tables: str, *, of_text: bool) -> Plan
     while few < many:
         times = (few + many) // 2
         try:
-            made = plan(
+            made = plan_query(
                 attack(times, tables, of_text=of_text), limits.policy, promise_of(limits.policy), epsilon=1
             )
             limits.require(made)
@@ -173,7 +173,7 @@ def run_trials(
     fixed, random = WorkLimits(policy=policy).fixed_time(made) * slowness, Randomness()
     orders = np.random.default_rng().integers(0, 2, pairs)
     for engine in engines:
-        answer(made, engine, random, run_released)
+        execute_plan(made, engine, random, query_released_tables)
     differ, longest = 0, [0.0, 0.0]
     for done, order in enumerate(orders):
         progress(
@@ -182,7 +182,7 @@ def run_trials(
         classes = [0, 0]
         for world in (order, 1 - order):
             began = time.perf_counter()
-            answer(made, engines[world], random, run_released)
+            execute_plan(made, engines[world], random, query_released_tables)
             taken = time.perf_counter() - began
             longest[world] = max(longest[world], taken)
             classes[world] = min(2, int(taken / fixed))
@@ -218,7 +218,7 @@ def over_duckdb() -> Iterator[tuple[tuple[Engine, Engine], Policy]]:
             file = Path(folder) / f"visits{present:d}.parquet"
             pq.write_table(clinic(present=present), file)
             policies.append(policy_over(str(file)))
-            engines.append(stack.enter_context(DuckDB.open(prepare(policies[-1], None))))
+            engines.append(stack.enter_context(DuckDB.open(prepare_store(policies[-1], None))))
         yield (engines[0], engines[1]), policies[0]
 
 

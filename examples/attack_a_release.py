@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.app.trials.attacking import Request, tried
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 HOSPITAL = """zip,age,nationality,disease
 130**,< 30,*,Heart Disease
@@ -36,10 +36,13 @@ def main() -> None:
     trial, _ = tried(request, lambda _: None)
 
     for each in trial.tried:
-        print(f"{each.name}: right {percent(each.findings.success)}", end=", ")
-        print(f"guessing {percent(each.findings.baseline)}")
+        print(f"{each.name}: right {format_percent(each.findings.success)}", end=", ")
+        print(f"guessing {format_percent(each.findings.baseline)}")
         for found in each.findings.victims:
-            print(f"  {found.victim}: {found.claim}, {percent(found.prior)} → {percent(found.posterior)}")
+            print(
+                f"  {found.victim}: {found.claim}, {format_percent(found.prior)} → "
+                f"{format_percent(found.posterior)}"
+            )
     strongest = trial.strongest
     if strongest is not None:
         print(f"\nThe strongest is {strongest.name}. It is stopped by: {strongest.findings.stopped_by}")

@@ -18,7 +18,7 @@ import altair as alt
 import numpy as np
 
 from discreet.app.charts import save, styled
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip

@@ -17,11 +17,11 @@ import numpy as np
 
 from discreet.app.charts import save, styled
 from discreet.core.errors import BudgetError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mining.stream import METHODS, OnlineAnswerer, plan
 
 PEOPLE, RUNS = 48_842, 3

@@ -20,7 +20,7 @@ def main() -> None:
     release = Anonymizer(policy, models=models, suppress="2%").fit("hospital").release
 
     for place, name in enumerate(release.subject.quasi):
-        print(f"{name:8} {release.how(place)}")
+        print(f"{name:8} {release.describe_level(place)}")
     print(f"{len(release.classes.sizes):,} classes; {release.suppressed:,} people are left out.\n")
     for written in release.write("release.csv", at_most=0.9):  # nothing, if an attack came to believe more
         print(f"wrote {written}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.app.survey.survey_files import load_survey
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 SURVEY = """
 title: Health at work
@@ -32,7 +32,10 @@ def main() -> None:
     (question,) = survey.questions
     operator = question.operator
     print(f"{question.text} A report names {operator.size} of {len(question.values)} answers;")
-    print(f"one's own is among them with {percent(operator.p)}, any other with {percent(operator.q)}.")
+    print(
+        f"one's own is among them with {format_percent(operator.p)}, any other with "
+        f"{format_percent(operator.q)}."
+    )
     print(f"All that a person sends loses epsilon {survey.epsilon:.3f} of {survey.promise.epsilon:.3f}.\n")
 
     answers = np.repeat(np.arange(len(PEOPLE)), PEOPLE)
@@ -46,7 +49,7 @@ def main() -> None:
 
     everyone = np.full(len(PEOPLE), 1 / len(PEOPLE))
     after = max(operator.posterior(everyone, reports[0]))
-    print(f"\nWho gave each answer 20% gives one {percent(after)} after this person's report.")
+    print(f"\nWho gave each answer 20% gives one {format_percent(after)} after this person's report.")
 
 
 if __name__ == "__main__":

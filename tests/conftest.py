@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling, Scheduling
 
-from discreet.accounting.marks import Mark, MarkFile
+from discreet.accounting.high_water_marks import HighWaterMark, MarkFile
 from discreet.app.sample import write, write_policy
 from discreet.core.randomness import SYSTEM, Randomness
 from tests.engines import servers
@@ -96,14 +96,16 @@ def unasked_data() -> Iterator[None]:
     A test that is about marks has folders of its own, which are its `tmp_path`.
     """
     marked = set[Path]()
-    written = MarkFile.raise_to
+    written = MarkFile.advance
 
-    def remembered(file: MarkFile, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
+    def remembered(
+        file: MarkFile, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]
+    ) -> list[HighWaterMark]:
         marked.add(file.path)
         return written(file, mark, is_known)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MarkFile, "raise_to", remembered)
+        patch.setattr(MarkFile, "advance", remembered)
         yield
     for path in marked:
         with suppress(OSError):

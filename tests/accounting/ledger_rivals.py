@@ -21,10 +21,10 @@ from typing import Any
 
 import psycopg
 
-from discreet.accounting.book import Book
-from discreet.accounting.entries import State
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.storage import is_database
+from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.ledger_storage import is_database_address
+from discreet.accounting.ledger_transaction import LedgerTransaction
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP
@@ -76,14 +76,14 @@ class SelectThenUpdate:
             return 1
 
     def _connected(self) -> closing[Any]:
-        if is_database(self.place):
+        if is_database_address(self.place):
             return closing(psycopg.connect(self.place))
         return closing(sqlite3.connect(self.place, timeout=PATIENCE))
 
 
 def main(role: str, place: str, *more: str) -> None:
     """As a process: many ask at once and are counted; many are killed; or one of them waits to be."""
-    if is_database(place):
+    if is_database_address(place):
         import_module("sqlalchemy.dialects.postgresql.psycopg")  # once, before anything is forked
     if role == "together":
         print(sum(map(_answered, [_forked(place) for _ in range(RIVALS)])), flush=True)
@@ -93,7 +93,7 @@ def main(role: str, place: str, *more: str) -> None:
         return
     ledger = Ledger(place, PROMISE, analysts={"alice": 1})
     if role == "before the entry":
-        Book.insert = _never  # type: ignore[method-assign, assignment]
+        LedgerTransaction.insert_entry = _never  # type: ignore[method-assign, assignment]
     ledger.reserve("alice", "key", "SELECT COUNT(*) FROM t", PureDP(epsilon=PART))
     _never()
 
@@ -136,17 +136,21 @@ def _left_behind(place: str, released: Path) -> dict[str, int]:
     """What stands in the ledger beside what was released, when nobody writes any more."""
     with Ledger(place, PROMISE) as ledger:
         ledger.verify()
-        entries = ledger.entries()
+        entries = ledger.list_entries()
         lines = [line.partition(b":") for line in released.read_bytes().splitlines()]
         for key, _, answer in lines:
-            stored = ledger.stored("alice", key.decode())
+            stored = ledger.find_stored_answer("alice", key.decode())
             assert stored is not None, "released without its charge"
             assert stored.answer == answer
-        spent = ledger.spent()
+        spent = ledger.get_total_spent()
     assert spent == PureDP(epsilon=Fraction(len(entries), 10**6)), "an entry does not count as spent"
     states = Counter(each.state for each in entries)
-    assert not states[State.RESERVED], "the dead are not at work"
-    return {"released": len(lines), "settled": states[State.SETTLED], "orphaned": states[State.ORPHANED]}
+    assert not states[EntryState.RESERVED], "the dead are not at work"
+    return {
+        "released": len(lines),
+        "settled": states[EntryState.SETTLED],
+        "orphaned": states[EntryState.ORPHANED],
+    }
 
 
 def _forked(place: str) -> int:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant, LossDistribution, RepeatedDP, compose
-from discreet.belief import Promise, belief, tail
+from discreet.belief import Promise, compute_belief, tail_probability
 from discreet.core.errors import BudgetError, InvalidParameterError, RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -23,7 +23,7 @@ from discreet.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from tests.accounting.worlds import Output, Response, breach_probability, transcripts
 
 PURE = Promise(0.01, 0.05)
@@ -34,7 +34,7 @@ EPSILONS = st.one_of(st.floats(1e-6, 2), st.fractions(Fraction(1, 1000), 2, max_
 
 
 def accepts(accountant: Accountant, guarantee: Guarantee) -> Accountant:
-    return accountant.spend(guarantee) if accountant.fits(guarantee) else accountant
+    return accountant.spend(guarantee) if accountant.has_room_for(guarantee) else accountant
 
 
 # tail 0
@@ -44,31 +44,31 @@ def accepts(accountant: Accountant, guarantee: Guarantee) -> Accountant:
 def test_epsilon_never_passes_the_promise_whatever_is_asked(epsilons: list[float]) -> None:
     accountant, accepted = Accountant(PURE), []
     for epsilon in epsilons:
-        if accountant.fits(PureDP(epsilon=epsilon)):
+        if accountant.has_room_for(PureDP(epsilon=epsilon)):
             accountant = accountant.spend(PureDP(epsilon=epsilon))
             accepted.append(Fraction(epsilon))
         else:
             assert sum(accepted) + Fraction(epsilon) > PURE.epsilon
-    assert accountant.spent == PureDP(epsilon=sum(accepted))
+    assert accountant.total_spent == PureDP(epsilon=sum(accepted))
     assert sum(accepted) <= PURE.epsilon * (1 + 1e-15)
-    assert accountant.belief().highest <= 0.05 * (1 + 1e-12)
+    assert accountant.compute_belief().highest <= 0.05 * (1 + 1e-12)
 
 
 def test_all_of_the_promise_can_be_spent_and_nothing_more() -> None:
     whole = Accountant(PURE).spend(PureDP(epsilon=PURE.epsilon))
-    assert whole.left == PureDP(epsilon=0)
-    assert whole.belief().highest == pytest.approx(0.05)
-    assert not whole.fits(PureDP(epsilon=1e-9))
+    assert whole.remaining_budget == PureDP(epsilon=0)
+    assert whole.compute_belief().highest == pytest.approx(0.05)
+    assert not whole.has_room_for(PureDP(epsilon=1e-9))
 
 
 def test_what_roundings_leave_over_is_nothing() -> None:
     nearly = PURE.epsilon * (1 - 1e-15)
     assert nearly < PURE.epsilon
     spent = Accountant(PURE).spend(PureDP(epsilon=nearly))
-    assert spent.left == PureDP(epsilon=0)
+    assert spent.remaining_budget == PureDP(epsilon=0)
     with pytest.raises(BudgetError, match="nothing is left under the promise"):
         spent.spend(PureDP(epsilon=0.1))
-    assert Accountant(PURE).spend(PureDP(epsilon=PURE.epsilon - 1e-6)).left != PureDP(epsilon=0)
+    assert Accountant(PURE).spend(PureDP(epsilon=PURE.epsilon - 1e-6)).remaining_budget != PureDP(epsilon=0)
 
 
 def test_ten_tenths_fit_into_one() -> None:
@@ -78,7 +78,7 @@ def test_ten_tenths_fit_into_one() -> None:
     accountant = Accountant(promise)
     for _ in range(10):
         accountant = accountant.spend(tenth)
-    assert not accountant.fits(PureDP(epsilon=1e-12))
+    assert not accountant.has_room_for(PureDP(epsilon=1e-12))
 
 
 def test_laplace_and_capped_plans_count_their_cap() -> None:
@@ -86,7 +86,7 @@ def test_laplace_and_capped_plans_count_their_cap() -> None:
     accountant = (
         Accountant(PURE).spend(LaplaceDP(epsilon=0.5)).spend(plan).spend(ApproximateDP(epsilon=0.2, delta=0))
     )
-    assert accountant.spent.cap == pytest.approx(1.0)
+    assert accountant.total_spent.cap == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_laplace_and_capped_plans_count_their_cap() -> None:
 )
 def test_what_has_no_cap_is_refused_under_tail_zero(guarantee: Guarantee) -> None:
     accountant = Accountant(PURE)
-    for ask in (accountant.fits, accountant.spend, accountant.cost):
+    for ask in (accountant.has_room_for, accountant.spend, accountant.compute_cost):
         with pytest.raises(RequestError, match="cannot be charged to a promise with tail 0") as refused:
             ask(guarantee)
         assert refused.value.exit_code == 2
@@ -112,7 +112,7 @@ def test_a_filter_that_counts_equal_events_once_would_be_caught() -> None:
     class CountsOnce:
         seen: set[Guarantee] = field(default_factory=set)
 
-        def fits(self, guarantee: Guarantee) -> bool:
+        def has_room_for(self, guarantee: Guarantee) -> bool:
             return sum(each.cap for each in self.seen | {guarantee}) <= PURE.epsilon
 
         def spend(self, guarantee: Guarantee) -> "CountsOnce":
@@ -121,7 +121,7 @@ def test_a_filter_that_counts_equal_events_once_would_be_caught() -> None:
     def loss_after_asking_the_same(keeper: Accountant | CountsOnce) -> float:
         total = 0.0
         for _ in range(50):
-            if keeper.fits(PureDP(epsilon=0.25)):
+            if keeper.has_room_for(PureDP(epsilon=0.25)):
                 keeper, total = keeper.spend(PureDP(epsilon=0.25)), total + 0.25
         return total
 
@@ -145,9 +145,9 @@ class StopsByOptimalComposition:
     promise: Promise
     spent: tuple[Guarantee, ...] = ()
 
-    def fits(self, guarantee: Guarantee) -> bool:
-        together = LossDistribution.total([*self.spent, guarantee])
-        return tail(together, self.promise.gamma) <= self.promise.tail
+    def has_room_for(self, guarantee: Guarantee) -> bool:
+        together = LossDistribution.from_events([*self.spent, guarantee])
+        return tail_probability(together, self.promise.gamma) <= self.promise.tail
 
     def spend(self, guarantee: Guarantee) -> "StopsByOptimalComposition":
         return replace(self, spent=(*self.spent, guarantee))
@@ -165,7 +165,7 @@ def breaches(keeper: Accountant | StopsByOptimalComposition, strategy: Strategy,
         if release is None:
             return None
         guarantee = ApproximateDP(epsilon=release.epsilon, delta=release.delta)
-        if not history.keeper.fits(guarantee):
+        if not history.keeper.has_room_for(guarantee):
             return None
         open_histories[history] = replace(history, keeper=history.keeper.spend(guarantee))
         return [(float(p), float(q)) for p, q in release.outputs]
@@ -187,8 +187,8 @@ def largest(fits: Callable[[Fraction], bool], high: Fraction) -> Fraction:
 def greedy(keeper: Accountant | StopsByOptimalComposition, first: Response) -> Strategy:
     """After an output that speaks for the claim the largest epsilon, after the other one the largest leak."""
     opened = keeper.spend(ApproximateDP(epsilon=first.epsilon, delta=0))
-    loss = largest(lambda x: opened.fits(ApproximateDP(epsilon=math.log1p(x), delta=0)), Fraction(20))
-    leak = largest(lambda x: opened.fits(ApproximateDP(epsilon=0, delta=x)), Fraction(1, 2))
+    loss = largest(lambda x: opened.has_room_for(ApproximateDP(epsilon=math.log1p(x), delta=0)), Fraction(20))
+    leak = largest(lambda x: opened.has_room_for(ApproximateDP(epsilon=0, delta=x)), Fraction(1, 2))
 
     def strategy(outputs: tuple[int, ...]) -> Response | None:
         if not outputs:
@@ -236,7 +236,11 @@ def test_the_limit_keeps_the_promise_and_a_little_more_would_not(group: int, lea
     limit = Accountant(promise, leak=leak).limit
     assert isinstance(limit, ZeroConcentratedDP)
     more = replace(limit, rho=float(limit.rho) * 1.0001)
-    assert tail(limit.for_group(group), promise.gamma) <= 1e-6 < tail(more.for_group(group), promise.gamma)
+    assert (
+        tail_probability(limit.for_group(group), promise.gamma)
+        <= 1e-6
+        < tail_probability(more.for_group(group), promise.gamma)
+    )
 
 
 def test_a_group_without_leak_costs_its_square() -> None:
@@ -249,7 +253,9 @@ def test_a_group_without_leak_costs_its_square() -> None:
 def test_a_group_shares_epsilon_under_tail_zero() -> None:
     accountant = Accountant(Promise(0.01, 0.05, group=10))
     assert accountant.limit.cap == pytest.approx(0.165, abs=1e-3)
-    assert accountant.spend(PureDP(epsilon=accountant.limit.cap)).belief().highest == pytest.approx(0.05)
+    assert accountant.spend(PureDP(epsilon=accountant.limit.cap)).compute_belief().highest == pytest.approx(
+        0.05
+    )
 
 
 @given(st.lists(st.floats(1e-4, 0.3), max_size=40))
@@ -258,9 +264,9 @@ def test_rho_never_passes_the_limit(mus: list[float]) -> None:
     accountant = Accountant(TAILED)
     for mu in mus:
         accountant = accepts(accountant, GaussianDP(mu=mu))
-    assert TAILED.admits(accountant.spent)
-    assert accountant.belief().highest <= 0.05 * (1 + 1e-12)
-    assert accountant.belief().tail in (0.0, TAILED.tail)
+    assert TAILED.admits(accountant.total_spent)
+    assert accountant.compute_belief().highest <= 0.05 * (1 + 1e-12)
+    assert accountant.compute_belief().tail in (0.0, TAILED.tail)
 
 
 def test_every_mechanism_is_charged_its_rho() -> None:
@@ -270,10 +276,10 @@ def test_every_mechanism_is_charged_its_rho() -> None:
         (LaplaceDP(epsilon=0.1), 0.1 + math.expm1(-0.1)),
         (DiscreteGaussianDP(variance=Fraction(100), shift=1), 0.005),
         (RepeatedDP(epsilon=0.1, times=3), 0.3 * math.tanh(0.05)),
-        (LossDistribution.total([GaussianDP(mu=0.1)] * 2), 0.01),
+        (LossDistribution.from_events([GaussianDP(mu=0.1)] * 2), 0.01),
     ]
     for guarantee, rho in cases:
-        cost = Accountant(TAILED).cost(guarantee)
+        cost = Accountant(TAILED).compute_cost(guarantee)
         assert isinstance(cost, ZeroConcentratedDP)
         assert float(cost.rho) == pytest.approx(rho)
 
@@ -281,9 +287,9 @@ def test_every_mechanism_is_charged_its_rho() -> None:
 def test_rho_is_not_traded_for_delta() -> None:
     untouched = Accountant(TAILED)
     assert isinstance(untouched.limit, ZeroConcentratedDP)
-    assert not untouched.fits(ApproximateDP(epsilon=0, delta=float(untouched.limit.delta) * 1.01))
-    assert untouched.fits(ApproximateDP(epsilon=0, delta=float(untouched.limit.delta) * 0.99))
-    assert not Accountant(TAILED, leak=0).fits(ApproximateDP(epsilon=0, delta=1e-30))
+    assert not untouched.has_room_for(ApproximateDP(epsilon=0, delta=float(untouched.limit.delta) * 1.01))
+    assert untouched.has_room_for(ApproximateDP(epsilon=0, delta=float(untouched.limit.delta) * 0.99))
+    assert not Accountant(TAILED, leak=0).has_room_for(ApproximateDP(epsilon=0, delta=1e-30))
 
 
 def test_a_moment_of_one_order_cannot_be_summed() -> None:
@@ -296,22 +302,24 @@ def test_a_moment_of_one_order_cannot_be_summed() -> None:
 
 def test_nothing_spent_is_nothing_learned() -> None:
     for promise in (PURE, TAILED):
-        now = Accountant(promise).belief()
+        now = Accountant(promise).compute_belief()
         assert (now.prior, now.highest, now.lowest) == pytest.approx((0.01, 0.01, 0.01))
         assert now.tail == 0
 
 
 def test_belief_under_tail_zero_is_the_sum_in_log_odds() -> None:
-    now = Accountant(PURE).spend(PureDP(epsilon=math.log(3))).belief(0.1)
+    now = Accountant(PURE).spend(PureDP(epsilon=math.log(3))).compute_belief(0.1)
     assert now.highest == pytest.approx(0.25)
 
 
 def test_belief_with_a_tail_grows_to_the_promise_and_covers_what_was_spent() -> None:
     accountant, readings = Accountant(TAILED), [0.01]
-    while accountant.fits(GaussianDP(mu=0.05)):
+    while accountant.has_room_for(GaussianDP(mu=0.05)):
         accountant = accountant.spend(GaussianDP(mu=0.05))
-        now = accountant.belief()
-        assert now.highest >= min(0.05, belief(0.01, accountant.spent, tail=TAILED.tail).highest)
+        now = accountant.compute_belief()
+        assert now.highest >= min(
+            0.05, compute_belief(0.01, accountant.total_spent, tail=TAILED.tail).highest
+        )
         readings.append(now.highest)
     assert readings == sorted(readings)
     assert readings[-1] == pytest.approx(0.05)
@@ -325,24 +333,24 @@ def test_parts_of_the_tail_add_up_to_at_most_the_tail() -> None:
     total, previous = 0.0, math.inf
     for j in range(1, 60):
         rho = float(accountant.limit.rho) * 2 ** (-j / 4) * (1 - 1e-12)
-        reading = replace(accountant, rho=Fraction(rho)).belief()
+        reading = replace(accountant, rho=Fraction(rho)).compute_belief()
         if reading.highest < 0.05 and reading.highest < previous:
             gamma = reading.highest / (1 - reading.highest) * 99
-            total += tail(ZeroConcentratedDP(rho=rho), gamma)
+            total += tail_probability(ZeroConcentratedDP(rho=rho), gamma)
         previous = reading.highest
     assert 0.5 * TAILED.tail < total <= TAILED.tail
 
 
 def test_events_above_a_tightened_promise_are_kept_and_said() -> None:
     events = {PureDP(epsilon=Fraction(1, 2)): 4}
-    late = Accountant.after(PURE, events)
-    assert late.spent == PureDP(epsilon=2)
-    assert late.left == PureDP(epsilon=0)
-    assert late.belief().highest > 0.05
-    assert not late.fits(PureDP(epsilon=1e-9))
-    over = Accountant.after(TAILED, {GaussianDP(mu=0.5): 4})
-    assert over.belief().highest > 0.05
-    assert not over.fits(GaussianDP(mu=1e-9))
+    late = Accountant.from_events(PURE, events)
+    assert late.total_spent == PureDP(epsilon=2)
+    assert late.remaining_budget == PureDP(epsilon=0)
+    assert late.compute_belief().highest > 0.05
+    assert not late.has_room_for(PureDP(epsilon=1e-9))
+    over = Accountant.from_events(TAILED, {GaussianDP(mu=0.5): 4})
+    assert over.compute_belief().highest > 0.05
+    assert not over.has_room_for(GaussianDP(mu=1e-9))
 
 
 # relations, record keeping, refusals
@@ -350,12 +358,12 @@ def test_events_above_a_tightened_promise_are_kept_and_said() -> None:
 
 def test_a_presence_release_counts_twice_under_a_value_promise() -> None:
     accountant = Accountant(PURE).spend(PureDP(epsilon=Fraction(1, 2), relation=PRESENCE))
-    assert accountant.spent == PureDP(epsilon=1)
-    spent = Accountant(TAILED).spend(GaussianDP(mu=0.05, relation=PRESENCE)).spent
+    assert accountant.total_spent == PureDP(epsilon=1)
+    spent = Accountant(TAILED).spend(GaussianDP(mu=0.05, relation=PRESENCE)).total_spent
     assert isinstance(spent, ZeroConcentratedDP)
     assert float(spent.rho) == pytest.approx((2 * 0.05) ** 2 / 2)
-    plan = LossDistribution.of(GaussianDP(mu=0.05, relation=PRESENCE))
-    assert Accountant(TAILED).cost(plan).profile(0.5) == pytest.approx(spent.profile(0.5))
+    plan = LossDistribution.from_guarantee(GaussianDP(mu=0.05, relation=PRESENCE))
+    assert Accountant(TAILED).compute_cost(plan).profile(0.5) == pytest.approx(spent.profile(0.5))
 
 
 def test_a_value_release_cannot_serve_a_presence_promise() -> None:
@@ -369,7 +377,7 @@ def test_past_events_in_any_order_give_the_same_accountant(epsilons: list[float]
     one_by_one = Accountant(PURE)
     for event in events:
         one_by_one = one_by_one.spend(event)
-    assert one_by_one == Accountant.after(PURE, reversed(events))
+    assert one_by_one == Accountant.from_events(PURE, reversed(events))
     assert pickle.loads(pickle.dumps(one_by_one)) == one_by_one
     sums = {"epsilon": one_by_one.epsilon, "rho": one_by_one.rho, "delta": one_by_one.delta}
     assert Accountant(PURE, **sums, events=len(events)) == one_by_one
@@ -390,9 +398,9 @@ def test_a_refusal_says_what_is_left_and_changes_nothing() -> None:
         accountant.spend(PureDP(epsilon=0.5))
     assert refused.value.exit_code == 3
     said = float(refused.value.hint.split("epsilon ")[1].split()[0])
-    assert accountant.spent == PureDP(epsilon=1.25)
-    assert accountant.fits(PureDP(epsilon=said))
-    assert not accountant.fits(PureDP(epsilon=said + 1e-5))
+    assert accountant.total_spent == PureDP(epsilon=1.25)
+    assert accountant.has_room_for(PureDP(epsilon=said))
+    assert not accountant.has_room_for(PureDP(epsilon=said + 1e-5))
 
 
 def test_a_refusal_with_a_tail_says_rho_and_delta() -> None:
@@ -401,7 +409,7 @@ def test_a_refusal_with_a_tail_says_rho_and_delta() -> None:
     ) as refused:
         Accountant(TAILED).spend(GaussianDP(mu=1))
     said = float(refused.value.hint.split("rho ")[1].split()[0])
-    assert Accountant(TAILED).fits(ZeroConcentratedDP(rho=said))
+    assert Accountant(TAILED).has_room_for(ZeroConcentratedDP(rho=said))
 
 
 @pytest.mark.parametrize("leak", [-0.1, 1, math.nan, "much"])
@@ -426,4 +434,4 @@ def test_refuses_what_is_no_promise_no_guarantee_and_no_count() -> None:
     with pytest.raises(InvalidParameterError, match=r"^Accountant\.times must be .*; got 0"):
         Accountant(PURE).spend(PureDP(epsilon=0.1), times=0)
     with pytest.raises(InvalidParameterError, match=r"prior must be"):
-        Accountant(PURE).belief(1.5)
+        Accountant(PURE).compute_belief(1.5)

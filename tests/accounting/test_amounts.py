@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant
-from discreet.accounting.amounts import amount, on_grid
+from discreet.accounting.budget_amounts import format_amount, round_up_to_grid
+from discreet.accounting.guarantee_json import format_fraction
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import fraction_text
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
@@ -19,34 +19,34 @@ from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 
 @given(st.one_of(st.floats(0, 1e6), st.decimals(0, 10, places=18), st.fractions(0, 9, max_denominator=1000)))
 def test_usual_numbers_are_on_the_grid(value: float) -> None:
-    assert on_grid(Fraction(value)) == Fraction(value)
+    assert round_up_to_grid(Fraction(value)) == Fraction(value)
 
 
 @given(st.fractions(0, 9, max_denominator=10**40))
 def test_the_grid_never_charges_less_and_hardly_more(value: Fraction) -> None:
-    assert 0 <= on_grid(value) - value <= Fraction(1, 2**256)
+    assert 0 <= round_up_to_grid(value) - value <= Fraction(1, 2**256)
 
 
 def test_sums_stay_short_whatever_is_summed() -> None:
-    total = sum((on_grid(Fraction(1, 10**6 + 2 * k + 1)) for k in range(3_000)), Fraction(0))
-    assert len(fraction_text(total)) < 2_000
+    total = sum((round_up_to_grid(Fraction(1, 10**6 + 2 * k + 1)) for k in range(3_000)), Fraction(0))
+    assert len(format_fraction(total)) < 2_000
 
 
 @given(st.floats(1e-12, 1e6))
 def test_what_is_said_to_be_left_can_be_spent(left: float) -> None:
-    said = float(amount(PureDP(epsilon=left)).removeprefix("epsilon "))
+    said = float(format_amount(PureDP(epsilon=left)).removeprefix("epsilon "))
     assert left * (1 - 1e-5) <= said <= left
 
 
 @given(st.floats(1e-12, 1e6))
 def test_a_cost_is_not_said_to_be_less(cost: float) -> None:
-    said = float(amount(PureDP(epsilon=cost), up=True).removeprefix("epsilon "))
+    said = float(format_amount(PureDP(epsilon=cost), up=True).removeprefix("epsilon "))
     assert cost * (1 - 1e-11) <= said <= cost * (1 + 1e-5)
 
 
 def test_an_amount_with_a_tail_is_rho_and_delta() -> None:
-    assert amount(ZeroConcentratedDP(rho=Fraction(2, 3), delta=1e-9)) == "rho 0.666666 and delta 1e-9"
-    assert amount(ZeroConcentratedDP(rho=math.pi, delta=0), up=True) == "rho 3.1416"
+    assert format_amount(ZeroConcentratedDP(rho=Fraction(2, 3), delta=1e-9)) == "rho 0.666666 and delta 1e-9"
+    assert format_amount(ZeroConcentratedDP(rho=math.pi, delta=0), up=True) == "rho 3.1416"
 
 
 @pytest.mark.parametrize("tail", [0, 1e-6])
@@ -69,4 +69,4 @@ def test_a_refusal_says_what_can_still_be_spent() -> None:
         accountant.spend(PureDP(epsilon=9))
     left = re.search(r"at most epsilon ([0-9.]+) is accepted", str(refused.value))
     assert left is not None
-    assert accountant.fits(PureDP(epsilon=Fraction(left[1])))
+    assert accountant.has_room_for(PureDP(epsilon=Fraction(left[1])))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.entries import Entry, State, Stored
 from discreet.accounting.ledger import Ledger
-from discreet.core.errors import BudgetError, RequestError, UnderWayError
+from discreet.accounting.ledger_entries import Entry, EntryState, StoredAnswer
+from discreet.core.errors import AlreadyRunningError, BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, pure
 from tests.engines.servers import PostgresServer
@@ -53,8 +53,8 @@ def holder(place: str, machine: str = "") -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def begun(ledger: Ledger, **patience: float) -> Entry | Stored:
-    return ledger.begin("alice", "key", SQL, pure(PRICE), **patience)
+def begun(ledger: Ledger, **patience: float) -> Entry | StoredAnswer:
+    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), **patience)
 
 
 def test_who_begins_what_is_under_way_gets_its_answer_for_nothing(place: str) -> None:
@@ -66,8 +66,8 @@ def test_who_begins_what_is_under_way_gets_its_answer_for_nothing(place: str) ->
             assert not wait(waiting, timeout=0.3).done
             one.settle(entry, b"48843")
             told = [each.result() for each in waiting]
-        assert [each.answer for each in told if isinstance(each, Stored)] == [b"48843", b"48843"]
-        assert two.spent() == pure(PRICE)
+        assert [each.answer for each in told if isinstance(each, StoredAnswer)] == [b"48843", b"48843"]
+        assert two.get_total_spent() == pure(PRICE)
         two.verify()
 
 
@@ -80,7 +80,7 @@ def test_many_who_begin_at_once_share_one_charge(place: str) -> None:
             ledger = ledgers[number % 2]
             start.wait()
             found = begun(ledger)
-            if isinstance(found, Stored):
+            if isinstance(found, StoredAnswer):
                 return found.answer
             ledger.settle(found, str(number).encode())
             return str(number).encode()
@@ -88,24 +88,24 @@ def test_many_who_begin_at_once_share_one_charge(place: str) -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = set(pool.map(ask, range(8)))
         assert len(answers) == 1
-        assert [each.state for each in ledgers[0].entries()] == [State.SETTLED]
-        assert ledgers[0].spent() == pure(PRICE)
+        assert [each.state for each in ledgers[0].list_entries()] == [EntryState.SETTLED]
+        assert ledgers[0].get_total_spent() == pure(PRICE)
 
 
 def test_another_analyst_and_another_question_wait_for_nobody(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         begun(ledger)
-        assert isinstance(ledger.begin("bob", "key", SQL, pure(PRICE), patience=0), Entry)
-        assert isinstance(ledger.begin("alice", "other", SQL, pure(PRICE), patience=0), Entry)
-        assert ledger.spent() == pure(3 * PRICE)
+        assert isinstance(ledger.reserve_or_replay("bob", "key", SQL, pure(PRICE), timeout=0), Entry)
+        assert isinstance(ledger.reserve_or_replay("alice", "other", SQL, pure(PRICE), timeout=0), Entry)
+        assert ledger.get_total_spent() == pure(3 * PRICE)
 
 
 def test_whoever_does_not_wait_for_ever_is_told_and_charged_nothing(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger, holder(place):
-        with pytest.raises(UnderWayError, match="is being answered") as refused:
+        with pytest.raises(AlreadyRunningError, match="is being answered") as refused:
             begun(ledger, patience=0)
         assert refused.value.hint
-        assert [each.state for each in ledger.entries()] == [State.RESERVED]
+        assert [each.state for each in ledger.list_entries()] == [EntryState.RESERVED]
 
 
 def test_what_a_killed_process_has_begun_stays_charged_and_is_begun_anew(place: str) -> None:
@@ -116,8 +116,8 @@ def test_what_a_killed_process_has_begun_stays_charged_and_is_begun_anew(place: 
         entry = begun(ledger, patience=0)
         assert isinstance(entry, Entry)
         ledger.settle(entry, b"5")
-        assert [each.state for each in ledger.entries()] == [State.ORPHANED, State.SETTLED]
-        assert ledger.spent() == pure(2 * PRICE)
+        assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.SETTLED]
+        assert ledger.get_total_spent() == pure(2 * PRICE)
 
 
 def test_what_was_begun_and_given_up_stays_charged_and_is_begun_anew(place: str) -> None:
@@ -130,8 +130,8 @@ def test_what_was_begun_and_given_up_stays_charged_and_is_begun_anew(place: str)
         with pytest.raises(RequestError, match="orphaned already"):
             ledger.settle(first, b"5")
         ledger.abandon(ledger.settle(second, b"5"))
-        assert [each.state for each in ledger.entries()] == [State.ORPHANED, State.SETTLED]
-        assert ledger.spent() == pure(2 * PRICE)
+        assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.SETTLED]
+        assert ledger.get_total_spent() == pure(2 * PRICE)
 
 
 def test_what_was_given_up_while_nothing_could_be_written_is_said_by_whoever_writes_next(
@@ -146,7 +146,7 @@ def test_what_was_given_up_while_nothing_could_be_written_is_said_by_whoever_wri
             busy.execute("BEGIN IMMEDIATE")
             ledger.abandon(entry)
             busy.execute("ROLLBACK")
-        with Ledger(path, PROMISE) as other, pytest.raises(UnderWayError):
+        with Ledger(path, PROMISE) as other, pytest.raises(AlreadyRunningError):
             begun(other, patience=0)
         assert isinstance(begun(ledger, patience=0), Entry)
 
@@ -154,8 +154,8 @@ def test_what_was_given_up_while_nothing_could_be_written_is_said_by_whoever_wri
 def test_what_is_to_be_begun_and_does_not_fit_leaves_no_trace(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         with pytest.raises(BudgetError, match="left to alice"):
-            ledger.begin("alice", "key", SQL, pure(1))
-        assert ledger.entries() == []
+            ledger.reserve_or_replay("alice", "key", SQL, pure(1))
+        assert ledger.list_entries() == []
 
 
 @pytest.mark.xdist_group("postgres")
@@ -165,9 +165,9 @@ def test_a_server_of_another_machine_is_seen_while_it_runs_and_not_afterwards(
     place = postgres.schema()
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         with holder(place, "another-machine"):
-            assert [each.state for each in ledger.entries()] == [State.RESERVED]
-            with pytest.raises(UnderWayError):
+            assert [each.state for each in ledger.list_entries()] == [EntryState.RESERVED]
+            with pytest.raises(AlreadyRunningError):
                 begun(ledger, patience=0)
         assert isinstance(begun(ledger), Entry)
-        assert [each.state for each in ledger.entries()] == [State.ORPHANED, State.RESERVED]
-        assert ledger.spent() == pure(2 * PRICE)
+        assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.RESERVED]
+        assert ledger.get_total_spent() == pure(2 * PRICE)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting.chain import Chain, Kind, hash_link
+from discreet.accounting.hash_chain import HashChain, LinkKind, hash_link
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.storage import is_database
+from discreet.accounting.ledger_storage import is_database_address
 from discreet.core.errors import RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, pure
@@ -26,7 +26,7 @@ def unguard(connection: Any, place: str) -> None:
     """Drop the triggers, as somebody does who edits the tables by hand."""
     for table, triggers in GUARDS.items():
         for each in triggers:
-            on = f" ON {table}" if is_database(place) else ""
+            on = f" ON {table}" if is_database_address(place) else ""
             connection.execute(f"DROP TRIGGER IF EXISTS {each}{on}")
 
 
@@ -44,9 +44,9 @@ def kept(place: str) -> str:
         for number in range(5):
             analyst = ("alice", "bob")[number % 2]
             ledger.settle(ledger.reserve(analyst, f"key {number}", SQL, pure(Fraction(1, 100))), b"5")
-        ledger.note_release("adult-k5", "a 5-anonymous table")
+        ledger.record_release("adult-k5", "a 5-anonymous table")
         ledger.fault(ledger.reserve("bob", "key 5", SQL, pure(Fraction(1, 100))), "20240229-7f3a")
-        ledger.clear("bob")
+        ledger.clear_suspension("bob")
         ledger.verify()
     return place
 
@@ -101,7 +101,7 @@ def test_sums_that_were_edited_are_not_believed_when_asking(kept: str) -> None:
         with pytest.raises(RequestError, match="is not the sum of"):
             ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100)))
         with pytest.raises(RequestError, match="is not the sum of"):
-            ledger.sentence()
+            ledger.describe_belief()
     with pytest.raises(RequestError, match="is not the sum of"):
         Ledger(kept, PROMISE)
 
@@ -116,7 +116,7 @@ def test_shares_and_suspensions_that_were_edited_are_not_believed_when_asking(ke
         with pytest.raises(RequestError, match="the share of alice was changed"):
             ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100)))
         with pytest.raises(RequestError, match="of alice was changed"):
-            ledger.accounts()
+            ledger.list_accounts()
     # the shares that a policy gives do not hide it
     with pytest.raises(RequestError, match="of alice was changed"):
         Ledger(kept, PROMISE, analysts=HALVES)
@@ -125,24 +125,24 @@ def test_shares_and_suspensions_that_were_edited_are_not_believed_when_asking(ke
 def test_shares_and_suspensions_that_change_as_they_should_are_whole(kept: str) -> None:
     with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
         ledger.suspend("bob", "20240301-1")
-        ledger.divide({"alice": Fraction(1, 4), "bob": Fraction(1, 4), "carol": Fraction(1, 2)})
-        ledger.clear("bob")
+        ledger.set_shares({"alice": Fraction(1, 4), "bob": Fraction(1, 4), "carol": Fraction(1, 2)})
+        ledger.clear_suspension("bob")
         ledger.verify()
         ledger.settle(ledger.reserve("carol", "more", SQL, pure(Fraction(1, 100))), b"5")
     with Ledger(kept, PROMISE) as ledger:
         ledger.verify()
-        assert ledger.account("alice").share == Fraction(1, 4)
+        assert ledger.get_account("alice").share == Fraction(1, 4)
 
 
 def test_a_ledger_that_was_chained_without_shares_has_them_chained_once(place: str) -> None:
-    form = "UPDATE ledger SET format = 3" if is_database(place) else "PRAGMA user_version = 3"
+    form = "UPDATE ledger SET format = 3" if is_database_address(place) else "PRAGMA user_version = 3"
     Ledger(place, PROMISE, analysts=HALVES).close()
     edit(place, "DELETE FROM link WHERE kind = 'standing'", form)
     for _ in range(2):
         with Ledger(place, PROMISE, analysts=HALVES) as ledger:
             ledger.verify()
-            with ledger.storage.reading() as rows:
-                assert len(Chain(rows, ledger.storage).of_kind(Kind.STANDING)) == 1
+            with ledger.storage.read_transaction() as rows:
+                assert len(HashChain(rows, ledger.storage).list_links(LinkKind.STANDING)) == 1
     edit(place, "UPDATE account SET share = '1' WHERE analyst = 'bob'", form)
     with pytest.raises(RequestError, match="the share of bob was changed"):
         Ledger(place, PROMISE, analysts=HALVES)
@@ -158,9 +158,9 @@ def test_opening_finds_an_end_that_was_cut_off(which: str, kept: str) -> None:
 
 def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(kept: str) -> None:
     """One who knows the format rewrites entry and link; the sums beside them still tell."""
-    with Ledger(kept, PROMISE) as ledger, ledger.storage.reading() as rows:
-        links = Chain(rows, ledger.storage)
-        first, rest = links.at(3), [links.at(number) for number in range(4, 20)]
+    with Ledger(kept, PROMISE) as ledger, ledger.storage.read_transaction() as rows:
+        links = HashChain(rows, ledger.storage)
+        first, rest = links.get_link(3), [links.get_link(number) for number in range(4, 20)]
     assert first is not None
     changes = [(3, json.dumps({**first.body, "own": ["0", "0", "0", 1]}, sort_keys=True))]
     changes += [(each.id, json.dumps(each.body, sort_keys=True)) for each in rest if each is not None]
@@ -179,20 +179,20 @@ def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(kept: str)
 
 def make_older(place: str) -> None:
     """Turn a ledger into one of the format before the chain."""
-    form = "UPDATE ledger SET format = 2" if is_database(place) else "PRAGMA user_version = 2"
+    form = "UPDATE ledger SET format = 2" if is_database_address(place) else "PRAGMA user_version = 2"
     edit(place, "DROP TABLE link", form)
 
 
 def test_a_ledger_of_the_format_before_is_chained_as_it_stands_and_says_so(kept: str) -> None:
     with Ledger(kept, PROMISE) as ledger:
-        before, spent = ledger.entries(), ledger.spent("alice")
+        before, spent = ledger.list_entries(), ledger.get_total_spent("alice")
     make_older(kept)
     with Ledger(kept, PROMISE) as ledger:
-        assert ledger.entries() == before
-        assert ledger.spent("alice") == spent
+        assert ledger.list_entries() == before
+        assert ledger.get_total_spent("alice") == spent
         ledger.verify()
-        with ledger.storage.reading() as rows:
-            (link,) = Chain(rows, ledger.storage).of_kind(Kind.MIGRATION)
+        with ledger.storage.read_transaction() as rows:
+            (link,) = HashChain(rows, ledger.storage).list_links(LinkKind.MIGRATION)
         assert (link.body["format"], link.body["entries"]) == (2, 6)
         ledger.settle(ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100))), b"5")
         ledger.verify()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import LossDistribution, RepeatedDP, compose, least_epsilon, parallel
+from discreet.accounting import LossDistribution, RepeatedDP, compose, compose_parallel, find_least_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -21,7 +21,7 @@ from discreet.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from tests.accounting.worlds import Response, exact_delta
 
 LAPLACE: dict[Guarantee, int] = {LaplaceDP(epsilon=0.01): 1_000}
@@ -122,7 +122,7 @@ def test_moments_of_one_order_add_up_at_that_order() -> None:
     found = compose([RenyiDP(order=8, epsilon=0.1), GaussianDP(mu=0.1)], delta=1e-6)
     assert found.theorem == "renyi"
     assert found.epsilon == pytest.approx(
-        least_epsilon(RenyiDP(order=8, epsilon=0.1 + 8 * 0.01 / 2), 1e-6), rel=1e-9
+        find_least_epsilon(RenyiDP(order=8, epsilon=0.1 + 8 * 0.01 / 2), 1e-6), rel=1e-9
     )
 
 
@@ -132,7 +132,7 @@ def test_renyi_curve_of_pure_releases_is_the_one_of_randomized_response() -> Non
     p, q = math.exp(e) / (1 + math.exp(e)), 1 / (1 + math.exp(e))
     divergence = math.log(p**order * q ** (1 - order) + q**order * p ** (1 - order)) / (order - 1)
     truth = RenyiDP(order=order, epsilon=divergence)
-    assert found.alternatives["renyi"] == pytest.approx(least_epsilon(truth, 1e-3), rel=1e-9)
+    assert found.alternatives["renyi"] == pytest.approx(find_least_epsilon(truth, 1e-3), rel=1e-9)
 
 
 def test_leaks_of_concentrated_releases_are_kept() -> None:
@@ -209,7 +209,7 @@ def test_refuses_what_is_no_guarantee(thing: Guarantee) -> None:
     with pytest.raises(InvalidParameterError, match=r"guarantees must be guarantees; got"):
         compose([thing], delta=1e-6)
     with pytest.raises(InvalidParameterError, match=r"guarantees must be guarantees; got"):
-        parallel([thing], "value")
+        compose_parallel([thing], "value")
 
 
 def presence(epsilon: float) -> PureDP:
@@ -218,10 +218,10 @@ def presence(epsilon: float) -> PureDP:
 
 def test_parts_cost_the_largest_epsilon_under_presence_and_twice_that_under_value() -> None:
     parts = [presence(e) for e in (0.5, 2, 1.25)]
-    assert parallel(parts, "presence") == PureDP(epsilon=2, relation=PRESENCE)
-    assert parallel(parts, "value") == PureDP(epsilon=4)
-    assert parallel([presence(2)], "value").cap == 4
-    assert parallel([], "value").cap == 0
+    assert compose_parallel(parts, "presence") == PureDP(epsilon=2, relation=PRESENCE)
+    assert compose_parallel(parts, "value") == PureDP(epsilon=4)
+    assert compose_parallel([presence(2)], "value").cap == 4
+    assert compose_parallel([], "value").cap == 0
 
 
 def test_a_replaced_record_that_changes_part_reaches_the_sum_of_two() -> None:
@@ -242,8 +242,8 @@ def test_a_replaced_record_that_changes_part_reaches_the_sum_of_two() -> None:
     added = max(loss(y, (5, 3), (6, 3)) for y in outputs)
     parts = [presence(one), presence(two)]
     assert moved == pytest.approx(one + two)
-    assert moved <= parallel(parts, "value").cap
-    assert added == pytest.approx(parallel(parts, "presence").cap)
+    assert moved <= compose_parallel(parts, "value").cap
+    assert added == pytest.approx(compose_parallel(parts, "presence").cap)
     assert moved > max(one, two) + 0.3
 
 
@@ -251,7 +251,7 @@ def test_a_replaced_record_that_stays_in_its_part_reaches_twice_the_largest() ->
     """A part sums x in [-1, 1] with geometric noise for added and removed people; x goes from -1 to 1."""
     epsilon = 0.7
     losses = [epsilon * (abs(y + 1) - abs(y - 1)) for y in range(-5, 6)]
-    assert max(losses) == pytest.approx(parallel([presence(epsilon), presence(0.4)], "value").cap)
+    assert max(losses) == pytest.approx(compose_parallel([presence(epsilon), presence(0.4)], "value").cap)
 
 
 def test_a_leak_is_not_lost_by_any_theorem() -> None:
@@ -259,7 +259,7 @@ def test_a_leak_is_not_lost_by_any_theorem() -> None:
     repeated = RepeatedDP(epsilon=0.1, delta=1e-7, times=100)
     for leaky in (
         repeated,
-        LossDistribution.of(repeated),
+        LossDistribution.from_guarantee(repeated),
         ApproximateDP(epsilon=1, delta=1e-5),
         ZeroConcentratedDP(rho=0.1, delta=1e-5),
     ):
@@ -277,20 +277,22 @@ def test_parts_with_delta_or_without_a_cap_are_bounded_too() -> None:
     leaky = [
         ApproximateDP(epsilon=e, delta=d, relation=PRESENCE) for e, d in ((1, 1e-6), (0.5, 3e-6), (0.2, 2e-6))
     ]
-    found = parallel(leaky, "value")
+    found = compose_parallel(leaky, "value")
     assert isinstance(found, ApproximateDP)
     assert float(found.epsilon) == 2
     assert float(found.delta) == pytest.approx(3e-6 * (1 + math.e))
     gaussians = [GaussianDP(mu=mu, relation=PRESENCE) for mu in (1, 0.5, 0.1)]
-    assert parallel(gaussians, "presence") == ZeroConcentratedDP(rho=Fraction(1, 2), relation=PRESENCE)
-    assert parallel(gaussians, "value") == ZeroConcentratedDP(rho=2)
+    assert compose_parallel(gaussians, "presence") == ZeroConcentratedDP(
+        rho=Fraction(1, 2), relation=PRESENCE
+    )
+    assert compose_parallel(gaussians, "value") == ZeroConcentratedDP(rho=2)
 
 
 def test_parts_that_are_proven_for_replaced_values_only_are_refused() -> None:
     with pytest.raises(RequestError, match="reveal the size of its part"):
-        parallel([PureDP(epsilon=1)], "value")
+        compose_parallel([PureDP(epsilon=1)], "value")
 
 
 def test_parts_with_a_moment_of_one_order_only_are_refused() -> None:
     with pytest.raises(RequestError, match="neither an epsilon nor a rho"):
-        parallel([RenyiDP(order=2, epsilon=1, relation=PRESENCE)], "presence")
+        compose_parallel([RenyiDP(order=2, epsilon=1, relation=PRESENCE)], "presence")

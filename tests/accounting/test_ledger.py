@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant, LossDistribution
-from discreet.accounting.amounts import remaining
-from discreet.accounting.entries import State
+from discreet.accounting.budget_amounts import format_remaining
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger_entries import EntryState
 from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.storage import is_database
+from discreet.accounting.ledger_storage import is_database_address
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
 from discreet.core.guarantees import (
@@ -37,7 +37,7 @@ from discreet.core.guarantees import (
     PureDP,
     ZeroConcentratedDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from tests.accounting.ledger_rivals import PART, PROMISE, RIVALS, SelectThenUpdate, ask_often
 from tests.accounting.worlds import Output, Response, breach_probability, transcripts
 from tests.patience import PATIENCE
@@ -68,7 +68,7 @@ def asked(ledger: Ledger, analyst: str, guarantee: Guarantee, key: str = "key") 
 def beneath(place: str | Path) -> Iterator[Any]:
     """A connection to what a ledger is kept in, for those who go round it."""
     text = str(place)
-    with closing(psycopg.connect(text) if is_database(text) else sqlite3.connect(text)) as connection:
+    with closing(psycopg.connect(text) if is_database_address(text) else sqlite3.connect(text)) as connection:
         yield connection
         connection.commit()
 
@@ -111,10 +111,10 @@ def test_sums_are_exact_and_never_pass_the_cap(questions: list[tuple[str, float]
             else:
                 assert accepted[analyst] + Fraction(epsilon) > most[analyst]
         for analyst, total in accepted.items():
-            assert ledger.spent(analyst) == pure(total)
+            assert ledger.get_total_spent(analyst) == pure(total)
             assert total <= most[analyst] + Fraction(PROMISE.epsilon) / 2**51
-        assert ledger.spent() == pure(sum(accepted.values()))
-        assert ledger.belief().highest <= 0.05 * (1 + 1e-12)
+        assert ledger.get_total_spent() == pure(sum(accepted.values()))
+        assert ledger.compute_belief().highest <= 0.05 * (1 + 1e-12)
         ledger.verify()
 
 
@@ -131,9 +131,9 @@ def test_rho_never_passes_the_cap_with_a_tail(questions: list[tuple[str, float]]
             )
             assert asked(ledger, analyst, GaussianDP(mu=mu)) is fits
             accepted[analyst] += rho * fits
-        assert ledger.spent() == ZeroConcentratedDP(rho=sum(accepted.values()))
-        assert TAILED.admits(ledger.spent())
-        assert ledger.belief().highest <= 0.05 * (1 + 1e-12)
+        assert ledger.get_total_spent() == ZeroConcentratedDP(rho=sum(accepted.values()))
+        assert TAILED.admits(ledger.get_total_spent())
+        assert ledger.compute_belief().highest <= 0.05 * (1 + 1e-12)
 
 
 def test_neither_data_versions_nor_openings_reset_the_cap(place: str) -> None:
@@ -150,21 +150,23 @@ def test_all_of_the_cap_can_be_spent_in_decimal_shares() -> None:
         for i in range(10):
             assert asked(ledger, f"analyst {i}", pure(PROMISE.epsilon / 10))
             assert not asked(ledger, f"analyst {i}", pure(1e-9))
-        assert ledger.belief().highest == pytest.approx(0.05)
+        assert ledger.compute_belief().highest == pytest.approx(0.05)
 
 
 def test_what_is_left_can_be_spent_with_and_without_a_tail() -> None:
     for promise in (PROMISE, TAILED):
         with memory(promise, alice=1 / 3, bob=2 / 3) as ledger:
             assert asked(ledger, "alice", pure(Fraction(1, 7919)))
-            assert asked(ledger, "alice", ledger.left("alice"))
+            assert asked(ledger, "alice", ledger.get_remaining_budget("alice"))
             assert not asked(ledger, "alice", pure(1e-6))
-            assert asked(ledger, "bob", ledger.left("bob"))
+            assert asked(ledger, "bob", ledger.get_remaining_budget("bob"))
 
 
 def test_without_analysts_one_of_them_has_all() -> None:
     with Ledger(":memory:", PROMISE) as ledger:
-        assert [(each.analyst, each.share) for each in ledger.accounts()] == [(SOLE_ANALYST, Fraction(1))]
+        assert [(each.analyst, each.share) for each in ledger.list_accounts()] == [
+            (SOLE_ANALYST, Fraction(1))
+        ]
         assert asked(ledger, SOLE_ANALYST, pure(PROMISE.epsilon))
 
 
@@ -172,16 +174,16 @@ def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
     elevenths = {f"analyst {i}": 1 / 11 for i in range(11)}
     assert sum(Fraction(str(each)) for each in elevenths.values()) > 1
     with Ledger(":memory:", TAILED, analysts=elevenths) as ledger:
-        assert 1 - Fraction(1, 10**15) < sum(each.share for each in ledger.accounts()) <= 1
+        assert 1 - Fraction(1, 10**15) < sum(each.share for each in ledger.list_accounts()) <= 1
         for analyst in elevenths:
-            assert asked(ledger, analyst, ledger.left(analyst))
-        assert TAILED.admits(ledger.spent())
+            assert asked(ledger, analyst, ledger.get_remaining_budget(analyst))
+        assert TAILED.admits(ledger.get_total_spent())
 
 
 def test_the_cap_holds_even_if_shares_in_the_file_were_made_larger(place: str) -> None:
     """Also in the chain: one that was edited alone is refused (`test_chain`)."""
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        ledger.transact(lambda book: book.accounts.give({"alice": Fraction(1), "bob": Fraction(1)}))
+        ledger.transact(lambda book: book.accounts.set_share({"alice": Fraction(1), "bob": Fraction(1)}))
     with Ledger(place, PROMISE) as ledger:
         assert asked(ledger, "alice", pure(0.6 * PROMISE.epsilon))
         with pytest.raises(BudgetError, match="left to bob is") as refused:
@@ -197,7 +199,7 @@ def test_sums_of_odd_fractions_stay_short_and_are_never_too_small() -> None:
             variance = Fraction(10**9 + 2 * k + 1, 1013)
             assert asked(ledger, "alice", DiscreteGaussianDP(variance=variance, shift=3))
             exact += 9 / (2 * variance)
-        spent = ledger.spent()
+        spent = ledger.get_total_spent()
         assert isinstance(spent, ZeroConcentratedDP)
         assert 0 <= Fraction(spent.rho) - exact <= Fraction(200, 2**256)
         assert len(str(spent.rho)) < 2_000 < len(str(exact))
@@ -213,7 +215,7 @@ def test_a_presence_release_is_charged_twice_under_a_value_promise(place: str) -
 
 def test_a_law_of_the_loss_is_kept_as_what_it_is_charged_for(place: str) -> None:
     with Ledger(place, TAILED, analysts=HALVES) as ledger:
-        entry = ledger.reserve("alice", "key", SQL, LossDistribution.total([GaussianDP(mu=0.1)] * 2))
+        entry = ledger.reserve("alice", "key", SQL, LossDistribution.from_events([GaussianDP(mu=0.1)] * 2))
         assert entry.guarantee == entry.charge
         assert float(entry.charge.rho) == pytest.approx(0.01)  # type: ignore[union-attr]
 
@@ -292,14 +294,14 @@ def test_a_refusal_says_that_nothing_is_left_where_a_rounding_is(
     promise: Promise, analysts: dict[str, float], way_out: str
 ) -> None:
     with Ledger(":memory:", promise, analysts=analysts) as ledger:
-        left = ledger.left("alice")
+        left = ledger.get_remaining_budget("alice")
         most = left.epsilon if isinstance(left, PureDP) else left.rho
         nearly = Fraction(most) * (1 - Fraction(1, 10**12))
         assert asked(ledger, "alice", pure(nearly) if promise is PROMISE else ZeroConcentratedDP(rho=nearly))
         with pytest.raises(BudgetError, match="nothing is left to alice, of a share of") as refused:
             ledger.reserve("alice", "other", SQL, pure(0.5))
         assert way_out in refused.value.hint
-        assert remaining(ledger.left("alice")) == "nothing"
+        assert format_remaining(ledger.get_remaining_budget("alice")) == "nothing"
 
 
 def test_a_refusal_with_a_tail_says_rho_and_delta() -> None:
@@ -317,8 +319,16 @@ def test_an_analyst_cannot_see_what_others_have_asked() -> None:
                 entry = ledger.reserve("bob", "key", SQL, pure(0.8))
                 ledger.settle(entry, b"from bob")
                 ledger.fault(ledger.reserve("bob", "other", SQL, pure(0.01)), "1")
-            seen: list[object] = [ledger.stored("alice", "key"), ledger.left("alice"), ledger.spent("alice")]
-            seen += [asked(ledger, "alice", pure(0.8)), ledger.left("alice"), len(ledger.entries("alice"))]
+            seen: list[object] = [
+                ledger.find_stored_answer("alice", "key"),
+                ledger.get_remaining_budget("alice"),
+                ledger.get_total_spent("alice"),
+            ]
+            seen += [
+                asked(ledger, "alice", pure(0.8)),
+                ledger.get_remaining_budget("alice"),
+                len(ledger.list_entries("alice")),
+            ]
             with pytest.raises(BudgetError) as refused:
                 ledger.reserve("alice", "key", SQL, pure(0.1))
             return [*seen, str(refused.value)]
@@ -337,9 +347,9 @@ def test_shares_may_be_moved_but_not_below_what_was_spent(place: str) -> None:
             Ledger(place, PROMISE, analysts=shares)
     assert refused.value.hint == "Let the shares of all others add up to at most 5%."
     with Ledger(place, PROMISE, analysts={"bob": 0.05}) as ledger:
-        assert ledger.left("carol") == pure(0)
+        assert ledger.get_remaining_budget("carol") == pure(0)
         assert asked(ledger, "bob", pure(0.05 * PROMISE.epsilon))
-        assert ledger.belief().highest <= 0.05
+        assert ledger.compute_belief().highest <= 0.05
 
 
 def test_shares_are_those_of_the_policy_that_was_opened_last(place: str) -> None:
@@ -347,7 +357,7 @@ def test_shares_are_those_of_the_policy_that_was_opened_last(place: str) -> None
         with Ledger(place, PROMISE, analysts={"alice": 0.1, "bob": 0.9}):
             assert not asked(early, "alice", pure(PROMISE.epsilon / 4))
         with Ledger(place, PROMISE) as late:
-            assert {each.analyst: each.share for each in late.accounts()} == {
+            assert {each.analyst: each.share for each in late.list_accounts()} == {
                 "alice": Fraction(1, 10),
                 "bob": Fraction(9, 10),
             }
@@ -394,8 +404,8 @@ def test_refused_questions_cost_nothing_and_leave_no_trace(
         with pytest.raises(kind):
             ledger.reserve(analyst, "a secret key", "SELECT 'a secret question'", guarantee)
         assert dump(place) == before
-        assert ledger.spent() == pure(0.1)
-    if not is_database(place):
+        assert ledger.get_total_spent() == pure(0.1)
+    if not is_database_address(place):
         for each in Path(place).parent.iterdir():
             assert b"a secret" not in each.read_bytes()
 
@@ -414,36 +424,40 @@ def test_a_question_is_texts(name: str, value: Any) -> None:
 def test_every_outcome_keeps_the_charge(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         entries = [ledger.reserve("alice", f"key {i}", SQL, pure(Fraction(1, 10))) for i in range(3)]
-        assert [each.state for each in entries] == [State.RESERVED] * 3
-        assert ledger.settle(entries[0], b"5", {"columns": ["n"]}).state is State.SETTLED
-        assert ledger.fault(entries[1], "20240229-7f3a").state is State.FAULTED
-        assert ledger.spent("alice") == ledger.spent() == pure(Fraction(3, 10))
-        assert [each.state for each in ledger.entries()] == [State.SETTLED, State.FAULTED, State.RESERVED]
-        assert [each.id for each in ledger.entries()] == [1, 2, 3]
-        assert ledger.entries()[2] == entries[2]
+        assert [each.state for each in entries] == [EntryState.RESERVED] * 3
+        assert ledger.settle(entries[0], b"5", {"columns": ["n"]}).state is EntryState.SETTLED
+        assert ledger.fault(entries[1], "20240229-7f3a").state is EntryState.FAULTED
+        assert ledger.get_total_spent("alice") == ledger.get_total_spent() == pure(Fraction(3, 10))
+        assert [each.state for each in ledger.list_entries()] == [
+            EntryState.SETTLED,
+            EntryState.FAULTED,
+            EntryState.RESERVED,
+        ]
+        assert [each.id for each in ledger.list_entries()] == [1, 2, 3]
+        assert ledger.list_entries()[2] == entries[2]
         ledger.verify()
 
 
 def test_a_settled_answer_is_given_again_for_nothing_and_only_to_the_same_analyst(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        assert ledger.stored("alice", "key") is None
+        assert ledger.find_stored_answer("alice", "key") is None
         entry = ledger.reserve("alice", "key", SQL, pure(0.1))
-        assert ledger.stored("alice", "key") is None
+        assert ledger.find_stored_answer("alice", "key") is None
         ledger.settle(entry, b"\x00 5 \xff", {"columns": ["n"], "error": 3.5})
-        again = ledger.stored("alice", "key")
+        again = ledger.find_stored_answer("alice", "key")
         assert again is not None
         assert (again.answer, again.metadata) == (b"\x00 5 \xff", {"columns": ["n"], "error": 3.5})
         assert again.entry.id == entry.id
-        assert ledger.spent() == pure(0.1)
-        assert ledger.stored("bob", "key") is None
-        assert ledger.stored("alice", "another key") is None
+        assert ledger.get_total_spent() == pure(0.1)
+        assert ledger.find_stored_answer("bob", "key") is None
+        assert ledger.find_stored_answer("alice", "another key") is None
 
 
 def test_the_first_answer_stays(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         for answer in (b"first", b"second"):
             ledger.settle(ledger.reserve("alice", "key", SQL, pure(0.1)), answer)
-        again = ledger.stored("alice", "key")
+        again = ledger.find_stored_answer("alice", "key")
         assert again is not None
         assert again.answer == b"first"
 
@@ -456,13 +470,13 @@ def test_a_fault_suspends_that_analyst_until_cleared(place: str) -> None:
         with pytest.raises(RequestError, match="alice is suspended since incident 20240229-7f3a") as refused:
             ledger.reserve("alice", "next", SQL, pure(0.1))
         assert refused.value.exit_code == 2
-        assert ledger.stored("alice", "old") is not None
+        assert ledger.find_stored_answer("alice", "old") is not None
         assert asked(ledger, "bob", pure(0.1))
-        ledger.clear("alice")
+        ledger.clear_suspension("alice")
         assert asked(ledger, "alice", pure(0.1))
-        assert [each.incident for each in ledger.entries("alice")] == [None, "20240229-7f3a", None]
+        assert [each.incident for each in ledger.list_entries("alice")] == [None, "20240229-7f3a", None]
         with pytest.raises(RequestError, match="has no analyst carol"):
-            ledger.clear("carol")
+            ledger.clear_suspension("carol")
 
 
 def test_an_entry_ends_once() -> None:
@@ -481,12 +495,12 @@ def test_an_entry_ends_once() -> None:
 def test_what_is_open_when_the_ledger_is_closed_is_an_orphan(place: str) -> None:
     with Ledger(place, PROMISE) as ledger:
         entry = ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
-        assert ledger.entries()[0].state is State.RESERVED
+        assert ledger.list_entries()[0].state is EntryState.RESERVED
     with pytest.raises(RequestError, match="was closed"):
         ledger.settle(entry, b"5")
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.entries()[0].state is State.ORPHANED
-        assert ledger.spent() == pure(0.5)
+        assert ledger.list_entries()[0].state is EntryState.ORPHANED
+        assert ledger.get_total_spent() == pure(0.5)
         assert asked(ledger, SOLE_ANALYST, pure(0.5))
 
 
@@ -510,20 +524,20 @@ def rivals(ask: Callable[[], int]) -> int:
 
 def slow_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time between reading and writing, in which others would come in between."""
-    decide = Accountant.fits
+    decide = Accountant.has_room_for
 
     def slowly(self: Accountant, guarantee: Guarantee, *, times: int = 1) -> bool:
         time.sleep(0.001)
         return decide(self, guarantee, times=times)
 
-    monkeypatch.setattr(Accountant, "fits", slowly)
+    monkeypatch.setattr(Accountant, "has_room_for", slowly)
 
 
 def test_threads_on_one_ledger_never_overspend(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with Ledger(place, PROMISE, analysts={"alice": 1}) as ledger:
         slow_decisions(monkeypatch)
         assert rivals(lambda: ask_often(ledger)) == 20
-        assert len(ledger.entries()) == 20
+        assert len(ledger.list_entries()) == 20
         ledger.verify()
 
 
@@ -536,7 +550,7 @@ def test_connections_of_their_own_never_overspend(place: str, monkeypatch: pytes
 
     assert rivals(ask) == 20
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.spent() == pure(20 * Fraction(PART))
+        assert ledger.get_total_spent() == pure(20 * Fraction(PART))
         ledger.verify()
 
 
@@ -563,7 +577,7 @@ def test_processes_that_make_one_ledger_together_never_overspend(place: str) -> 
     process = rival("together", place)
     assert process.communicate(timeout=PATIENCE)[0] == "20\n"
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.spent() == pure(20 * Fraction(PART))
+        assert ledger.get_total_spent() == pure(20 * Fraction(PART))
         ledger.verify()
 
 
@@ -586,7 +600,7 @@ def test_a_process_that_nobody_has_buried_yet_is_dead(place: str) -> None:
     process.send_signal(signal.SIGKILL)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     with Ledger(place, PROMISE) as ledger:
-        assert [each.state for each in ledger.entries()] == [State.ORPHANED]
+        assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED]
     process.communicate(timeout=PATIENCE)
 
 
@@ -594,13 +608,13 @@ def test_a_process_killed_before_it_settles_stays_charged_and_is_listed(place: s
 
     def state() -> object:
         with Ledger(place, PROMISE) as ledger:
-            return [each.state for each in ledger.entries()]
+            return [each.state for each in ledger.list_entries()]
 
-    assert killed("after the entry", place, meanwhile=state) == [State.RESERVED]
-    assert state() == [State.ORPHANED]
+    assert killed("after the entry", place, meanwhile=state) == [EntryState.RESERVED]
+    assert state() == [EntryState.ORPHANED]
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.spent() == pure(PART)
-        assert ledger.stored("alice", "key") is None
+        assert ledger.get_total_spent() == pure(PART)
+        assert ledger.find_stored_answer("alice", "key") is None
         ledger.verify()
         assert ask_often(ledger, tries=21) == 19
 
@@ -608,8 +622,8 @@ def test_a_process_killed_before_it_settles_stays_charged_and_is_listed(place: s
 def test_a_process_killed_before_the_entry_is_written_is_not_charged(place: str) -> None:
     killed("before the entry", place)
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.spent() == pure(0)
-        assert ledger.entries() == []
+        assert ledger.get_total_spent() == pure(0)
+        assert ledger.list_entries() == []
         ledger.verify()
 
 
@@ -649,17 +663,17 @@ def test_another_leak_is_refused(place: str) -> None:
 
 def test_the_sentence_says_before_now_and_promised(place: str) -> None:
     with Ledger(place, PROMISE, analysts={"alice": 1}) as ledger:
-        assert ledger.sentence() == (
+        assert ledger.describe_belief() == (
             "An attacker who was at most 1% sure of a claim about one person can now be at most 1% sure "
             "(promise: 5%)."
         )
         assert asked(ledger, "alice", pure(1.25))
-        assert ledger.belief().highest == pytest.approx(0.03405, abs=1e-5)
-        assert "can now be at most 3.41% sure (promise: 5%)." in ledger.sentence()
-        assert asked(ledger, "alice", ledger.left())
-        assert ledger.sentence().endswith("can now be at most 5% sure (promise: 5%).")
-        assert ledger.sentence(0.1).endswith("can now be at most 36.7% sure.")
-        assert ledger.belief(0.1).highest == pytest.approx(0.36667, abs=1e-5)
+        assert ledger.compute_belief().highest == pytest.approx(0.03405, abs=1e-5)
+        assert "can now be at most 3.41% sure (promise: 5%)." in ledger.describe_belief()
+        assert asked(ledger, "alice", ledger.get_remaining_budget())
+        assert ledger.describe_belief().endswith("can now be at most 5% sure (promise: 5%).")
+        assert ledger.describe_belief(0.1).endswith("can now be at most 36.7% sure.")
+        assert ledger.compute_belief(0.1).highest == pytest.approx(0.36667, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -671,32 +685,34 @@ def test_the_sentence_says_before_now_and_promised(place: str) -> None:
 )
 def test_the_sentence_says_what_the_claim_is_about(promise: Promise, words: str) -> None:
     with memory(promise) as ledger:
-        assert words in ledger.sentence()
+        assert words in ledger.describe_belief()
 
 
 def test_with_a_tail_the_sentence_says_how_probable_more_is(place: str) -> None:
     with Ledger(place, TAILED, analysts=HALVES) as ledger:
         assert asked(ledger, "alice", GaussianDP(mu=0.1))
-        assert "at most 1% sure of a true claim about one person" in ledger.sentence()
-        assert ledger.sentence().endswith("the chance that it becomes more is at most 1 in 1,000,000.")
+        assert "at most 1% sure of a true claim about one person" in ledger.describe_belief()
+        assert ledger.describe_belief().endswith("the chance that it becomes more is at most 1 in 1,000,000.")
 
 
 def test_a_release_without_differential_privacy_is_named_from_then_on(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         assert asked(ledger, "alice", pure(0.5))
-        ledger.note_release("adult-k5", "a 5-anonymous table", {"k": 5})
+        ledger.record_release("adult-k5", "a 5-anonymous table", {"k": 5})
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        (release,) = ledger.releases()
+        (release,) = ledger.list_releases()
         assert (release.name, release.certificate, release.after) == ("adult-k5", {"k": 5}, 1)
-        assert ledger.sentence() == (
+        assert ledger.describe_belief() == (
             "From the differentially private answers alone, an attacker who was at most 1% sure of a claim "
             "about one person can now be at most 1.64% sure (promise: 5%). But adult-k5 (a 5-anonymous "
             "table) was published too, without differential privacy: no such bound holds for everything ever "
             "released together."
         )
-        ledger.note_release("adult-k9", "a 9-anonymous table")
-        assert "adult-k5 (a 5-anonymous table), adult-k9 (a 9-anonymous table) were" in ledger.sentence()
-        assert ledger.spent() == pure(0.5)
+        ledger.record_release("adult-k9", "a 9-anonymous table")
+        assert (
+            "adult-k5 (a 5-anonymous table), adult-k9 (a 9-anonymous table) were" in ledger.describe_belief()
+        )
+        assert ledger.get_total_spent() == pure(0.5)
 
 
 def test_the_staircase_climbs_to_what_is_believed_now() -> None:
@@ -704,12 +720,12 @@ def test_the_staircase_climbs_to_what_is_believed_now() -> None:
         with memory(promise, alice=1) as ledger:
             for _ in range(30):
                 assert asked(ledger, "alice", pure(Fraction(1, 20)))
-            every, some = ledger.staircase(), ledger.staircase(most=7)
+            every, some = ledger.compute_belief_history(), ledger.compute_belief_history(max_points=7)
             assert [number for number, _ in every] == list(range(31))
             heights = [now.highest for _, now in every]
             assert heights == sorted(heights)
             assert heights[0] == pytest.approx(0.01)
-            assert every[-1][1] == ledger.belief()
+            assert every[-1][1] == ledger.compute_belief()
             assert some == [every[0], *(every[i] for i in range(5, 31, 5))]
 
 
@@ -751,7 +767,7 @@ def test_the_file_holds_what_it_was_given_and_nothing_else(tmp_path: Path) -> No
             lambda: ledger.fault(entry, leaked),
             lambda: ledger.settle(entry, b"5", {"rows": {leaked}}),
             lambda: ledger.settle(entry, leaked),  # type: ignore[arg-type]
-            lambda: ledger.note_release("name", "description", {"rows": {leaked}}),
+            lambda: ledger.record_release("name", "description", {"rows": {leaked}}),
         ]
         for refusal in refusals:
             with pytest.raises(InvalidParameterError) as refused:
@@ -777,7 +793,7 @@ def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
 
 
 def test_what_is_committed_is_written_through(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.db", PROMISE) as ledger, ledger.storage.reading() as connection:
+    with Ledger(tmp_path / "ledger.db", PROMISE) as ledger, ledger.storage.read_transaction() as connection:
         modes = [
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
         ]
@@ -788,7 +804,7 @@ def test_entries_are_never_deleted_and_charges_never_change(tmp_path: Path) -> N
     path = tmp_path / "ledger.db"
     with Ledger(path, PROMISE) as ledger:
         assert asked(ledger, SOLE_ANALYST, pure(0.1))
-        ledger.note_release("name", "description")
+        ledger.record_release("name", "description")
     for statement in ("DELETE FROM entry", "UPDATE entry SET epsilon = '0'", "DELETE FROM release"):
         connection = sqlite3.connect(path)
         with pytest.raises(sqlite3.IntegrityError, match="never"):
@@ -847,7 +863,7 @@ def test_a_guarantee_of_a_newer_kind_is_refused(spent: Path) -> None:
     written = '\'{"type": "QuantumDP"}\''
     tamper(spent, "DROP TRIGGER charge_stays", f"UPDATE entry SET guarantee = {written}")
     with Ledger(spent, PROMISE) as ledger, pytest.raises(RequestError, match="of the kind QuantumDP"):
-        ledger.entries()
+        ledger.list_entries()
 
 
 @pytest.mark.parametrize("part", [0.3, 0.5, 0.8])
@@ -946,5 +962,5 @@ def test_a_ledger_that_fails_after_data_was_read_is_a_fault(
             ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
         busy.execute("ROLLBACK")
         busy.close()
-        assert ledger.spent() == pure(0.5)
-        assert ledger.settle(entry, b"5").state is State.SETTLED
+        assert ledger.get_total_spent() == pure(0.5)
+        assert ledger.settle(entry, b"5").state is EntryState.SETTLED

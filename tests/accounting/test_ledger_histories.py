@@ -19,10 +19,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from discreet.accounting.founding import Foundation
+from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.marks import Marks
-from discreet.accounting.restoration import back_up, restore
+from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
+from discreet.accounting.ledger_terms import LedgerTerms
 from discreet.core.errors import BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, pure
@@ -52,11 +52,11 @@ class Custodian(RuleBasedStateMachine):
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
 
-    def marks(self) -> Marks:
-        return Marks(mark_files(self.folder))
+    def marks(self) -> HighWaterMarks:
+        return HighWaterMarks(mark_files(self.folder))
 
     def open(self) -> Ledger:
-        return Ledger(self.path, PROMISE, analysts=HALVES, foundation=Foundation(marks=self.marks()))
+        return Ledger(self.path, PROMISE, analysts=HALVES, foundation=LedgerTerms(marks=self.marks()))
 
     def opened(self) -> Iterator[Ledger]:
         """Yield the ledger, if it opens."""
@@ -85,7 +85,7 @@ class Custodian(RuleBasedStateMachine):
     @rule()
     def publish(self) -> None:
         for ledger in self.opened():
-            ledger.note_release(f"table-{len(ledger.releases())}", "a 5-anonymous table")
+            ledger.record_release(f"table-{len(ledger.list_releases())}", "a 5-anonymous table")
 
     @rule()
     @precondition(lambda self: self.path.exists() and self.path.stat().st_size > 0)
@@ -101,7 +101,7 @@ class Custodian(RuleBasedStateMachine):
     def back_up(self) -> None:
         for ledger in self.opened():
             target = self.folder / f"copy-{len(self.copies)}.db"
-            back_up(ledger, target)
+            back_up_ledger(ledger, target)
             self.copies.append(target)
 
     @rule(number=st.integers(0, 20))
@@ -128,7 +128,7 @@ class Custodian(RuleBasedStateMachine):
     def restore(self, number: int | None) -> None:
         copy = None if number is None or not self.copies else self.copies[number % len(self.copies)]
         with suppress(RequestError):
-            restore(
+            restore_ledger(
                 copy,
                 str(self.path),
                 self.marks(),
@@ -142,7 +142,7 @@ class Custodian(RuleBasedStateMachine):
         for ledger in self.opened():
             ledger.verify()
             for analyst, epsilon in self.released.items():
-                spent = ledger.spent(analyst)
+                spent = ledger.get_total_spent(analyst)
                 assert Fraction(getattr(spent, "epsilon", 0)) >= epsilon
 
 
@@ -153,8 +153,8 @@ def _die(**_: object) -> None:
 class Forgetful(Custodian):
     """The broken twin: it does not look at marks, as the ledger did before."""
 
-    def marks(self) -> Marks:
-        return Marks()
+    def marks(self) -> HighWaterMarks:
+        return HighWaterMarks()
 
 
 TestHistories = Custodian.TestCase

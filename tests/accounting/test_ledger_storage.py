@@ -17,10 +17,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from discreet.accounting.entries import Entry, State
 from discreet.accounting.group_commit import GroupCommit
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.storage import Rows
+from discreet.accounting.ledger_entries import Entry, EntryState
+from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, asked, beneath, dump, pure, tamper
@@ -56,7 +56,7 @@ def counted(ledger: Ledger) -> list[int]:
     commits, found = commits_of(ledger), list[int]()
     transaction = commits.transaction
 
-    def counting() -> AbstractContextManager[Rows]:
+    def counting() -> AbstractContextManager[SqlTransaction]:
         found.append(1)
         return transaction()
 
@@ -76,7 +76,7 @@ def test_all_who_wait_are_settled_by_one_commit_in_the_order_in_which_they_came(
             entries = [each.result() for each in futures]
         assert len(transactions) == 1
         assert [each.id for each in entries] == list(range(1, 9))
-        assert [each.question_key for each in ledger.entries()] == [f"key {each}" for each in range(8)]
+        assert [each.question_key for each in ledger.list_entries()] == [f"key {each}" for each in range(8)]
         ledger.verify()
 
 
@@ -87,13 +87,13 @@ def test_who_is_refused_among_others_leaves_no_trace_and_hinders_nobody(place: s
         with arriving(ledger, *works, asking(ledger, "carol", "key", 0.1)) as futures:
             outcomes = [type(each.exception()) for each in futures]
         assert outcomes == [type(None), type(None), BudgetError, type(None), RequestError]
-        assert ledger.spent() == pure(3 * half)
-        assert [each.id for each in ledger.entries()] == [1, 2, 3]
+        assert ledger.get_total_spent() == pure(3 * half)
+        assert [each.id for each in ledger.list_entries()] == [1, 2, 3]
         ledger.verify()
 
 
 def test_what_one_has_written_before_it_failed_is_taken_back_and_what_others_wrote_is_not(place: str) -> None:
-    def spoil(rows: Rows) -> Entry:
+    def spoil(rows: SqlTransaction) -> Entry:
         rows.execute("UPDATE account SET epsilon = '99', incident = 'none'")
         raise RequestError("spoilt")
 
@@ -102,7 +102,7 @@ def test_what_one_has_written_before_it_failed_is_taken_back_and_what_others_wro
         with arriving(ledger, *works, asking(ledger, "alice", "after", 0.1)) as futures:
             assert str(futures[1].exception()) == "spoilt"
             assert [futures[each].result().id for each in (0, 2)] == [1, 2]
-        assert ledger.spent() == pure(Fraction(0.1) * 2)
+        assert ledger.get_total_spent() == pure(Fraction(0.1) * 2)
         ledger.verify()
 
 
@@ -123,7 +123,7 @@ def test_a_commit_that_fails_fails_for_everybody_in_it(
         assert isinstance(failures[0], RequestError)
         assert isinstance(failures[1], EngineFault)
         assert dump(str(path)) == before
-        assert ledger.settle(entry, b"5").state is State.SETTLED
+        assert ledger.settle(entry, b"5").state is EntryState.SETTLED
 
 
 def test_many_threads_never_overspend_and_each_is_told_its_own(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_many_threads_never_overspend_and_each_is_told_its_own(tmp_path: Path) -
         assert len(found) == 40
         assert all(key == told for key, told in found)
         for key, _ in found:
-            stored = ledger.stored("alice", key)
+            stored = ledger.find_stored_answer("alice", key)
             assert stored is not None
             assert stored.answer == key.encode()
         ledger.verify()
@@ -175,7 +175,7 @@ def test_nothing_is_released_without_its_charge_whenever_the_process_is_killed(
     found = json.loads(done.stdout)
     assert times <= found["released"] <= found["settled"] <= found["released"] + times
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.spent() == pure(Fraction(found["settled"] + found["orphaned"], 10**6))
+        assert ledger.get_total_spent() == pure(Fraction(found["settled"] + found["orphaned"], 10**6))
         assert asked(ledger, "alice", pure(0.1))
 
 
@@ -187,7 +187,7 @@ def test_entries_are_numbered_for_each_analyst(place: str) -> None:
         for name in ("bob", "alice", "bob", "alice"):
             entry = ledger.reserve(name, "key", SQL, pure(0.01))
             assert ledger.settle(entry, b"5").number == entry.number
-        assert [(each.analyst, each.number) for each in ledger.entries()] == [
+        assert [(each.analyst, each.number) for each in ledger.list_entries()] == [
             ("bob", 1),
             ("alice", 1),
             ("bob", 2),
@@ -200,10 +200,10 @@ def test_a_ledger_of_the_first_format_is_taken_over(tmp_path: Path) -> None:
     with Ledger(path, PROMISE, analysts=HALVES) as ledger:
         for name in ("bob", "alice", "bob"):
             ledger.settle(ledger.reserve(name, "key", SQL, pure(0.01)), b"5")
-        before = ledger.entries()
+        before = ledger.list_entries()
     tamper(path, "DROP TABLE link", "ALTER TABLE entry DROP COLUMN number", "PRAGMA user_version = 1")
     with Ledger(path, PROMISE, analysts=HALVES) as ledger:
-        assert ledger.entries() == before
+        assert ledger.list_entries() == before
         ledger.verify()
 
 
@@ -226,7 +226,7 @@ def test_what_stands_in_a_server_is_never_deleted_and_never_changes(postgres: Po
     place = postgres.schema()
     with Ledger(place, PROMISE) as ledger:
         assert asked(ledger, SOLE_ANALYST, pure(0.1))
-        ledger.note_release("name", "description")
+        ledger.record_release("name", "description")
     for statement in (
         "DELETE FROM entry",
         "TRUNCATE entry",
@@ -277,7 +277,7 @@ def test_a_server_that_contradicts_itself_is_refused(
 
 def _read_whole(ledger: Ledger) -> None:
     ledger.verify()
-    ledger.entries()
+    ledger.list_entries()
 
 
 @POSTGRES
@@ -285,7 +285,7 @@ def test_a_server_that_is_kept_busy_refuses_before_data_and_is_a_fault_after(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = postgres.schema()
-    monkeypatch.setattr("discreet.accounting.database.PATIENCE", 0.05)
+    monkeypatch.setattr("discreet.accounting.shared_database.PATIENCE", 0.05)
     with Ledger(place, PROMISE) as ledger:
         entry = ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
         with beneath(place) as busy:
@@ -294,8 +294,8 @@ def test_a_server_that_is_kept_busy_refuses_before_data_and_is_a_fault_after(
                 ledger.settle(entry, b"5")
             with pytest.raises(RequestError, match="is kept busy by another process"):
                 ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
-            assert ledger.spent() == pure(0.5)
-        assert ledger.settle(entry, b"5").state is State.SETTLED
+            assert ledger.get_total_spent() == pure(0.5)
+        assert ledger.settle(entry, b"5").state is EntryState.SETTLED
 
 
 @POSTGRES
@@ -306,8 +306,8 @@ def test_a_ledger_goes_on_after_its_connections_were_cut(postgres: PostgresServe
         with psycopg.connect(place) as other:
             cut = "SELECT pg_terminate_backend(pid, 600000) FROM pg_stat_activity"
             assert other.execute(f"{cut} WHERE application_name = 'cut'").fetchall()
-        assert ledger.settle(entry, b"5").state is State.SETTLED
-        assert ledger.spent() == pure(0.5)
+        assert ledger.settle(entry, b"5").state is EntryState.SETTLED
+        assert ledger.get_total_spent() == pure(0.5)
 
 
 def test_a_server_that_is_not_there_is_one_sentence_without_its_password() -> None:

@@ -12,8 +12,8 @@ from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import LossDistribution, RepeatedDP, least_epsilon
-from discreet.core import gaussian_tails
+from discreet.accounting import LossDistribution, RepeatedDP, find_least_epsilon
+from discreet.core import discrete_gaussian_tails
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -25,7 +25,7 @@ from discreet.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from tests.accounting.worlds import Response, exact_delta
 
 SIZES = st.floats(1e-3, 6)
@@ -50,9 +50,11 @@ def shortfall(found: Callable[[float], float], truth: Guarantee | RepeatedDP, fu
 @given(GUARANTEES)
 def test_profile_of_each_guarantee_is_bounded_from_above_and_met(guarantee: Guarantee) -> None:
     """A closed form is itself raised by what rounding may change, 2**-46 for tails of discrete Gaussians."""
-    law = LossDistribution.of(guarantee)
+    law = LossDistribution.from_guarantee(guarantee)
     furthest = min(1.2 * guarantee.cap, 20.0)
-    raised = 2 * gaussian_tails.COVER if isinstance(guarantee, DiscreteGaussianDP | GaussianDP) else 0
+    raised = (
+        2 * discrete_gaussian_tails.COVER if isinstance(guarantee, DiscreteGaussianDP | GaussianDP) else 0
+    )
     assert shortfall(law.profile, guarantee, furthest) <= raised
     for e in np.linspace(0, furthest, 60):
         assert law.profile(e) <= guarantee.profile(e) + 1e-3
@@ -62,15 +64,15 @@ def test_profile_of_each_guarantee_is_bounded_from_above_and_met(guarantee: Guar
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_equal_releases_stay_above_the_exact_composition_and_close(times: int, delta: float) -> None:
     epsilon = 0.3 / math.sqrt(times)
-    law = LossDistribution.total({ApproximateDP(epsilon=epsilon, delta=delta): times})
+    law = LossDistribution.from_events({ApproximateDP(epsilon=epsilon, delta=delta): times})
     truth = RepeatedDP(epsilon=epsilon, delta=delta, times=times)
     assert shortfall(law.profile, truth, 3.0) <= 0
     if delta * times < 1e-6:
-        assert least_epsilon(law, 1e-6) == pytest.approx(least_epsilon(truth, 1e-6), rel=1e-3)
+        assert find_least_epsilon(law, 1e-6) == pytest.approx(find_least_epsilon(truth, 1e-6), rel=1e-3)
 
 
 def test_rounding_losses_down_would_be_noticed() -> None:
-    law = LossDistribution.of(PureDP(epsilon=0.01003))
+    law = LossDistribution.from_guarantee(PureDP(epsilon=0.01003))
     down = replace(
         law, masses=np.append(law.masses[1:], 0.0) + np.append(law.masses[:1], np.zeros(law.masses.size - 1))
     )
@@ -78,10 +80,10 @@ def test_rounding_losses_down_would_be_noticed() -> None:
 
 
 def test_thousand_gaussians_are_one_gaussian() -> None:
-    law = LossDistribution.total({GaussianDP(mu=0.01): 1_000})
+    law = LossDistribution.from_events({GaussianDP(mu=0.01): 1_000})
     truth = GaussianDP(mu=math.sqrt(1_000) / 100)
     assert shortfall(law.profile, truth, 3.0) <= 0
-    assert least_epsilon(law, 1e-6) == pytest.approx(1.36757, abs=5e-5)
+    assert find_least_epsilon(law, 1e-6) == pytest.approx(1.36757, abs=5e-5)
 
 
 @given(
@@ -94,7 +96,7 @@ def test_unequal_releases_lie_between_the_truth_and_a_thousandth_above(
 ) -> None:
     releases = [Response(gamma) for gamma in gammas]
     truth = float(exact_delta(releases, odds))
-    found = LossDistribution.total([PureDP(epsilon=each.epsilon) for each in releases]).profile(
+    found = LossDistribution.from_events([PureDP(epsilon=each.epsilon) for each in releases]).profile(
         math.log(odds)
     )
     assert truth - 1e-15 <= found <= truth + 1e-3
@@ -103,19 +105,19 @@ def test_unequal_releases_lie_between_the_truth_and_a_thousandth_above(
 def test_laplace_and_gaussian_together_agree_with_dp_accounting() -> None:
     other = PLDAccountant()
     other.compose(dp_accounting.LaplaceDpEvent(100), 1_000)
-    laplace = least_epsilon(LossDistribution.total({LaplaceDP(epsilon=0.01): 1_000}), 1e-6)
+    laplace = find_least_epsilon(LossDistribution.from_events({LaplaceDP(epsilon=0.01): 1_000}), 1e-6)
     assert laplace == pytest.approx(other.get_epsilon(1e-6), abs=2e-4)
     assert laplace == pytest.approx(1.3629, abs=1e-4)
     other.compose(dp_accounting.GaussianDpEvent(100), 1_000)
-    both = LossDistribution.total({LaplaceDP(epsilon=0.01): 1_000, GaussianDP(mu=0.01): 1_000})
-    assert least_epsilon(both, 1e-6) == pytest.approx(other.get_epsilon(1e-6), abs=2e-4)
-    assert least_epsilon(both, 1e-6) == pytest.approx(1.9919, abs=1e-4)
+    both = LossDistribution.from_events({LaplaceDP(epsilon=0.01): 1_000, GaussianDP(mu=0.01): 1_000})
+    assert find_least_epsilon(both, 1e-6) == pytest.approx(other.get_epsilon(1e-6), abs=2e-4)
+    assert find_least_epsilon(both, 1e-6) == pytest.approx(1.9919, abs=1e-4)
 
 
 @given(GUARANTEES, st.floats(0, 5))
 def test_a_coarser_grid_claims_no_less(guarantee: Guarantee, epsilon: float) -> None:
-    fine = LossDistribution.of(guarantee)
-    coarse = fine.coarser().coarser().coarser()
+    fine = LossDistribution.from_guarantee(guarantee)
+    coarse = fine.coarsen().coarsen().coarsen()
     assert coarse.interval == 8 * fine.interval
     assert coarse.profile(epsilon) >= fine.profile(epsilon) - 1e-14
     assert coarse.masses.sum() == pytest.approx(fine.masses.sum())
@@ -125,24 +127,26 @@ def test_adding_one_by_one_comes_to_the_same_as_all_at_once() -> None:
     events = [LaplaceDP(epsilon=0.1 + i / 100) for i in range(20)] + [
         GaussianDP(mu=0.2 + i / 100) for i in range(20)
     ]
-    one_by_one = LossDistribution.total(events[:5])
+    one_by_one = LossDistribution.from_events(events[:5])
     for event in events[5:]:
-        one_by_one = one_by_one.then(event)
-    at_once = LossDistribution.total(events)
+        one_by_one = one_by_one.add_event(event)
+    at_once = LossDistribution.from_events(events)
     assert one_by_one.events == at_once.events == 40
     for delta in (1e-3, 1e-6, 1e-9):
-        assert least_epsilon(one_by_one, delta) == pytest.approx(least_epsilon(at_once, delta), rel=1e-4)
+        assert find_least_epsilon(one_by_one, delta) == pytest.approx(
+            find_least_epsilon(at_once, delta), rel=1e-4
+        )
 
 
 def test_a_million_equal_events_still_have_a_law() -> None:
-    law = LossDistribution.total({PureDP(epsilon=0.001): 1_000_000})
+    law = LossDistribution.from_events({PureDP(epsilon=0.001): 1_000_000})
     truth = RepeatedDP(epsilon=0.001, times=1_000_000)
-    assert least_epsilon(law, 1e-6) == pytest.approx(least_epsilon(truth, 1e-6), rel=0.01)
+    assert find_least_epsilon(law, 1e-6) == pytest.approx(find_least_epsilon(truth, 1e-6), rel=0.01)
     assert shortfall(law.profile, truth, 10.0) <= 0
 
 
 def test_large_losses_do_not_outgrow_the_grid() -> None:
-    law = LossDistribution.total([LaplaceDP(epsilon=200), PureDP(epsilon=90.5)])
+    law = LossDistribution.from_events([LaplaceDP(epsilon=200), PureDP(epsilon=90.5)])
     assert law.cap == pytest.approx(290.5)
     assert law.masses.size < 300_000
     assert law.profile(250.0) > 0.3
@@ -150,13 +154,13 @@ def test_large_losses_do_not_outgrow_the_grid() -> None:
 
 
 def test_nothing_beyond_the_cap_and_nothing_released_is_no_loss() -> None:
-    assert LossDistribution.total([PureDP(epsilon=0.5)] * 4).profile(2.0001) == 0
-    assert LossDistribution.total([]).profile(0.0) == 0
+    assert LossDistribution.from_events([PureDP(epsilon=0.5)] * 4).profile(2.0001) == 0
+    assert LossDistribution.from_events([]).profile(0.0) == 0
 
 
 def test_a_plan_that_was_composed_keeps_its_sum_of_rho() -> None:
     parts: list[Guarantee] = [LaplaceDP(epsilon=0.3), GaussianDP(mu=0.2), PureDP(epsilon=0.1)]
-    law = LossDistribution.total(parts)
+    law = LossDistribution.from_events(parts)
     assert float(law.concentrated.rho) == pytest.approx(0.3 + math.expm1(-0.3) + 0.02 + 0.1 * math.tanh(0.05))
     assert law.for_group(2).profile(4.0) >= law.profile(2.0)
 
@@ -164,21 +168,23 @@ def test_a_plan_that_was_composed_keeps_its_sum_of_rho() -> None:
 @pytest.mark.parametrize("guarantee", [ZeroConcentratedDP(rho=0.1), RenyiDP(order=2, epsilon=0.1)])
 def test_moments_alone_have_no_law(guarantee: Guarantee) -> None:
     with pytest.raises(RequestError, match="determine no distribution"):
-        LossDistribution.of(guarantee)
+        LossDistribution.from_guarantee(guarantee)
 
 
 def test_different_neighbours_are_not_mixed() -> None:
     with pytest.raises(RequestError, match=r"replace-one.*add/remove"):
-        LossDistribution.of(PureDP(epsilon=1)).then(PureDP(epsilon=1, relation=Relation.PRESENCE))
+        LossDistribution.from_guarantee(PureDP(epsilon=1)).add_event(
+            PureDP(epsilon=1, relation=Relation.PRESENCE)
+        )
 
 
 @pytest.mark.parametrize("interval", [0, -1.0, math.nan, math.inf])
 def test_refuses_an_interval_that_is_none(interval: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^LossDistribution\.interval must be .*; got"):
-        LossDistribution.of(PureDP(epsilon=1), interval=interval)
+        LossDistribution.from_guarantee(PureDP(epsilon=1), interval=interval)
 
 
 @pytest.mark.parametrize("times", [0, -1, 1.5])
 def test_refuses_to_repeat_less_than_once(times: int) -> None:
     with pytest.raises(InvalidParameterError, match=r"^LossDistribution\.times must be .*; got"):
-        LossDistribution.of(PureDP(epsilon=1)).repeat(times)
+        LossDistribution.from_guarantee(PureDP(epsilon=1)).repeat(times)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.founding import Foundation
+from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, MarkFile
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.marks import Mark, MarkFile, Marks
+from discreet.accounting.ledger_terms import LedgerTerms
 from discreet.accounting.slot_file import read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
@@ -38,11 +38,11 @@ def mark_files(folder: Path) -> list[MarkFile]:
 
 
 def marked(place: str | Path, folder: Path, *, separate: bool = False) -> Ledger:
-    foundation = Foundation(marks=Marks(mark_files(folder)), separate=separate)
+    foundation = LedgerTerms(marks=HighWaterMarks(mark_files(folder)), separate=separate)
     return Ledger(place, PROMISE, analysts=HALVES, foundation=foundation)
 
 
-def read_marks(folder: Path) -> list[Mark]:
+def read_marks(folder: Path) -> list[HighWaterMark]:
     return [mark for file in mark_files(folder) for mark in file.read()]
 
 
@@ -51,9 +51,9 @@ def test_a_mark_holds_what_the_ledger_has_come_to(place: str, tmp_path: Path) ->
         assert read_marks(tmp_path) == []
         for number in range(3):
             ledger.settle(ledger.reserve(("alice", "bob")[number % 2], f"{number}", SQL, pure(LITTLE)), b"5")
-        ledger.note_release("adult-k5", "a 5-anonymous table")
+        ledger.record_release("adult-k5", "a 5-anonymous table")
         first, second = read_marks(tmp_path)
-        expected = ledger.mark()
+        expected = ledger.read_mark()
     assert replace(second, sources=()) == first == expected
     assert second.sources == ("people.csv",)
     assert first.accounts == {"alice": ("1/500", "0", "0", 2), "bob": ("1/1000", "0", "0", 1)}
@@ -70,42 +70,42 @@ def test_the_mark_is_written_before_the_reservation_is_handed_out(place: str, tm
 
 def test_a_mark_never_goes_back(tmp_path: Path) -> None:
     (file, _), (low, high) = mark_files(tmp_path), (_mark(3), _mark(5))
-    assert file.raise_to(high, lambda _: True) == []
-    assert file.raise_to(low, lambda _: True) == []
+    assert file.advance(high, lambda _: True) == []
+    assert file.advance(low, lambda _: True) == []
     assert file.read() == [high]
     with pytest.raises(EngineFault, match="by a copy of this ledger; the charge stays"):
-        file.raise_to(_mark(9), lambda _: False)
+        file.advance(_mark(9), lambda _: False)
     assert file.read() == [high]
     file.replace(low)
     assert file.read() == [low]
 
 
-def _mark(count: int) -> Mark:
+def _mark(count: int) -> HighWaterMark:
     sums = ("0", "0", "0", count)
-    return Mark(ledger="x", place="ledger.db", count=count, head=f"{count}", total=sums, accounts={})
+    return HighWaterMark(ledger="x", place="ledger.db", count=count, head=f"{count}", total=sums, accounts={})
 
 
 def test_a_folder_that_cannot_be_written_is_left_out_and_a_chosen_place_is_not(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     elsewhere = MarkFile(path=tmp_path / "file" / "x.mark", sources=(str(tmp_path / "file" / "x.csv"),))
-    marks = Marks([MarkFile(path=tmp_path / "a.mark"), elsewhere])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=Foundation(marks=marks)) as ledger:
+    marks = HighWaterMarks([MarkFile(path=tmp_path / "a.mark"), elsewhere])
+    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
         ledger.reserve("analyst", "1", SQL, pure(LITTLE))
     assert list(marks.skipped) == [elsewhere.path]
     assert [mark.total[3] for _, mark in marks.read()] == [1]
-    chosen = Marks([replace(elsewhere, required=True)])
+    chosen = HighWaterMarks([replace(elsewhere, required=True)])
     with pytest.raises(RequestError, match="cannot be written"):
-        Ledger(tmp_path / "other.db", PROMISE, foundation=Foundation(marks=chosen))
+        Ledger(tmp_path / "other.db", PROMISE, foundation=LedgerTerms(marks=chosen))
 
 
 def test_a_chosen_place_that_is_lost_later_stops_before_data_is_read(tmp_path: Path) -> None:
     (tmp_path / "safe").mkdir()
-    marks = Marks([MarkFile(path=tmp_path / "safe" / "x.mark", required=True)])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=Foundation(marks=marks)) as ledger:
+    marks = HighWaterMarks([MarkFile(path=tmp_path / "safe" / "x.mark", required=True)])
+    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
         (tmp_path / "safe").rmdir()
         with pytest.raises(EngineFault, match="the charge stays, and no data was read"):
             ledger.reserve("analyst", "1", SQL, pure(LITTLE))
-        assert ledger.spent() == pure(LITTLE)
+        assert ledger.get_total_spent() == pure(LITTLE)
 
 
 KILLED = """
@@ -153,7 +153,7 @@ def test_whenever_it_is_killed_the_ledger_opens_and_the_marks_follow(
     assert [mark.total[3] for mark in read_marks(tmp_path)] == [told, told]
     with marked(place, tmp_path) as ledger:
         ledger.verify()
-        assert ledger.spent() == pure(charged * LITTLE)
+        assert ledger.get_total_spent() == pure(charged * LITTLE)
     assert [mark.total[3] for mark in read_marks(tmp_path)] == [charged, charged]
 
 
@@ -202,17 +202,19 @@ def test_processes_that_race_for_the_marks_leave_the_highest(place: str, tmp_pat
 
 def test_threads_that_wait_share_one_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writes, threads, entered, release = list[int](), 8, threading.Event(), threading.Event()
-    raise_to: Callable[..., list[Mark]] = MarkFile.raise_to
+    raise_to: Callable[..., list[HighWaterMark]] = MarkFile.advance
 
-    def slow(file: MarkFile, mark: Mark, is_known: Callable[[Mark], bool]) -> list[Mark]:
+    def slow(
+        file: MarkFile, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]
+    ) -> list[HighWaterMark]:
         writes.append(mark.total[3])
         entered.set()
         assert release.wait(PATIENCE)
         return raise_to(file, mark, is_known)
 
-    marks = Marks([MarkFile(path=tmp_path / "ledger.mark")])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=Foundation(marks=marks)) as ledger:
-        monkeypatch.setattr(MarkFile, "raise_to", slow)
+    marks = HighWaterMarks([MarkFile(path=tmp_path / "ledger.mark")])
+    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+        monkeypatch.setattr(MarkFile, "advance", slow)
         works = [
             threading.Thread(target=ledger.reserve, args=("analyst", f"{each}", SQL, pure(LITTLE)))
             for each in range(threads)
@@ -220,7 +222,7 @@ def test_threads_that_wait_share_one_writing(tmp_path: Path, monkeypatch: pytest
         for each in works:
             each.start()
         assert entered.wait(PATIENCE)
-        while ledger.accountant().events < threads:
+        while ledger.get_accountant().events < threads:
             time.sleep(0.001)
         release.set()
         for each in works:

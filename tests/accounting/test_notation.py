@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import RepeatedDP
-from discreet.accounting.notation import fraction_text, knows, read, write
+from discreet.accounting.guarantee_json import (
+    format_fraction,
+    guarantee_from_json,
+    guarantee_to_json,
+    is_serializable,
+)
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -21,7 +26,7 @@ from discreet.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 REALS = st.one_of(
     st.integers(1, 10), st.floats(5e-324, 100), st.fractions(Fraction(1, 10**9), 100).filter(lambda x: x > 0)
@@ -45,15 +50,15 @@ GUARANTEES = st.one_of(
 
 @given(GUARANTEES)
 def test_what_is_read_equals_what_was_written(guarantee: Guarantee) -> None:
-    found = read(write(guarantee))
+    found = guarantee_from_json(guarantee_to_json(guarantee))
     assert found == guarantee
     assert type(found) is type(guarantee)
     assert found.relation is guarantee.relation
-    assert write(found) == write(guarantee)
+    assert guarantee_to_json(found) == guarantee_to_json(guarantee)
 
 
 def test_numbers_are_written_as_the_fractions_that_they_are() -> None:
-    written = json.loads(write(PureDP(epsilon=0.1, relation=Relation.PRESENCE)))
+    written = json.loads(guarantee_to_json(PureDP(epsilon=0.1, relation=Relation.PRESENCE)))
     assert written == {
         "type": "PureDP",
         "epsilon": "3602879701896397/36028797018963968",
@@ -77,7 +82,7 @@ def test_numbers_are_written_as_the_fractions_that_they_are() -> None:
 )
 def test_what_cannot_be_read_is_refused_and_never_guessed(text: str, sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
-        read(text)
+        guarantee_from_json(text)
 
 
 def test_a_kind_of_ones_own_is_not_written() -> None:
@@ -86,9 +91,9 @@ def test_a_kind_of_ones_own_is_not_written() -> None:
 
         relation = Relation.VALUE
 
-    assert not knows(PureDP())  # type: ignore[arg-type]
+    assert not is_serializable(PureDP())  # type: ignore[arg-type]
 
 
 def test_numbers_longer_than_any_mechanism_needs_are_refused() -> None:
     with pytest.raises(RequestError, match="fractions of at most"):
-        fraction_text(Fraction(1, 3**10_000))
+        format_fraction(Fraction(1, 3**10_000))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import binomial, mp, mpf
 
-from discreet.accounting import RepeatedDP, least_epsilon
+from discreet.accounting import RepeatedDP, find_least_epsilon
 from discreet.core.errors import InvalidParameterError
 from discreet.core.guarantees import ApproximateDP, PureDP
 from tests.accounting.worlds import Response, exact_delta
@@ -38,7 +38,7 @@ def test_a_profile_that_forgets_the_leak_would_be_noticed() -> None:
 
 def test_thousand_small_epsilons_reach_the_published_value_between_the_grid_points_of_the_theorem() -> None:
     together = RepeatedDP(epsilon=0.01, times=1_000)
-    found = least_epsilon(together, 1e-6)
+    found = find_least_epsilon(together, 1e-6)
     on_grid = min(k * 0.02 for k in range(500) if together.profile(k * 0.02) <= 1e-6)
     assert found == pytest.approx(1.36545, abs=5e-6)
     assert on_grid == pytest.approx(1.380)
@@ -86,12 +86,12 @@ def test_concentrated_is_the_sum_of_its_parts() -> None:
 
 def test_least_epsilon_is_where_the_profile_crosses() -> None:
     together = RepeatedDP(epsilon=0.3, delta=1e-9, times=11)
-    found = least_epsilon(together, 1e-5)
+    found = find_least_epsilon(together, 1e-5)
     assert together.profile(found) <= 1e-5 < together.profile(found - 1e-9)
 
 
 def test_no_epsilon_pays_for_a_leak_above_delta() -> None:
-    assert least_epsilon(RepeatedDP(epsilon=0.3, delta=1e-3, times=2), 1e-6) == math.inf
+    assert find_least_epsilon(RepeatedDP(epsilon=0.3, delta=1e-3, times=2), 1e-6) == math.inf
 
 
 @pytest.mark.parametrize(

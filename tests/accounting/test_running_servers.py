@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.accounting.founding import Foundation, Unit, change_units
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.storage import FORMAT
+from discreet.accounting.ledger_storage import FORMAT
+from discreet.accounting.ledger_terms import LedgerTerms, PrivacyUnit, change_units
 from discreet.belief import Promise
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
@@ -24,8 +24,8 @@ from tests.engines.servers import PostgresServer
 PROMISE, HALF = Promise(0.01, 0.05), PureDP(epsilon=0.5)
 
 
-def founded(person: str, source: str = "visits.csv") -> Foundation:
-    return Foundation(units={"visits": Unit(source=source, person=person)})
+def founded(person: str, source: str = "visits.csv") -> LedgerTerms:
+    return LedgerTerms(units={"visits": PrivacyUnit(source=source, person=person)})
 
 
 def check_newer(address: str, raise_format: str) -> None:
@@ -37,7 +37,7 @@ def check_newer(address: str, raise_format: str) -> None:
         else:
             with closing(sqlite3.connect(address)) as file:
                 file.execute(raise_format)
-        for begin in (ledger.reserve, ledger.begin):
+        for begin in (ledger.reserve, ledger.reserve_or_replay):
             with pytest.raises(RequestError, match=f"has format {FORMAT + 1}"):
                 begin(SOLE_ANALYST, "two", "SELECT 2", HALF)
         with pytest.raises(EngineFault, match="the charge stays"):
@@ -62,10 +62,10 @@ def test_two_servers_cannot_charge_for_different_people(tmp_path: Path) -> None:
         Ledger(place, PROMISE, foundation=founded("row")) as two,
     ):
         two.reserve(SOLE_ANALYST, "a", "SELECT 1", HALF)
-        for begin in (one.reserve, one.begin):
+        for begin in (one.reserve, one.reserve_or_replay):
             with pytest.raises(RequestError, match=r"a person of visits is row.*it is patient"):
                 begin(SOLE_ANALYST, "b", "SELECT 2", HALF)
-        assert one.spent() == two.spent() == HALF
+        assert one.get_total_spent() == two.get_total_spent() == HALF
 
 
 def test_a_changed_unit_stops_a_server_that_runs_with_the_former_one(tmp_path: Path) -> None:

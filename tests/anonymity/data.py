@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.anonymity.classes import Sensitive, Tuples
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
+from discreet.anonymity.equivalence_classes import SensitiveCounts, Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
 from tests.conftest import SHARED
 
 DATA = Path(os.environ.get("DISCREET_DATA", SHARED / "data"))
@@ -46,7 +46,9 @@ def published(folder: str, stem: str, sensitive: str = "") -> tuple[Tuples, tupl
         pytest.skip(f"no microdata at {place}: set DISCREET_DATA to a folder with {folder}")
     head, *rows = records(place / f"{stem}.csv")
     names = [name for name in head if name != sensitive]
-    hierarchies = tuple(listed(name, records(place / f"{stem}_hierarchy_{name}.csv")) for name in names)
+    hierarchies = tuple(
+        hierarchy_from_rows(name, records(place / f"{stem}_hierarchy_{name}.csv")) for name in names
+    )
     places = [head.index(name) for name in names]
     codes = coded(hierarchies, [[row[place] for place in places] for row in rows])
     values = [row[head.index(sensitive)] if sensitive else "" for row in rows]
@@ -59,7 +61,7 @@ def adult(sensitive: str = "") -> tuple[Tuples, tuple[Hierarchy, ...]]:
 
 def coded(hierarchies: Sequence[Hierarchy], rows: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
     """The places of a row's values in their hierarchies."""
-    return [tuple(h.places[value] for h, value in zip(hierarchies, row, strict=True)) for row in rows]
+    return [tuple(h.positions[value] for h, value in zip(hierarchies, row, strict=True)) for row in rows]
 
 
 def tuples_of(rows: Sequence[tuple[tuple[int, ...], str]], sensitive: str = "") -> Tuples:
@@ -74,7 +76,7 @@ def tuples_of(rows: Sequence[tuple[tuple[int, ...], str]], sensitive: str = "") 
     names = tuple(sorted(totals))
     pairs = sorted(Counter((place[key], names.index(value)) for key, value in rows).items())
     owners = [owner for (owner, _), _ in pairs]
-    column = Sensitive(
+    column = SensitiveCounts(
         starts=np.searchsorted(owners, np.arange(len(counts) + 1)).astype(np.int64),
         values=np.array([value for (_, value), _ in pairs], np.int32),
         counts=np.array([count for _, count in pairs], np.int64),

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.models import KAnonymity, Model
-from discreet.anonymity.models.model import Verdicts
+from discreet.anonymity.models.privacy_model import Verdicts
 from tests.anonymity.tables import Row
 
 
@@ -36,7 +36,7 @@ class AtLeastValues(Named):
     l: int
     monotone_in_suppression: ClassVar[bool] = False
 
-    def judge(self, classes: Classes) -> Verdicts:
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
         return np.diff(classes.sensitive["illness"].starts) >= self.l
 
 
@@ -46,7 +46,7 @@ class Near(Named):
 
     t: Fraction
 
-    def judge(self, classes: Classes) -> Verdicts:
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
         column = classes.sensitive["illness"]
         found = []
         for i, size in enumerate(classes.sizes.tolist()):
@@ -68,7 +68,7 @@ class NotTooLarge(Named):
     most: int
     monotone_in_generalization: ClassVar[bool] = False
 
-    def judge(self, classes: Classes) -> Verdicts:
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
         return classes.sizes <= self.most
 
 
@@ -79,11 +79,11 @@ class LargeOnAverage(Named):
     size: int
     monotone_in_suppression: ClassVar[bool] = False
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return self.keep(classes, np.ones(len(classes), np.bool_))
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        return self.select_publishable(classes, np.ones(len(classes), np.bool_))
 
-    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        by = np.argsort(-np.where(standing, classes.sizes, 0), kind="stable")[: int(standing.sum())]
+    def select_publishable(self, classes: EquivalenceClasses, eligible: Verdicts) -> Verdicts:
+        by = np.argsort(-np.where(eligible, classes.sizes, 0), kind="stable")[: int(eligible.sum())]
         average = np.cumsum(classes.sizes[by]) / np.arange(1, len(by) + 1)
         verdicts = np.zeros(len(classes), np.bool_)
         verdicts[by[: int((average >= self.size).sum())]] = True

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Tuples
-from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy, listed
+from discreet.anonymity.equivalence_classes import Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import TOP, Hierarchy, hierarchy_from_rows
 from discreet.anonymity.recoding import Recoding
 from tests.anonymity.data import tuples_of
 
@@ -38,7 +38,7 @@ def hierarchies(draw: st.DrawFn, name: str) -> Hierarchy:
         groups = [parent[group] for group in groups]
         levels.append([f"{name}·{level}·{group}" for group in groups])
     levels.append([TOP] * values)
-    return listed(name, list(zip(*levels, strict=True)))
+    return hierarchy_from_rows(name, list(zip(*levels, strict=True)))
 
 
 @st.composite
@@ -57,7 +57,7 @@ def published(table: Table, recoding: Recoding) -> dict[tuple[str, ...], list[Ro
     classes: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in table.rows:
         number = place[row[0]]
-        if recoding.kept[number]:
+        if recoding.published[number]:
             classes[labels(recoding, number)].append(row)
     return classes
 
@@ -73,7 +73,7 @@ def meaning(hierarchy: Hierarchy, label: str) -> set[int]:
         if label in names:
             return {value for value, code in enumerate(codes.tolist()) if names[code] == label}
     first, last = label.strip("[]").split(", ")
-    return set(range(hierarchy.places[first], hierarchy.places[last] + 1))
+    return set(range(hierarchy.positions[first], hierarchy.positions[last] + 1))
 
 
 def region(hierarchies: Sequence[Hierarchy], shown: tuple[str, ...]) -> list[set[int]]:

@@ -10,11 +10,17 @@ import pytest
 from mpmath import mp
 from scipy.stats import binom
 
-from discreet.anonymity.private import GRID, SampledGeneralization, for_guarantee, least_delta, sample
+from discreet.anonymity.sampled_generalization import (
+    GRID,
+    SampledGeneralization,
+    compute_least_delta,
+    for_guarantee,
+    sample_rows,
+)
 from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
 TRIALS = 40_000
@@ -53,7 +59,7 @@ def test_delta_is_the_loss_of_every_output_of_every_class_and_no_more(
     epsilon: Fraction, share: Fraction, k: int
 ) -> None:
     beta = beta_of(epsilon, share)
-    claimed = least_delta(epsilon, beta, k)
+    claimed = compute_least_delta(epsilon, beta, k)
     with mp.workdps(40):
         added, removed = mp.mpf(0), mp.mpf(0)
         for n in range(1, 60):
@@ -68,7 +74,7 @@ def test_delta_is_the_loss_of_every_output_of_every_class_and_no_more(
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_k_is_the_smallest_and_never_above_the_one_of_the_literature(epsilon: float, delta: float) -> None:
     found = for_guarantee(epsilon=epsilon, delta=delta)
-    assert found.guarantee.delta <= delta < least_delta(found.epsilon, found.beta, found.k - 1)
+    assert found.guarantee.delta <= delta < compute_least_delta(found.epsilon, found.beta, found.k - 1)
     beta, k = float(found.beta), found.k
     gamma = 1 - (1 - beta) * exp(-epsilon)
     n = np.arange(max(1, int(np.ceil(k / gamma - 1))), 20_000)
@@ -85,7 +91,7 @@ def test_guarantee_is_about_presence_and_says_its_delta() -> None:
 
 def test_every_row_is_drawn_with_probability_beta(random: Randomness) -> None:
     beta = Fraction(5, 8)
-    drawn = sample(np.array([0, 3, TRIALS, 0, TRIALS, 1]), beta, random)
+    drawn = sample_rows(np.array([0, 3, TRIALS, 0, TRIALS, 1]), beta, random)
     assert drawn[0] == drawn[3] == 0
     for place in (2, 4):
         assert_probability(int(drawn[place]), TRIALS, float(beta), family=2)
@@ -94,7 +100,7 @@ def test_every_row_is_drawn_with_probability_beta(random: Randomness) -> None:
 
 def test_classes_are_sampled_binomially_also_where_chunks_of_rows_end(random: Randomness) -> None:
     """2.4 million rows in classes of 6, so that chunks end inside of classes."""
-    drawn = sample(np.full(400_000, 6), Fraction(1, 4), random)
+    drawn = sample_rows(np.full(400_000, 6), Fraction(1, 4), random)
     for j in range(7):
         assert_probability(int((drawn == j).sum()), 400_000, float(binom.pmf(j, 6, 0.25)), family=7)
 

@@ -20,7 +20,7 @@ from discreet.anonymity.models import KAnonymity
 from discreet.app.policies import load
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.sample import write, write_policy
-from discreet.core.errors import DataError, InvalidParameterError, RequestError, UnmetError
+from discreet.core.errors import DataError, InvalidParameterError, ModelNotMetError, RequestError
 from tests.anonymity.data import ADULT, DATA, needs_data
 from tests.app.test_promise import discreet
 
@@ -305,7 +305,7 @@ def test_frames_go_in_and_come_out(folder: Path, given: Callable[[pa.Table], obj
 
 
 def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
-    with pytest.raises(UnmetError, match="Nearest"):
+    with pytest.raises(ModelNotMetError, match="Nearest"):
         Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=1000)]).fit("people")
     write_people(folder, [])
     with pytest.raises(DataError, match="empty"):
@@ -314,7 +314,7 @@ def test_errors_of_the_library_are_those_of_the_command(folder: Path) -> None:
 
 def test_the_help_names_every_objective_and_method(capsys: pytest.CaptureFixture[str]) -> None:
     from discreet.anonymity.search import OBJECTIVES
-    from discreet.app.publishing.goals import Method
+    from discreet.app.publishing.release_goal import Method
 
     assert discreet("anonymize", "--help") == 0
     told = "".join(capsys.readouterr().out.split())

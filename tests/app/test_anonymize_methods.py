@@ -12,7 +12,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.app.publishing.door import METHODS, PRIVATE
+from discreet.app.publishing.anonymize_validation import METHODS, PRIVATE
 from tests.app.test_anonymize import POLICY, ROWS, classes, publish, write_people
 from tests.app.test_promise import discreet
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.entries import Entry, Stored
 from discreet.accounting.ledger import LONGEST_WAIT, Ledger
+from discreet.accounting.ledger_entries import Entry, StoredAnswer
 from discreet.app.audits.question_audit import audit_question
 from discreet.app.audits.session_audit import audit_session
 from discreet.app.policies import load
 from discreet.attacks.audit import Audited
 from discreet.attacks.pairs import PAIRS, Pair
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact, Released
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
@@ -211,17 +211,17 @@ def test_a_question_is_audited_under_the_policy_that_is_here(
 class Uncharged(Ledger):
     """A ledger that charges next to nothing, whatever a question costs."""
 
-    def begin(
+    def reserve_or_replay(
         self,
         analyst: str,
         question_key: str,
         question_text: str,
         guarantee: Guarantee,
         *,
-        patience: float = LONGEST_WAIT,
-    ) -> Entry | Stored:
+        timeout: float = LONGEST_WAIT,
+    ) -> Entry | StoredAnswer:
         little = PureDP(epsilon=Fraction(1, 10**6))
-        return super().begin(analyst, question_key, question_text, little, patience=patience)
+        return super().reserve_or_replay(analyst, question_key, question_text, little, timeout=timeout)
 
 
 def test_a_curator_whose_budget_is_not_charged_is_caught(policy: Path) -> None:

@@ -64,7 +64,7 @@ def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 def states(here: Path) -> list[str]:
     """The states of the ledger's entries; no ledger is none."""
     with looked_into(load(here / "privacy.yaml")) as ledger:
-        return [str(entry.state) for entry in ledger.entries()]
+        return [str(entry.state) for entry in ledger.list_entries()]
 
 
 PLAIN = ("--values", "none,flu", "--promise", "1%:5%")

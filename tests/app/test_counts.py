@@ -188,7 +188,7 @@ def test_a_stream_that_is_out_of_updates_refuses_the_rest(
 def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
     with Curator.open("privacy.yaml") as curator:
         stream = open_stream(curator, Request(table="people", columns=["sex", "ill"], questions=2, epsilon=2))
-        assert len(curator.ledger.entries()) == 1
+        assert len(curator.ledger.list_entries()) == 1
         answer = stream.ask("SELECT COUNT(*) FROM people WHERE sex = 'f'")
         assert abs(answer.count - 1500) <= 20 * answer.error95
         with pytest.raises(RequestError, match="not one of the stream's"):
@@ -196,7 +196,7 @@ def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
         stream.ask("SELECT COUNT(*) FROM people WHERE ill")
         with pytest.raises(BudgetError, match="all 2 questions of the stream are asked"):
             stream.ask("SELECT COUNT(*) FROM people WHERE NOT ill")
-        assert len(curator.ledger.entries()) == 1
+        assert len(curator.ledger.list_entries()) == 1
         with pytest.raises(RequestError, match="must be known beforehand"):
             open_stream(curator, Request(table="people", epsilon=1))
 

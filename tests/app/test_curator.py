@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 from tests.conftest import seeded
 
 PEOPLE = 3_000
@@ -86,7 +86,7 @@ def test_a_plan_costs_nothing_and_foretells_cost_error_and_belief(curator: Curat
     assert {each.name: each.error95 for each in plan.expected_error}["n"] == pytest.approx(36, abs=1)
     assert plan.belief_before.highest == pytest.approx(0.01)
     assert plan.belief_after.highest == pytest.approx(0.01638, abs=1e-4)
-    assert curator.ledger.entries() == []
+    assert curator.ledger.list_entries() == []
     assert curator.ask(plan).belief.highest == pytest.approx(plan.belief_after.highest)
 
 
@@ -104,7 +104,7 @@ def test_the_same_question_gets_the_same_answer_for_nothing(curator: Curator, ag
     assert repeated.repeated
     assert repeated.rows == first.rows
     assert repeated.intervals == first.intervals
-    assert len(curator.ledger.entries()) == 1
+    assert len(curator.ledger.list_entries()) == 1
 
 
 @pytest.mark.parametrize("changed", [{"epsilon": 0.4}, {"epsilon": 0.5, "confidence": 0.9}])
@@ -132,7 +132,7 @@ def test_a_refusal_for_budget_says_what_is_left_and_what_would_fit(curator: Cura
     assert "0.65" in refusal.value.message
     assert "--epsilon 0.65" in refusal.value.hint
     assert "±" in refusal.value.hint
-    assert len(curator.ledger.entries()) == 1
+    assert len(curator.ledger.list_entries()) == 1
     curator.ask("SELECT COUNT(*) FROM people", epsilon=0.65)
 
 
@@ -204,9 +204,9 @@ def test_a_public_number_of_rows_serves_plain_columns_only(policy: Path) -> None
     """A CASE leaves rows out, so the mean of it is not the sum over all rows."""
     policy.write_text(policy.read_text().replace("person: row", f"person: row\n    rows: {PEOPLE}"))
     with Curator.open(policy) as curator:
-        assert curator.plan("SELECT AVG(age) FROM people", epsilon=1).plan.outputs[0].known_rows == PEOPLE
+        assert curator.plan("SELECT AVG(age) FROM people", epsilon=1).plan.outputs[0].public_rows == PEOPLE
         some = "SELECT AVG(CASE WHEN sex = 'Male' THEN age END) FROM people"
-        assert curator.plan(some, epsilon=1).plan.outputs[0].known_rows is None
+        assert curator.plan(some, epsilon=1).plan.outputs[0].public_rows is None
 
 
 def test_share_is_a_part_of_the_promise(curator: Curator) -> None:
@@ -219,7 +219,7 @@ def test_share_is_a_part_of_the_promise(curator: Curator) -> None:
 def test_what_is_no_cost_is_refused_and_charges_nothing(curator: Curator, options: dict[str, float]) -> None:
     with pytest.raises((RequestError, InvalidParameterError)):
         curator.ask(BY_SEX, **options)  # type: ignore[arg-type]
-    assert curator.ledger.entries() == []
+    assert curator.ledger.list_entries() == []
 
 
 def test_a_refused_question_never_reaches_the_engine(policy: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_refused_question_never_reaches_the_engine(policy: Path) -> None:
         ):
             with pytest.raises(RequestError):
                 curator.ask(question, epsilon=0.1)
-        assert curator.ledger.entries() == []
+        assert curator.ledger.list_entries() == []
 
 
 def test_a_fault_keeps_the_charge_shows_a_constant_text_and_suspends(policy: Path) -> None:
@@ -245,10 +245,10 @@ def test_a_fault_keeps_the_charge_shows_a_constant_text_and_suspends(policy: Pat
         assert f"incident {fault.value.incident}: ValueError: {CANARY}" in log.read_text()
         assert log.stat().st_mode & 0o077 == 0
         assert fault.value.__cause__ is None
-        assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+        assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
         with pytest.raises(RequestError, match="suspended"):
             curator.ask("SELECT COUNT(*) FROM people", epsilon=0.1)
-        curator.ledger.clear(curator.analyst)
+        curator.ledger.clear_suspension(curator.analyst)
         with pytest.raises(BudgetError):
             curator.ask(BY_SEX, epsilon=1.5)
 
@@ -285,7 +285,9 @@ def test_an_analyst_is_told_nothing_of_what_others_spent(policy: Path) -> None:
     before = told(first=True)
     with Curator.open(policy, analyst="alice") as curator:
         curator.ask(BY_SEX, epsilon=0.8)
-        assert curator.ledger.belief().highest > curator.ledger.belief(analyst="alice").highest
+        assert (
+            curator.ledger.compute_belief().highest > curator.ledger.compute_belief(analyst="alice").highest
+        )
     assert told(first=False) == before
     assert str(before[2]).startswith("From the answers to bob alone, an attacker who was")
 

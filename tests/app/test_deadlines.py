@@ -8,7 +8,7 @@ import pytest
 
 from discreet.app.serve.deadlines import Deadlines
 from discreet.core.policy import Policy
-from discreet.sql.plan import plan
+from discreet.sql.planner import plan_query
 from tests.sql.example import PROMISE
 
 QUESTION = "SELECT COUNT(*) AS n FROM visits"
@@ -22,7 +22,7 @@ def seconds(text: str, people: dict[str, Any] = PEOPLE, **more: Any) -> float:
     columns = {"who": {"role": "identifier"}, "cost": {"type": "integer", "low": 0, "high": 9}}
     table = {"source": "visits.parquet", "columns": columns, **people}
     policy = Policy.model_validate({"tables": {"visits": table}, **more})
-    return Deadlines(policy=policy).seconds(plan(text, policy, PROMISE, epsilon=1))
+    return Deadlines(policy=policy).seconds(plan_query(text, policy, PROMISE, epsilon=1))
 
 
 def test_more_declared_rows_leave_later_by_doubling() -> None:

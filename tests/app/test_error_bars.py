@@ -18,7 +18,7 @@ from discreet.app.ask_view import cell
 from discreet.app.serve.notices import explained, notices
 from discreet.app.tradeoff import tradeoff
 from discreet.belief import Belief
-from discreet.belief.wording import number_up
+from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError
 from tests.app import patients
 from tests.app.test_promise import discreet
@@ -67,7 +67,7 @@ def test_within_is_refused_and_nothing_is_charged_where_no_error_bar_holds(
     with Curator.open(policy) as curator:
         with pytest.raises(RequestError, match="cannot be promised"):
             curator.ask(sql, within=10)
-        assert curator.ledger.entries() == []
+        assert curator.ledger.list_entries() == []
         with pytest.raises(RequestError, match=r"does not follow from the question alone: .*noisy values"):
             tradeoff(sql, curator.policy, curator.promise)
 
@@ -130,5 +130,5 @@ def test_the_printed_error_bar_covers_the_interval(value: float, below: float, a
 
 @given(st.floats(1e-6, 1e12))
 def test_an_error_is_rounded_up_and_by_less_than_a_hundredth(value: float) -> None:
-    shown = float(number_up(value).replace(",", ""))
+    shown = float(format_number_up(value).replace(",", ""))
     assert value * (1 - 1e-11) <= shown <= value * 1.0101 or math.isclose(shown, value)

@@ -8,11 +8,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.anonymity.hierarchies import spec_of
+from discreet.anonymity.hierarchies import build_column_spec
 from discreet.app.drafting.identifiers import IDENTIFIERS, by_content, by_name
 from discreet.app.policies import load
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind
+from discreet.core.policy import ColumnType
 from tests.app.test_promise import discreet
 
 HEAD = """\
@@ -227,9 +227,20 @@ def test_init_proposes_hierarchies_that_work_once_bounds_are_filled_in(here: Pat
     (here / "privacy.yaml").write_text(text)
     declared = load(here / "privacy.yaml")
     columns = declared.tables["t"].columns
-    assert spec_of("age", columns["age"], declared).over(["30"]).label("30", 1) == "[30, 34]"
-    assert spec_of("zip", columns["zip"], declared).over(["13053"]).label("13053", 1) == "1305*"
-    assert spec_of("born", columns["born"], declared).over(["1990-01-02"]).label("1990-01-02", 1) == "1990-01"
+    assert (
+        build_column_spec("age", columns["age"], declared).build_hierarchy(["30"]).generalize("30", 1)
+        == "[30, 34]"
+    )
+    assert (
+        build_column_spec("zip", columns["zip"], declared).build_hierarchy(["13053"]).generalize("13053", 1)
+        == "1305*"
+    )
+    assert (
+        build_column_spec("born", columns["born"], declared)
+        .build_hierarchy(["1990-01-02"])
+        .generalize("1990-01-02", 1)
+        == "1990-01"
+    )
 
 
 def test_columns_of_one_name_and_two_types_get_no_entry(here: Path) -> None:
@@ -263,7 +274,7 @@ def test_columns_of_one_name_and_two_types_get_no_entry(here: Path) -> None:
     ],
 )
 def test_hipaas_identifiers_are_recognized_by_name(letter: str, names: str) -> None:
-    found = {name: by_name(name, Kind.TEXT) for name in names.split()}
+    found = {name: by_name(name, ColumnType.TEXT) for name in names.split()}
     assert {name: each and each.letter for name, each in found.items()} == dict.fromkeys(
         names.split(), letter
     )
@@ -271,7 +282,9 @@ def test_hipaas_identifiers_are_recognized_by_name(letter: str, names: str) -> N
 
 
 def test_a_disease_is_no_name_and_a_cost_is_nothing() -> None:
-    assert [by_name(name, Kind.TEXT) for name in ("disease_name", "cost", "race", "state")] == [None] * 4
+    assert [by_name(name, ColumnType.TEXT) for name in ("disease_name", "cost", "race", "state")] == [
+        None
+    ] * 4
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from discreet.app.policies import load, promise_of
 from discreet.app.sample import SAMPLES, write
 from discreet.app.sample.schema import TableSchema
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind, Role
+from discreet.core.policy import ColumnType, Role
 from tests.anonymity.data import DATA
 from tests.app.test_promise import discreet
 
@@ -95,7 +95,7 @@ def test_a_draft_of_the_samples_becomes_their_policy(
             declared = table.columns[column.name]
             assert declared.type.value == column.kind
             if column.kind == "integer" and column.role != "identifier":
-                assert declared.grid == (column.low, column.high)
+                assert declared.grid_bounds == (column.low, column.high)
             assert declared.values == (column.values or None)
     assert promise_of(policy).epsilon == pytest.approx(1.6506809)
 
@@ -370,13 +370,13 @@ def test_real_files_are_drafted_and_load_once_filled_in(here: Path) -> None:
     assert len(tables) == len(files)
     adult = next(table for table in tables.values() if table.source.endswith("adult_arx/adult.csv"))
     assert {name: (column.type, column.role) for name, column in adult.columns.items()} == {
-        "sex": (Kind.CATEGORY, Role.QUASI),
-        "age": (Kind.INTEGER, Role.QUASI),
-        "race": (Kind.CATEGORY, Role.QUASI),
-        "marital-status": (Kind.CATEGORY, Role.QUASI),
-        "education": (Kind.CATEGORY, Role.QUASI),
-        "native-country": (Kind.CATEGORY, Role.QUASI),
-        "workclass": (Kind.CATEGORY, Role.QUASI),
-        "occupation": (Kind.CATEGORY, Role.SENSITIVE),
-        "salary-class": (Kind.CATEGORY, Role.SENSITIVE),
+        "sex": (ColumnType.CATEGORY, Role.QUASI),
+        "age": (ColumnType.INTEGER, Role.QUASI),
+        "race": (ColumnType.CATEGORY, Role.QUASI),
+        "marital-status": (ColumnType.CATEGORY, Role.QUASI),
+        "education": (ColumnType.CATEGORY, Role.QUASI),
+        "native-country": (ColumnType.CATEGORY, Role.QUASI),
+        "workclass": (ColumnType.CATEGORY, Role.QUASI),
+        "occupation": (ColumnType.CATEGORY, Role.SENSITIVE),
+        "salary-class": (ColumnType.CATEGORY, Role.SENSITIVE),
     }

@@ -316,7 +316,7 @@ def test_a_release_after_a_restoration_without_marks_is_not_forgotten(folder: Pa
     assert upkeep(folder, "restore") == 0
     copy = copy_ledger(folder, "copy.db")
     with Curator.open(folder / "privacy.yaml") as curator:
-        curator.ledger.note_release("wards", "k-anonymous")
+        curator.ledger.record_release("wards", "k-anonymous")
     put_back(folder, copy)
     capsys.readouterr()
     assert upkeep(folder, "verify") == 2

@@ -188,7 +188,7 @@ def test_the_staircase_is_drawn(ending: str, asked: bool, policy: Path, capsys: 
     if asked:
         fill(policy.parent)
         with Ledger(policy.parent / "ledger.db", Promise(0.01, 0.05)) as ledger:
-            ledger.note_release("adult-k5", "a 5-anonymous table")
+            ledger.record_release("adult-k5", "a 5-anonymous table")
     picture = policy.parent / f"ledger.{ending}"
     assert discreet("ledger", "--policy", str(policy), "--plot", str(picture)) == 0
     content = picture.read_bytes()

@@ -44,7 +44,7 @@ def test_what_cannot_be_replaced_is_refused_before_anything_is_charged(
         assert discreet(*command) == 2
         assert str(output.name) in capsys.readouterr().err
         with looked_into(load(folder / "privacy.yaml")) as ledger:
-            assert ledger.entries() == []
+            assert ledger.list_entries() == []
         output.unlink()
 
 
@@ -56,7 +56,7 @@ def test_a_folder_in_which_no_file_can_be_made_is_found_out_before_the_charge(
     assert discreet(*("/proc/out.csv" if word == "out.csv" else word for word in COMMANDS[name])) == 2
     assert "/proc/out.csv" in capsys.readouterr().err
     with looked_into(load(folder / "privacy.yaml")) as ledger:
-        assert ledger.entries() == []
+        assert ledger.list_entries() == []
 
 
 @pytest.mark.parametrize("name", ["anonymize", "synthesize", "tabulate", "stream"])
@@ -77,7 +77,7 @@ def test_another_table_of_the_policy_is_never_replaced(
     assert "is the table other of the policy" in capsys.readouterr().err
     assert (folder / "other.csv").read_text() == rows
     with looked_into(load(policy)) as ledger:
-        assert ledger.entries() == []
+        assert ledger.list_entries() == []
 
 
 def test_a_question_without_a_measure_is_not_charged_for_a_picture(

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from discreet.app.ledger_addresses import file_beside, kept_at
 from discreet.app.policies import blanks, load, policy_version, promise_of
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind, Policy, Role
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import ColumnType, Policy, Role
 
 GOOD = """\
 # what the custodian declares
@@ -81,14 +81,14 @@ def column(entry: str) -> str:
 def test_the_policy_of_the_design_is_read_as_meant(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, GOOD)
     adult = policy.tables["adult"]
-    assert (adult.columns["age"].grid, adult.columns["age"].role) == ((17, 90), Role.QUASI)
+    assert (adult.columns["age"].grid_bounds, adult.columns["age"].role) == ((17, 90), Role.QUASI)
     assert adult.columns["workclass"].values == ("Private", "State-gov", "?")
-    assert adult.columns["pay"].grid == (-50, 100_000)
+    assert adult.columns["pay"].grid_bounds == (-50, 100_000)
     assert adult.columns["born"].low == date(1900, 1, 1)
     assert adult.columns["seen"].low == datetime(2024, 1, 1)
     assert adult.columns["seen"].high == datetime(2024, 12, 31, 23, 59, 59)
     assert adult.columns["occupation"].nulls
-    assert adult.columns["name"].type is Kind.TEXT
+    assert adult.columns["name"].type is ColumnType.TEXT
     assert policy.tables["visits"].links["badge"].table == "adult"
     ages, nationality = policy.hierarchies["ages"], policy.hierarchies["nationality"]
     assert (ages.low, ages.high, ages.widths) == (0, 120, (Decimal("2.5"), 5, 10))
@@ -189,7 +189,9 @@ def test_a_column_keeps_its_name_as_typed(tmp_path: Path, name: str) -> None:
     [("low: 010, high: 1_000", 10, 1000), ("low: -5, high: +5", -5, 5), ("low: 0, high: 1e3", 0, 1000)],
 )
 def test_numbers_are_decimal_whatever_they_look_like(tmp_path: Path, typed: str, low: int, high: int) -> None:
-    assert policy_of(tmp_path, column(f"{{type: integer, {typed}}}")).tables["t"].columns["c"].grid == (
+    assert policy_of(tmp_path, column(f"{{type: integer, {typed}}}")).tables["t"].columns[
+        "c"
+    ].grid_bounds == (
         low,
         high,
     )
@@ -538,5 +540,5 @@ def test_a_policy_that_may_not_be_read_is_refused_in_a_sentence(tmp_path: Path) 
 def test_people_are_found_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "privacy.yaml").write_text(LINKED.format("{through: visit}", "patient"))
     policy = load(tmp_path / "privacy.yaml")
-    assert policy.tables["rx"].through == "visit"
-    assert policy.owner("rx") == "visits"
+    assert policy.tables["rx"].person_link == "visit"
+    assert policy.find_person_table("rx") == "visits"

@@ -83,7 +83,7 @@ def test_rows_are_drawn_with_the_stated_probability(tmp_path: Path) -> None:
     made = PrivateGeneralizer(
         tmp_path / "privacy.yaml", epsilon=0.5, delta=1e-6, levels={"age": 3, "zipcode": 5, "disease": 1}
     )
-    drawn = sum(made.fit("people").release.published for _ in range(5))
+    drawn = sum(made.fit("people").release.published_rows for _ in range(5))
     assert_probability(drawn, 5 * len(ROWS), float(made.mechanism.beta))
 
 

@@ -20,14 +20,14 @@ from discreet.attacks.audit import audit
 from discreet.attacks.events import Columns
 from discreet.attacks.posterior_audit import after, posterior_audit
 from discreet.belief import Promise
-from discreet.belief.odds import highest
+from discreet.belief.odds import highest_posterior
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.grouped import Grouped
 from discreet.mechanisms.quantile import Quantile
-from discreet.sql.plan import Plan
+from discreet.mechanisms.value_counts import ValueCounts
+from discreet.sql.planner import Plan
 from tests.conftest import seeded
 from tests.statistical import FALSE_ALARM
 
@@ -100,13 +100,16 @@ def test_the_loss_of_a_run_is_that_of_its_mechanisms_laws(tmp_path: Path) -> Non
     for run in range(20):
         loss = 0.0
         for key in worlds.groups:
-            for name, vector in worlds.plan.vectors.items():
+            for name, vector in worlds.plan.noisy_primitives.items():
                 seen = int(outputs["released", name, *key][run])
                 ours, theirs = (vector.noise.likelihood(seen, side.numbers[name][key]) for side in sides)
                 loss += math.log(ours / theirs)
-            for name, counted in worlds.plan.counted.items():
+            for name, counted in worlds.plan.value_selections.items():
                 assert isinstance(counted.mechanism, Quantile)
-                picked, nobody = int(outputs["picked", name, *key][run]), Grouped.of(np.array([], np.int64))
+                picked, nobody = (
+                    int(outputs["picked", name, *key][run]),
+                    ValueCounts.from_rows(np.array([], np.int64)),
+                )
                 ours, theirs = (
                     counted.mechanism.likelihood(picked, side.values[name].get(key, nobody)) for side in sides
                 )
@@ -139,9 +142,9 @@ def is_caught(worlds: Worlds, runs: int = 12_000) -> bool:
 def with_half_the_noise(plan: Plan) -> Plan:
     return replace(
         plan,
-        vectors={
+        noisy_primitives={
             name: replace(each, noise=replace(each.noise, epsilon=2 * each.noise.epsilon))
-            for name, each in plan.vectors.items()
+            for name, each in plan.noisy_primitives.items()
             if isinstance(each.noise, DiscreteLaplace)
         },
     )
@@ -156,11 +159,11 @@ def test_a_twin_with_half_the_noise_is_caught_and_the_question_is_not(measure: s
 
 def test_a_twin_whose_median_is_picked_four_times_as_keenly_is_caught(tmp_path: Path) -> None:
     worlds = worst(policy_of(tmp_path), "SELECT MEDIAN(age) FROM people")
-    (name, counted), *_ = worlds.plan.counted.items()
+    (name, counted), *_ = worlds.plan.value_selections.items()
     assert not isinstance(counted.mechanism, Exponential)
     keen = replace(counted, mechanism=replace(counted.mechanism, epsilon=Fraction(4)))
     assert not is_caught(worlds, 4_000)
-    assert is_caught(replace(worlds, plan=replace(worlds.plan, counted={name: keen})), 4_000)
+    assert is_caught(replace(worlds, plan=replace(worlds.plan, value_selections={name: keen})), 4_000)
 
 
 def test_a_twin_that_does_not_clamp_lets_attackers_pass_the_promised_belief(tmp_path: Path) -> None:
@@ -168,7 +171,7 @@ def test_a_twin_that_does_not_clamp_lets_attackers_pass_the_promised_belief(tmp_
     worlds = worst(policy_of(tmp_path), "SELECT SUM(age) FROM people")
     (name, sums), *_ = worlds.here.numbers.items()
     late = Counts(numbers={name: {key: each + 1_000 for key, each in sums.items()}}, values={})
-    promise = Promise(0.01, highest(0.01, 1))
+    promise = Promise(0.01, highest_posterior(0.01, 1))
     for here, kept in ((worlds.here, True), (late, False)):
         twin = replace(worlds, here=here)
         found = posterior_audit(after(0.01, twin.outputs(here, 4_000)[LOSS].astype(np.float64)), promise)

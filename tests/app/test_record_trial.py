@@ -13,13 +13,13 @@ from discreet.belief.odds import logit
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from tests.app import patients
 
 
 def served(folder: Path, prior: str, posterior: str) -> tuple[Policy, DuckDB]:
     policy = load(patients.write(folder, prior=prior, posterior=posterior))
-    return policy, DuckDB.open(prepare(policy, None))
+    return policy, DuckDB.open(prepare_store(policy, None))
 
 
 @pytest.fixture(scope="module")

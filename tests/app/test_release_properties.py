@@ -34,9 +34,9 @@ from discreet.anonymity.models import (
 )
 from discreet.anonymity.models import ProbabilisticDiversity as Probabilistic
 from discreet.app.publishing.anonymizer import Anonymizer, Method
-from discreet.core.errors import UnmetError
+from discreet.core.errors import ModelNotMetError
 from discreet.core.policy import Policy
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 from tests.anonymity.models.brute import meets
 
 D = "disease"
@@ -89,7 +89,7 @@ def published(rows: Rows, models: tuple[Model, ...], method: str, suppress: str)
     """The release, or None where there is none."""
     try:
         found = Anonymizer(POLICY, models=models, method=method, suppress=suppress).fit(table_of(rows))
-    except UnmetError:
+    except ModelNotMetError:
         return None
     return found.release.to_arrow()
 
@@ -182,7 +182,7 @@ def test_suppressed_rows_are_gone_and_leave_no_class_behind(method: str, rows: R
     found = Anonymizer(POLICY, models=[KAnonymity(k=k)], method=method, suppress="1")
     try:
         release = found.fit(table_of(rows)).release
-    except UnmetError:
+    except ModelNotMetError:
         return
     shown = release.to_arrow()
     assert shown.num_rows == len(rows) - release.suppressed == int(release.classes.sizes.sum())
@@ -290,7 +290,7 @@ def test_zero_and_minus_zero_are_one_value(written: bool, tmp_path: Path) -> Non
     entry = {"source": str(tmp_path / "t.parquet"), "columns": columns}
     policy = Policy.model_validate({"tables": {"t": entry}})
     source = "t" if written else table
-    with pytest.raises(UnmetError):
+    with pytest.raises(ModelNotMetError):
         Anonymizer(policy, models=[DistinctDiversity(column="d", l=2)]).fit(source)
     release = Anonymizer(policy, models=[KAnonymity(k=4)], levels={"y": 0}).fit(source).release
     assert release.to_arrow().column("y").to_pylist() == [0.0] * 4

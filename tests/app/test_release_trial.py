@@ -16,14 +16,14 @@ from discreet.anonymity.models import (
     DistinctDiversity,
     EqualCloseness,
     KAnonymity,
-    Measured,
+    MeasuredModel,
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
 from discreet.app.policies import load
 from discreet.app.publishing.anonymizer import Anonymizer
 from discreet.app.trials.release_trial import try_release
-from discreet.core.errors import UnmetError
+from discreet.core.errors import ModelNotMetError
 from tests.app.test_anonymize import HEAD, POLICY, ROWS, write_people
 from tests.app.test_promise import discreet
 
@@ -173,7 +173,7 @@ def test_hierarchies_of_sensitive_columns_say_what_is_similar(
     assert "similarity" in {each["name"] for each in told["attacks"]}
 
 
-MODELS: tuple[Measured, ...] = (
+MODELS: tuple[MeasuredModel, ...] = (
     KAnonymity(k=3),
     DistinctDiversity(column="disease", l=2),
     ProbabilisticDiversity(column="disease", l=Fraction(2)),
@@ -196,7 +196,7 @@ PEOPLE = st.lists(
 def test_what_meets_its_models_breaks_no_bound_that_follows_from_them(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[int, str, str]],
-    model: Measured,
+    model: MeasuredModel,
     method: str,
 ) -> None:
     folder = tmp_path_factory.mktemp("trial")
@@ -207,7 +207,7 @@ def test_what_meets_its_models_breaks_no_bound_that_follows_from_them(
     try:
         anonymizer = Anonymizer(policy, models=[KAnonymity(k=2), model], suppress="0.4", method=method)
         release = anonymizer.fit("people").release
-    except UnmetError:
+    except ModelNotMetError:
         return
     trial = try_release(release, policy)
     assert any(tried.bounds for tried in trial.tried)
@@ -282,7 +282,7 @@ def test_a_class_that_only_its_people_can_be_in_is_found_out(
 def test_the_library_writes_what_the_command_writes_and_refuses_what_it_refuses(folder: Path) -> None:
     policy = folder / "privacy.yaml"
     release = Anonymizer(policy, models=[KAnonymity(k=5)], suppress="10%").fit("people").release
-    with pytest.raises(UnmetError, match="comes to believe"):
+    with pytest.raises(ModelNotMetError, match="comes to believe"):
         release.write(folder / "mine.csv", at_most=0.01)
     assert not list(folder.glob("mine*"))
     written = release.write(folder / "mine.csv", at_most=0.01, force=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.accounting.founding import Unit
+from discreet.accounting.ledger_terms import PrivacyUnit
 from discreet.accounting.source_overlap import overlap
 from discreet.app.curator import Curator
 from discreet.app.privacy_units import require_one_unit
@@ -185,4 +185,4 @@ def test_overlap_of_patterns_and_names(one: str, other: str, shared: bool) -> No
 
 
 def test_a_unit_without_links_is_recorded_as_before() -> None:
-    assert Unit(source="a.csv", person="a row").as_object() == {"source": "a.csv", "person": "a row"}
+    assert PrivacyUnit(source="a.csv", person="a row").as_object() == {"source": "a.csv", "person": "a row"}

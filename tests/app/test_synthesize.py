@@ -16,7 +16,7 @@ from discreet.app.synthesis.report import certificate
 from discreet.app.synthesis.synthesizing import Request, Synthetic, planned
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.belief import Promise
-from discreet.core.errors import UnmetError
+from discreet.core.errors import ModelNotMetError
 from tests.app.test_promise import discreet
 
 POLICY = """\
@@ -199,7 +199,7 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
         table = curator.policy.tables["people"]
         both = People.read(plan, table, folder / "others.parquet", "duckdb")
         trial = try_synthetic(leak, table, both, at_most=0.3, promise=curator.promise)
-    with pytest.raises(UnmetError, match="--at-most allows at most 30%"):
+    with pytest.raises(ModelNotMetError, match="--at-most allows at most 30%"):
         trial.refuse()
     trial.refuse(forced=True)
     kept, broken = (replace(trial, tried=tried) for tried in (trial.tried[:0], trial.tried))

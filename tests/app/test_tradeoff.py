@@ -15,7 +15,7 @@ from discreet.app.tradeoff_drawing import HEIGHT, WIDTH, Plot, tradeoff_picture
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
-from discreet.sql.plan import plan
+from discreet.sql.planner import plan_query
 from tests.sql.example import POLICY, PROMISE, TAILED
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -33,7 +33,7 @@ def test_the_promised_cap_is_on_the_curve_with_the_error_of_its_plan() -> None:
     found = tradeoff(COUNT, POLICY, PROMISE)
     own = found.points[found.own]
     assert own.posterior == PROMISE.posterior
-    made = plan(COUNT, POLICY, PROMISE, epsilon=Accountant(PROMISE).equal_part(1))
+    made = plan_query(COUNT, POLICY, PROMISE, epsilon=Accountant(PROMISE).epsilon_per_question(1))
     assert own.error == expected(made)[0].error95
     assert found.sentence(own) == f"To promise at most 5% costs ± {own.error:g} rows."
 
@@ -62,10 +62,10 @@ def test_a_rank_is_off_by_rows() -> None:
 @pytest.mark.parametrize("questions", [1, 7])
 def test_equal_parts_fit_together_and_leave_next_to_nothing(promise: Promise, questions: int) -> None:
     accountant = Accountant(promise)
-    part = PureDP(epsilon=accountant.equal_part(questions), relation=promise.secret)
-    assert accountant.fits(part, times=questions)
+    part = PureDP(epsilon=accountant.epsilon_per_question(questions), relation=promise.secret)
+    assert accountant.has_room_for(part, times=questions)
     more = PureDP(epsilon=part.epsilon * 2, relation=promise.secret)
-    assert not accountant.fits(more, times=questions)
+    assert not accountant.has_room_for(more, times=questions)
 
 
 @given(prior=st.floats(1e-6, 0.99), share=st.floats(0.01, 0.99))

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.attacks.asking import Refused, Victim
+from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 PEOPLE = 120

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.attacks.known import Known, Register, from_register
 from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_release
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.papers.lecture_tables import printed as table
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.papers.lecture_tables import parse_printed_table as table
 
 __all__ = ["against", "engine", "known_of", "release_of", "table"]
 

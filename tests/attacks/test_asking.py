@@ -84,7 +84,7 @@ def test_a_stored_answer_is_one_answer_however_often_it_is_read(curator: Curator
     attack = Averaging(table=TABLE, claim=CLAIM, noise=NOISE, repeats=50)
     found = attack.run(CuratorAnswerer(curator=curator, epsilon=NOISE.epsilon), VICTIMS[:1])
     assert found.figures["answers of one victim, at most"] == 1
-    assert len(curator.ledger.entries()) == 1
+    assert len(curator.ledger.list_entries()) == 1
     odds = [p / (1 - p) for p in (found.victims[0].prior, found.victims[0].posterior)]
     assert abs(math.log(odds[1] / odds[0])) <= float(NOISE.epsilon) + 1e-9
 

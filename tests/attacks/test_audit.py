@@ -12,8 +12,8 @@ from discreet.attacks.audit import Draw, audit, epsilon_lower_bound
 from discreet.attacks.events import is_fine
 from discreet.attacks.pairs import PAIRS, pair
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.values import Exact
-from discreet.mechanisms import MECHANISMS, named
+from discreet.core.exact_values import Exact
+from discreet.mechanisms import MECHANISMS, get_mechanism_name
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.conftest import seeded
 from tests.statistical import FALSE_ALARM
@@ -86,7 +86,7 @@ def test_the_audit_of_a_tight_mechanism_is_wrong_no_more_often_than_stated() -> 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
 def test_no_mechanism_is_caught(kind: type) -> None:
-    audited = pair(named(kind), epsilon=1)
+    audited = pair(get_mechanism_name(kind), epsilon=1)
     here, there = audited.draws(seeded(3))
     delta = max(0.0, audited.mechanism.guarantee.profile(1))
     assert audit(here, there, claimed=1, delta=delta, runs=2_000, confidence=SURE).holds

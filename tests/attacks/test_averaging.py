@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks.averaging import expected_posterior
-from discreet.belief.odds import highest
+from discreet.belief.odds import highest_posterior
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.statistical import assert_probability, power
 
@@ -48,7 +48,7 @@ def test_an_attacker_who_gets_fresh_noise_believes_as_stated(random: Randomness)
     loss = (np.abs(released.reshape(-1, 2) - FALSE) - np.abs(released.reshape(-1, 2) - TRUE)).sum(axis=1)
     total = loss.reshape(trials, answers).sum(axis=1) * float(NOISE.rate)
     posterior = 1 / (1 + (1 - PRIOR) / PRIOR * np.exp(-total))
-    coins = random.words(trials) / 2.0**64 < posterior
+    coins = random.draw_words(trials) / 2.0**64 < posterior
     stated = expected_posterior(NOISE, prior=PRIOR, answers=answers)
     assert_probability(int(coins.sum()), trials, stated)
     assert power(stated, expected_posterior(NOISE, prior=PRIOR, answers=answers + 1), trials) > 1 - 1e-4
@@ -59,7 +59,7 @@ def test_belief_stays_within_what_the_answers_cost(epsilon: Fraction, prior: flo
     mechanism = DiscreteLaplace(epsilon=epsilon, sensitivity=2)
     expected = expected_posterior(mechanism, prior=prior, answers=answers)
     assert prior < expected * (1 + 1e-12)
-    assert expected <= highest(prior, epsilon * answers) * (1 + 1e-12)
+    assert expected <= highest_posterior(prior, epsilon * answers) * (1 + 1e-12)
 
 
 def test_fresh_noise_would_give_a_person_away() -> None:
@@ -71,7 +71,7 @@ def test_fresh_noise_would_give_a_person_away() -> None:
 def test_noise_that_is_too_small_is_caught() -> None:
     """A twin with half of the noise it states leads to more belief than what it states allows."""
     broken = DiscreteLaplace(epsilon=NOISE.epsilon * 4, sensitivity=2)
-    assert expected_posterior(broken, prior=PRIOR, answers=1) > highest(PRIOR, NOISE.epsilon)
+    assert expected_posterior(broken, prior=PRIOR, answers=1) > highest_posterior(PRIOR, NOISE.epsilon)
 
 
 @pytest.mark.parametrize(

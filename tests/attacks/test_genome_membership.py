@@ -20,7 +20,7 @@ from discreet.attacks.genomes import (
 )
 from discreet.attacks.worlds.curves import power_by_epsilon, power_by_people
 from discreet.attacks.worlds.genomes import Study
-from discreet.belief.odds import highest
+from discreet.belief.odds import highest_posterior
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -101,7 +101,7 @@ def test_under_a_promise_nobody_is_found_and_no_belief_passes_it(random: Randomn
         published = sequenced().publish_privately(EPSILON, random)
         findings = judge(published, sequenced(), attack)
         assert_probability(round(findings.success * findings.attempts), findings.attempts, 0.05)
-        assert all(finding.posterior <= highest(0.01, EPSILON) for finding in findings.victims)
+        assert all(finding.posterior <= highest_posterior(0.01, EPSILON) for finding in findings.victims)
         assert findings.figures["most that the promise allows"] == pytest.approx(most_power(EPSILON, 0.05))
 
 

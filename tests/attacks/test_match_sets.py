@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import Mask, Tree
-from discreet.anonymity.hierarchies.labels import read
+from discreet.anonymity.hierarchies.label_parsing import parse_label
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recodings.local import recode_locally
+from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.attacks.counting import counted
 from discreet.attacks.covering import covering
@@ -25,7 +25,9 @@ from discreet.core.errors import DataError, RequestError
 from tests.anonymity import tables
 from tests.attacks.releases import against, engine, known_of, release_of, table
 
-NATIONS = Tree(name="n", tree={"*": {"Asian": ["Japanese", "Indian"], "American": ["US", "Cuban"]}}).over(())
+NATIONS = Tree(
+    name="n", tree={"*": {"Asian": ["Japanese", "Indian"], "American": ["US", "Cuban"]}}
+).build_hierarchy(())
 LABELS = [
     "*", "[20, 24]", "[0.5, 1[", "20-24", "< 40", ">= 40", "29", "130**", "2*", "*53", "***", "2023-05",
     "2023", "1990s", "2023-Q2", "2023-05-17", "2023-05-17–2023-06-02", "Asian", "Japanese", "Cuban", "",
@@ -48,13 +50,13 @@ def test_a_covering_is_what_each_label_reads_as(
         places = list(range(int(found.low[i]), int(found.high[i])))
         if found.scattered[i] >= 0:
             places = [p for p in places if found.inside[found.scattered[i], p]]
-        covers = read(label, hierarchy)  # type: ignore[arg-type]
+        covers = parse_label(label, hierarchy)  # type: ignore[arg-type]
         assert {v for v, p in zip(values, found.places.tolist(), strict=True) if p in places} == {
             value for value in values if covers(value)
         }
     if found.sole is not None:
         for value, label_place in zip(values, found.sole.tolist(), strict=True):
-            covering_it = [i for i, label in enumerate(labels) if read(label, hierarchy)(value)]  # type: ignore[arg-type]
+            covering_it = [i for i, label in enumerate(labels) if parse_label(label, hierarchy)(value)]  # type: ignore[arg-type]
             assert covering_it == ([label_place] if label_place >= 0 else [])
 
 
@@ -72,7 +74,9 @@ def by_definition(sets: MatchSets) -> list[set[int]]:
             for place in range(len(published.classes))
             if all(
                 (known.blank_is_unknown and not value)
-                or read(published.shown(place)[j], published.hierarchies.get(published.columns[j]))(value)
+                or parse_label(
+                    published.shown(place)[j], published.hierarchies.get(published.columns[j])
+                )(value)
                 for j, value in values.items()
             )
         })  # fmt: skip
@@ -129,12 +133,12 @@ def test_everybody_is_in_their_own_match_set_under_every_recoding(drawn: tables.
         recode_locally(drawn.tuples, drawn.hierarchies, [KAnonymity(k=2)]),
         Mondrian().recode(drawn.tuples, drawn.hierarchies, [KAnonymity(k=2)]),
     ):
-        if not recoding.kept.any():
+        if not recoding.published.any():
             continue
         published = from_recoding(drawn.tuples, recoding, drawn.hierarchies)
         sets = match(published, everybody(drawn.tuples, drawn.hierarchies))
         assert found_of(sets) == by_definition(sets)
-        kept = recoding.kept[drawn.tuples.counts > 0]
+        kept = recoding.published[drawn.tuples.counts > 0]
         assert (sets.group[kept] >= 0).all()
         assert (sets.rows >= 2).all()
 
@@ -231,7 +235,7 @@ def test_what_does_not_fit_is_said_in_a_sentence() -> None:
 
 
 def test_a_mask_hierarchy_and_its_texts_say_the_same() -> None:
-    codes = Mask(name="zip").over(["13053", "13068", "14853"])
+    codes = Mask(name="zip").build_hierarchy(["13053", "13068", "14853"])
     release = pa.table({"zip": ["130**", "14853"], "disease": ["flu", "acne"]})
     people = pa.table({"zip": ["13053", "13068", "14853"]})
     plain, read_with = against(release, people), against(release, people, hierarchies={"zip": codes})

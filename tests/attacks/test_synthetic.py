@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.anonymity.risk.discovery import discover, engine_counting
+from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_engine_counter
 from discreet.attacks.attack import Findings, odds_factor
 from discreet.attacks.attribute_inference import AttributeInference, best_constant
 from discreet.attacks.linkability import Linkability
@@ -23,7 +23,7 @@ from discreet.attacks.synthetic_release import compare
 from discreet.attacks.worlds.census import KINDS, Census, copied
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind
+from discreet.core.policy import ColumnType
 from tests.attacks.cases.synthetic import PEOPLE, released
 from tests.attacks.releases import engine
 from tests.statistical import FALSE_ALARM
@@ -84,13 +84,13 @@ def test_those_inside_a_condition_are_counted() -> None:
     assert (insiders(records, table, NUMERIC, ONE // 8) == inside.sum(axis=1)).all()
 
 
-def wide(column: str, cells: pa.Array, kind: Kind) -> tuple[pa.Table, Mapping[str, Kind]]:
-    return pa.table({column: cells, "sex": ["f"] * len(cells)}), {column: kind, "sex": Kind.CATEGORY}
+def wide(column: str, cells: pa.Array, kind: ColumnType) -> tuple[pa.Table, Mapping[str, ColumnType]]:
+    return pa.table({column: cells, "sex": ["f"] * len(cells)}), {column: kind, "sex": ColumnType.CATEGORY}
 
 
 def test_a_number_stands_where_it_stands_among_the_synthetic_ones() -> None:
-    synthetic, kinds = wide("age", pa.array([10, 20, 20, 30]), Kind.INTEGER)
-    people, _ = wide("age", pa.array([5, 10, 15, 20, 99, None] * 10), Kind.INTEGER)
+    synthetic, kinds = wide("age", pa.array([10, 20, 20, 30]), ColumnType.INTEGER)
+    people, _ = wide("age", pa.array([5, 10, 15, 20, 99, None] * 10), ColumnType.INTEGER)
     found = compare(synthetic, people, people, kinds).original[0, :6]
     assert found.tolist() == [ONE // 8, ONE // 8, ONE // 4, ONE // 2, ONE * 7 // 8, MISSING]
 
@@ -98,13 +98,13 @@ def test_a_number_stands_where_it_stands_among_the_synthetic_ones() -> None:
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [
-        (pa.array([date(2020, 1, day) for day in (1, 2, 9)] * 20), Kind.DATE),
-        (pa.array(["1.5", "2.5", None] * 20), Kind.DECIMAL),
-        (pa.array(["a", "b", None] * 20).dictionary_encode(), Kind.CATEGORY),
-        (pa.array([True, False, None] * 20), Kind.BOOLEAN),
+        (pa.array([date(2020, 1, day) for day in (1, 2, 9)] * 20), ColumnType.DATE),
+        (pa.array(["1.5", "2.5", None] * 20), ColumnType.DECIMAL),
+        (pa.array(["a", "b", None] * 20).dictionary_encode(), ColumnType.CATEGORY),
+        (pa.array([True, False, None] * 20), ColumnType.BOOLEAN),
     ],
 )
-def test_every_kind_of_column_can_be_compared(cells: pa.Array, kind: Kind) -> None:
+def test_every_kind_of_column_can_be_compared(cells: pa.Array, kind: ColumnType) -> None:
     table, kinds = wide("it", cells, kind)
     places = compare(table, table, table, kinds).original[0]
     assert len(set(places.tolist())) == 3
@@ -128,7 +128,7 @@ def test_what_most_people_have_is_the_baseline_however_little_the_table_tells() 
         usual = draw.random(size) < 0.615
         return pa.table({"x": draw.random(size), "y": np.where(usual, 0, draw.integers(1, 60, size))})
 
-    kinds = {"x": Kind.DECIMAL, "y": Kind.CATEGORY}
+    kinds = {"x": ColumnType.DECIMAL, "y": ColumnType.CATEGORY}
     found = AttributeInference(secret="y").run(compare(people(2_000), people(2_000), people(2_000), kinds))
     assert found.baseline == pytest.approx(0.615, abs=0.06)
     assert found.figures["panel"] < 0.5
@@ -141,8 +141,8 @@ def test_what_most_people_have_is_the_baseline_however_little_the_table_tells() 
 def beats_the_panel(found: Findings) -> bool:
     """Surely: the intervals of both, with a false-alarm rate of 1e-9, do not meet."""
     people = found.attempts
-    least = clopper_pearson(round(found.success * people), people, miss=FALSE_ALARM)[0]
-    return least > clopper_pearson(round(found.baseline * people), people, miss=FALSE_ALARM)[1]
+    least = clopper_pearson(round(found.success * people), people, alpha=FALSE_ALARM)[0]
+    return least > clopper_pearson(round(found.baseline * people), people, alpha=FALSE_ALARM)[1]
 
 
 def test_a_sweep_finds_what_a_copy_gives_away() -> None:
@@ -211,9 +211,9 @@ def test_only_secrets_that_are_named_are_inferred() -> None:
 def test_people_beyond_the_end_are_singled_out_by_it() -> None:
     """The richest is twice as rich in the data as the synthetic table says, and still meets the condition."""
     incomes = [*range(1_000, 1_050), 5_000]
-    data, kinds = wide("income", pa.array([*incomes[:-1], 10_000]), Kind.INTEGER)
-    synthetic, _ = wide("income", pa.array([1_000] * 50 + [5_000]), Kind.INTEGER)
-    panel, _ = wide("income", pa.array(incomes[:-1]), Kind.INTEGER)
+    data, kinds = wide("income", pa.array([*incomes[:-1], 10_000]), ColumnType.INTEGER)
+    synthetic, _ = wide("income", pa.array([1_000] * 50 + [5_000]), ColumnType.INTEGER)
+    panel, _ = wide("income", pa.array(incomes[:-1]), ColumnType.INTEGER)
     found = SinglingOut(columns=("income",), width=0.0).run(compare(synthetic, data, panel, kinds))
     assert found.success == pytest.approx(1 / 51)
     assert found.victims[0].claim == "nobody else has income about 5000"
@@ -223,12 +223,12 @@ def test_people_beyond_the_end_are_singled_out_by_it() -> None:
 def test_an_engine_counts_which_columns_tell_rows_apart() -> None:
     rows = Census(people=3_000, seed=1).sample()
     data = pa.table({name: rows[name] for name in ("sex", "zip", "occupation", "marital")})
-    kinds = dict.fromkeys(data.column_names, Kind.CATEGORY)
+    kinds = dict.fromkeys(data.column_names, ColumnType.CATEGORY)
     release = compare(data, data, data, kinds)
     with engine(data=data) as opened:
-        count = engine_counting(opened, "data")
+        count = make_engine_counter(opened, "data")
         assert telling_sets(release, count) == telling_sets(release)
-        pair = next(one for one in discover(["sex", "zip"], count) if len(one.columns) == 2)
+        pair = next(one for one in discover_quasi_identifiers(["sex", "zip"], count) if len(one.columns) == 2)
     assert pair.distinction == len({(r["sex"], r["zip"]) for r in data.to_pylist()}) / 3_000
 
 
@@ -236,7 +236,7 @@ def test_an_engine_counts_which_columns_tell_rows_apart() -> None:
 
 
 def test_tables_that_do_not_fit_get_one_sentence() -> None:
-    table, kinds = wide("age", pa.array(range(100)), Kind.INTEGER)
+    table, kinds = wide("age", pa.array(range(100)), ColumnType.INTEGER)
     lacking = table.drop_columns(["age"])
     for tables, said in (
         ((lacking, table, table), r"the synthetic table has no column age\. It has sex\."),
@@ -247,8 +247,8 @@ def test_tables_that_do_not_fit_get_one_sentence() -> None:
         with pytest.raises(RequestError, match=said):
             compare(*tables, kinds)
     with pytest.raises(RequestError, match=r"two columns at least"):
-        compare(table, table, table, {"age": Kind.INTEGER})
-    words, _ = wide("age", pa.array(["old", "young"] * 50), Kind.INTEGER)
+        compare(table, table, table, {"age": ColumnType.INTEGER})
+    words, _ = wide("age", pa.array(["old", "young"] * 50), ColumnType.INTEGER)
     with pytest.raises(RequestError, match=r"column age is declared a number, and a table holds something"):
         compare(words, table, table, kinds)
 

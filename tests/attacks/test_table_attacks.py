@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity, ProbabilisticDiversity, RecursiveDiversity, judge_all
 from discreet.attacks import (
     BackgroundKnowledge,
@@ -164,7 +164,7 @@ def test_a_register_with_more_people_lowers_the_journalists_risk() -> None:
         (Skewness(column="disease", values=("gout",)), "has no disease gout"),
         (Similarity(column="disease"), "no numbers"),
         (
-            Similarity(column="disease", hierarchy=listed("d", [("flu", "*")])),
+            Similarity(column="disease", hierarchy=hierarchy_from_rows("d", [("flu", "*")])),
             "does not cover 2 of the values",
         ),
         (Homogeneity(column="salary"), "not among the sensitive columns"),
@@ -206,7 +206,8 @@ def test_a_register_of_strangers_gives_nothing_away(label: str) -> None:
         BackgroundKnowledge(column="disease"),
         BackgroundKnowledge(column="disease", facts=(Fact(value="flu"),)),
         Similarity(
-            column="disease", hierarchy=listed("d", [(each, "*") for each in ("flu", "acne", "cancer")])
+            column="disease",
+            hierarchy=hierarchy_from_rows("d", [(each, "*") for each in ("flu", "acne", "cancer")]),
         ),
         Skewness(column="disease"),
         ClassInference(column="disease"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.guarantees import GroupOf, Guarantee
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 Floats = NDArray[np.float64]
 

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike
 
 from discreet.belief import (
     amplification,
-    bound_from_information,
-    breach_bound,
-    downward_breaches,
-    highest,
+    bound_posterior,
+    bound_posterior_from_information,
+    compute_posteriors,
+    find_downward_breaches,
+    find_upward_breaches,
+    find_worst_property,
+    highest_posterior,
     mutual_information,
-    posteriors,
-    upward_breaches,
     worst_case_information,
-    worst_case_information_of,
-    worst_property,
+    worst_case_information_for_epsilon,
 )
 from discreet.core.errors import InvalidParameterError
 from tests.belief.finite import Floats, properties, random_channel
@@ -49,10 +49,10 @@ def test_below_the_amplification_bound_no_property_is_breached_in_either_directi
     gamma = amplification(channel).overall
     rho1 = float(random.uniform(0.01, 0.9))
     if gamma < 1e9:
-        rho2 = highest(rho1, math.log(gamma) + 1e-9)
+        rho2 = highest_posterior(rho1, math.log(gamma) + 1e-9)
         for holds in properties(prior.size):
-            assert upward_breaches(channel, prior, holds, rho1, rho2) == ()
-            assert downward_breaches(channel, prior, holds, rho1, rho2) == ()
+            assert find_upward_breaches(channel, prior, holds, rho1, rho2) == ()
+            assert find_downward_breaches(channel, prior, holds, rho1, rho2) == ()
 
 
 @given(SEEDS)
@@ -65,47 +65,49 @@ def test_the_amplification_bound_is_attained_by_some_prior(seed: int) -> None:
     prior, holds = np.zeros(len(channel)), np.arange(len(channel)) == likely
     prior[[likely, unlikely]] = 0.2, 0.8
     if 1.001 < found.overall < 1e9:
-        reached = highest(0.2, math.log(found.overall))
-        assert posteriors(channel, prior, holds)[y] == pytest.approx(reached, rel=1e-9)
+        reached = highest_posterior(0.2, math.log(found.overall))
+        assert compute_posteriors(channel, prior, holds)[y] == pytest.approx(reached, rel=1e-9)
         assert [
-            each.output for each in upward_breaches(channel, prior, holds, 0.2, reached * (1 - 1e-6))
+            each.output for each in find_upward_breaches(channel, prior, holds, 0.2, reached * (1 - 1e-6))
         ] == [y]
-        fallen = downward_breaches(channel, prior, ~holds, (1 - reached) * (1 + 1e-6), 0.8)
+        fallen = find_downward_breaches(channel, prior, ~holds, (1 - reached) * (1 + 1e-6), 0.8)
         assert [each.output for each in fallen] == [y]
 
 
 def test_a_breach_is_strict() -> None:
     """Randomized response at gamma = 3 takes 1/4 to just 1/2: kept, not breached."""
     response = [[0.75, 0.25], [0.25, 0.75]]
-    assert upward_breaches(response, [0.25, 0.75], [True, False], 0.25, 0.5) == ()
-    (breach,) = upward_breaches(response, [0.25, 0.75], [True, False], 0.25, 0.499)
+    assert find_upward_breaches(response, [0.25, 0.75], [True, False], 0.25, 0.5) == ()
+    (breach,) = find_upward_breaches(response, [0.25, 0.75], [True, False], 0.25, 0.499)
     assert (breach.output, breach.prior, breach.posterior) == (0, 0.25, 0.5)
-    assert downward_breaches(response, [0.25, 0.75], [False, True], 0.5, 0.75) == ()
-    (fall,) = downward_breaches(response, [0.25, 0.75], [False, True], 0.501, 0.75)
+    assert find_downward_breaches(response, [0.25, 0.75], [False, True], 0.5, 0.75) == ()
+    (fall,) = find_downward_breaches(response, [0.25, 0.75], [False, True], 0.501, 0.75)
     assert (fall.output, fall.prior, fall.posterior) == (0, 0.75, 0.5)
-    assert upward_breaches(response, [0.26, 0.74], [True, False], 0.25, 0.4) == ()
+    assert find_upward_breaches(response, [0.26, 0.74], [True, False], 0.25, 0.4) == ()
 
 
 def test_amplification_of_outputs_that_exclude_or_never_occur() -> None:
     found = amplification([[0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.5, 0.0]])
     assert found.per_output == (2.0, 2.0, math.inf, 1.0)
     assert found.overall == math.inf
-    assert np.isnan(posteriors([[1.0, 0.0], [1.0, 0.0]], [0.5, 0.5], [True, False])[1])
+    assert np.isnan(compute_posteriors([[1.0, 0.0], [1.0, 0.0]], [0.5, 0.5], [True, False])[1])
 
 
 @given(SEEDS, st.floats(0.02, 0.8))
 def test_worst_property_is_worse_than_all_others(seed: int, rho1: float) -> None:
     _, channel, prior = problem(seed)
-    found = worst_property(channel, prior, rho1)
+    found = find_worst_property(channel, prior, rho1)
     allowed = [holds for holds in properties(prior.size) if prior[holds].sum() <= rho1]
     if found is None:
         assert not allowed
         return
     assert found.prior <= rho1 + 1e-9
     assert found.limit == found.posterior
-    assert found.posterior == pytest.approx(max(posteriors(channel, prior, each).max() for each in allowed))
+    assert found.posterior == pytest.approx(
+        max(compute_posteriors(channel, prior, each).max() for each in allowed)
+    )
     holds = np.isin(np.arange(prior.size), found.values)
-    assert posteriors(channel, prior, holds)[found.output] == pytest.approx(found.posterior)
+    assert compute_posteriors(channel, prior, holds)[found.output] == pytest.approx(found.posterior)
 
 
 @settings(max_examples=20)
@@ -113,17 +115,17 @@ def test_worst_property_is_worse_than_all_others(seed: int, rho1: float) -> None
 def test_worst_property_of_many_values_is_found_up_to_a_stated_limit(seed: int) -> None:
     random = np.random.default_rng(seed)
     channel, prior = random_channel(random, 30, 4).matrix, random.dirichlet(np.ones(30))
-    found = worst_property(channel, prior, 0.2)
+    found = find_worst_property(channel, prior, 0.2)
     assert found is not None
     assert found.posterior <= found.limit
     holds = np.isin(np.arange(30), found.values)
     assert prior[holds].sum() <= 0.2 + 1e-9
-    assert posteriors(channel, prior, holds)[found.output] == pytest.approx(found.posterior)
+    assert compute_posteriors(channel, prior, holds)[found.output] == pytest.approx(found.posterior)
     for _ in range(200):
         other = np.zeros(30, np.bool_)
         for k in random.permutation(30):
             other[k] = prior[other].sum() + prior[k] <= 0.2
-        assert posteriors(channel, prior, other).max() <= found.limit + 1e-9
+        assert compute_posteriors(channel, prior, other).max() <= found.limit + 1e-9
 
 
 @pytest.mark.parametrize("name", ADMISSIBLE)
@@ -135,10 +137,10 @@ def test_worst_case_information_bounds_every_upward_breach(name: str, seed: int)
     information = worst_case_information(channel, prior, f)
     for holds in properties(prior.size):
         before = float(prior[holds].sum())
-        reached = float(posteriors(channel, prior, holds).max())
+        reached = float(compute_posteriors(channel, prior, holds).max())
         if 1e-6 < before < 1 - 1e-6:
-            assert reached <= bound_from_information(before, information, f) + 1e-7
-            assert reached <= breach_bound(channel, prior, before, f) + 1e-7
+            assert reached <= bound_posterior_from_information(before, information, f) + 1e-7
+            assert reached <= bound_posterior(channel, prior, before, f) + 1e-7
 
 
 @given(st.floats(0.05, 0.9), st.floats(0.01, 0.99))
@@ -146,18 +148,20 @@ def test_the_information_bound_is_tight_for_a_single_bit(rho1: float, share: flo
     """A two-valued secret, and an output that leads from rho1 to rho2: the bound gives back rho2."""
     rho2 = rho1 + (1 - rho1) * share
     divergence = rho2 * math.log(rho2 / rho1) + (1 - rho2) * math.log((1 - rho2) / (1 - rho1))
-    assert bound_from_information(rho1, divergence) == pytest.approx(rho2, rel=1e-6)
+    assert bound_posterior_from_information(rho1, divergence) == pytest.approx(rho2, rel=1e-6)
 
 
 def test_the_smaller_of_both_bounds_is_reported() -> None:
     prior = [0.1, 0.9]
     rare = [[0.3, 0.7], [0.1, 0.9]]
-    by_information = bound_from_information(0.1, worst_case_information(rare, prior))
-    assert breach_bound(rare, prior, 0.1) == pytest.approx(min(by_information, highest(0.1, math.log(3))))
+    by_information = bound_posterior_from_information(0.1, worst_case_information(rare, prior))
+    assert bound_posterior(rare, prior, 0.1) == pytest.approx(
+        min(by_information, highest_posterior(0.1, math.log(3)))
+    )
     wide = [[1.0, 0.0, 0.0], [0.9, 0.05, 0.05]]
     assert amplification(wide).overall == math.inf
-    assert breach_bound(wide, [0.99, 0.01], 0.99) == 1.0
-    assert breach_bound(wide, [0.01, 0.99], 0.01) == bound_from_information(
+    assert bound_posterior(wide, [0.99, 0.01], 0.99) == 1.0
+    assert bound_posterior(wide, [0.01, 0.99], 0.01) == bound_posterior_from_information(
         0.01, worst_case_information(wide, [0.01, 0.99])
     )
 
@@ -172,7 +176,7 @@ def test_no_channel_of_epsilon_says_more_than_stated(seed: int, epsilon: float) 
     channel = np.column_stack([column, 1 - column])
     after = prior * column / (prior @ column)
     divergence = float(np.sum(after[after > 0] * np.log(after[after > 0] / prior[after > 0])))
-    assert divergence <= worst_case_information_of(epsilon) + 1e-12
+    assert divergence <= worst_case_information_for_epsilon(epsilon) + 1e-12
     assert worst_case_information(channel, prior) >= divergence - 1e-12
 
 
@@ -181,7 +185,7 @@ def test_the_most_that_epsilon_can_say_is_attained(epsilon: float) -> None:
     p = np.linspace(1e-5, 1 - 1e-5, 400_001)
     q = p / (p + (1 - p) * math.exp(-epsilon))
     divergence = q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))
-    assert worst_case_information_of(epsilon) == pytest.approx(float(divergence.max()), rel=1e-4)
+    assert worst_case_information_for_epsilon(epsilon) == pytest.approx(float(divergence.max()), rel=1e-4)
 
 
 @given(SEEDS)
@@ -246,12 +250,12 @@ def test_requires_distributions_and_a_property(
     channel: ArrayLike, prior: ArrayLike, holds: list[bool], named: str
 ) -> None:
     with pytest.raises(InvalidParameterError, match=rf"^breaches\.{named}.*; got "):
-        upward_breaches(channel, prior, holds, 0.1, 0.2)
+        find_upward_breaches(channel, prior, holds, 0.1, 0.2)
 
 
 @pytest.mark.parametrize(("rho1", "rho2"), [(0.2, 0.2), (0.3, 0.2), (0, 0.5), (0.5, math.nan)])
 def test_requires_an_order_of_the_two_beliefs(rho1: float, rho2: float) -> None:
-    for breaches in (upward_breaches, downward_breaches):
+    for breaches in (find_upward_breaches, find_downward_breaches):
         with pytest.raises(InvalidParameterError, match=r"^breaches\.rho[12] must be .*; got "):
             breaches([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], [True, False], rho1, rho2)
 
@@ -261,4 +265,4 @@ def test_information_must_be_possible(bad: float) -> None:
     with pytest.raises(
         InvalidParameterError, match=r"^bound_posterior_from_information\.information must be at least 0"
     ):
-        bound_from_information(0.1, bad)
+        bound_posterior_from_information(0.1, bad)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from discreet.belief import (
-    Choice,
+    EpsilonChoice,
     Promise,
     accuracy_first,
     epsilon_generation,
-    highest,
+    highest_posterior,
     identifiability,
     limiting_breaches,
     possible_worlds,
@@ -24,7 +24,7 @@ from discreet.belief import (
     tight_identifiability,
 )
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 CHOICES = [
@@ -39,11 +39,11 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda each: each.name)
-def test_every_choice_comes_with_the_beliefs_it_allows(choice: Choice) -> None:
+def test_every_choice_comes_with_the_beliefs_it_allows(choice: EpsilonChoice) -> None:
     assert [prior for prior, _ in choice.beliefs] == [0.001, 0.01, 0.05, 0.1, 0.5]
     for prior, top in choice.beliefs:
-        assert top == pytest.approx(highest(prior, choice.epsilon))
-    promise = choice.promise(0.01)
+        assert top == pytest.approx(highest_posterior(prior, choice.epsilon))
+    promise = choice.to_promise(0.01)
     assert isinstance(promise, Promise)
     assert promise.epsilon == pytest.approx(choice.epsilon)
     assert promise.secret is choice.relation
@@ -54,21 +54,21 @@ def test_every_choice_comes_with_the_beliefs_it_allows(choice: Choice) -> None:
 
 
 def test_limiting_breaches_is_the_promise() -> None:
-    assert limiting_breaches(0.2, 0.5, secret="presence").promise(0.2).posterior == pytest.approx(0.5)
+    assert limiting_breaches(0.2, 0.5, secret="presence").to_promise(0.2).posterior == pytest.approx(0.5)
     assert limiting_breaches(0.2, 0.5, secret="presence").relation is Relation.PRESENCE
 
 
 @given(st.integers(2, 10_000), st.floats(0.001, 0.99))
 def test_identifiability_is_limiting_breaches_from_a_guess(m: int, share: float) -> None:
     rho = 1 / m + (1 - 1 / m) * share
-    assert highest(1 / m, identifiability(m, rho).epsilon) == pytest.approx(rho, rel=1e-9)
+    assert highest_posterior(1 / m, identifiability(m, rho).epsilon) == pytest.approx(rho, rel=1e-9)
 
 
 def test_a_tight_what_if_cannot_set_a_parameter_and_says_why() -> None:
     ages = tight_identifiability([Fraction(age, 48_842) for age in range(17, 91)], 0.5)
     assert ages.against_this_attacker == pytest.approx(50.6, abs=0.05)
     assert ages.safe.epsilon == pytest.approx(4.29, abs=5e-3)
-    assert not isinstance(ages, Choice)
+    assert not isinstance(ages, EpsilonChoice)
     assert not hasattr(ages, "epsilon")
     assert not hasattr(ages, "promise")
     assert "never set a parameter by it" in ages.explain()
@@ -90,7 +90,7 @@ def test_a_tight_what_if_holds_an_equally_guessing_attacker_to_rho(answers: list
 def test_relative_error_and_accuracy_agree_on_a_count() -> None:
     assert relative_error(0.1, 0.95, 100).epsilon == pytest.approx(0.29957, abs=5e-6)
     assert accuracy_first(10, 0.05).epsilon == pytest.approx(relative_error(0.1, 0.95, 100).epsilon)
-    assert accuracy_first(10, 0.05).promise(0.01).posterior == pytest.approx(0.0134, abs=5e-5)
+    assert accuracy_first(10, 0.05).to_promise(0.01).posterior == pytest.approx(0.0134, abs=5e-5)
 
 
 @given(st.floats(0.1, 100), st.floats(0.001, 0.5), st.integers(1, 20))
@@ -139,13 +139,13 @@ def test_risk_profile_holds_for_add_remove_mechanisms(p: float, q: float, share:
 def test_epsilon_generation_is_labelled_as_what_it_is() -> None:
     choice = epsilon_generation(32_561, 15)
     assert "heuristic without a belief meaning" in choice.explain()
-    assert choice.promise(0.5).posterior == pytest.approx(0.667, abs=5e-4)
-    assert choice.promise(0.01).posterior == pytest.approx(0.0198, abs=5e-5)
+    assert choice.to_promise(0.5).posterior == pytest.approx(0.667, abs=5e-4)
+    assert choice.to_promise(0.01).posterior == pytest.approx(0.0198, abs=5e-5)
 
 
 def test_a_choice_that_allows_certainty_makes_no_promise() -> None:
     with pytest.raises(RequestError, match="become certain"):
-        accuracy_first(0.01, 0.05).promise(0.5)
+        accuracy_first(0.01, 0.05).to_promise(0.5)
 
 
 @pytest.mark.parametrize(

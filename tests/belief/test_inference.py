@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.belief import highest, posterior, uniform
+from discreet.belief import compute_posterior, highest_posterior, uniform_prior
 from discreet.core.errors import InvalidParameterError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.statistical import assert_probability
@@ -30,7 +30,7 @@ def test_the_posterior_is_the_share_of_worlds_that_lead_to_the_output() -> None:
     weight = np.exp(-1.0)
     noise = random.geometric(1 - weight, ill.size) - random.geometric(1 - weight, ill.size)
     seen = 2 + ill + noise == 3
-    believed = posterior(mechanism, worlds, prior, 3)
+    believed = compute_posterior(mechanism, worlds, prior, 3)
     assert_probability(int(ill[seen].sum()), int(seen.sum()), believed["ill"])
     assert sum(believed.values()) == pytest.approx(1)
 
@@ -38,9 +38,10 @@ def test_the_posterior_is_the_share_of_worlds_that_lead_to_the_output() -> None:
 def test_no_output_leads_further_than_epsilon_allows() -> None:
     mechanism = ContinuousLaplace(scale=1 / 1.6)
     reached = [
-        posterior(mechanism, {0: 0.0, 1: 1.0}, {0: 0.99, 1: 0.01}, y)[1] for y in np.linspace(-3, 4, 71)
+        compute_posterior(mechanism, {0: 0.0, 1: 1.0}, {0: 0.99, 1: 0.01}, y)[1]
+        for y in np.linspace(-3, 4, 71)
     ]
-    assert max(reached) == pytest.approx(highest(0.01, 1.6))
+    assert max(reached) == pytest.approx(highest_posterior(0.01, 1.6))
 
 
 @pytest.mark.parametrize(
@@ -49,11 +50,11 @@ def test_no_output_leads_further_than_epsilon_allows() -> None:
 )
 def test_requires_a_prior_over_just_the_worlds(prior: dict[str, float]) -> None:
     with pytest.raises(InvalidParameterError, match=r"^compute_posterior\.prior must be .*; got "):
-        posterior(ContinuousLaplace(1.0), {"a": 0.0, "b": 1.0}, prior, 0.0)
+        compute_posterior(ContinuousLaplace(1.0), {"a": 0.0, "b": 1.0}, prior, 0.0)
 
 
 def test_requires_an_output_that_some_world_allows() -> None:
     with pytest.raises(InvalidParameterError, match=r"^compute_posterior\.output must be possible"):
-        posterior(ContinuousLaplace(1.0), {"a": 0.0, "b": 1.0}, {"a": 0.5, "b": 0.5}, 1e6)
+        compute_posterior(ContinuousLaplace(1.0), {"a": 0.0, "b": 1.0}, {"a": 0.5, "b": 0.5}, 1e6)
     with pytest.raises(InvalidParameterError, match=r"^uniform_prior\.worlds must be at least one world"):
-        uniform({})
+        uniform_prior({})

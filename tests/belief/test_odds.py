@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.belief import chance_of_reaching, gamma, highest, largest_gain, logit, lowest, sigmoid
+from discreet.belief import (
+    bound_chance_of_reaching,
+    gamma,
+    highest_posterior,
+    largest_gain,
+    logit,
+    lowest_posterior,
+    sigmoid,
+)
 from discreet.belief.odds import log_gamma
 from discreet.core.errors import InvalidParameterError
 
@@ -26,8 +34,8 @@ def by_bayes(prior: float, ratio: Decimal) -> float:
 
 @given(PRIORS, LOSSES)
 def test_highest_and_lowest_are_bayes_rule_at_the_largest_likelihood_ratio(prior: float, loss: float) -> None:
-    assert highest(prior, loss) == pytest.approx(by_bayes(prior, Decimal(loss).exp()), rel=1e-13)
-    assert lowest(prior, loss) == pytest.approx(by_bayes(prior, (-Decimal(loss)).exp()), rel=1e-13)
+    assert highest_posterior(prior, loss) == pytest.approx(by_bayes(prior, Decimal(loss).exp()), rel=1e-13)
+    assert lowest_posterior(prior, loss) == pytest.approx(by_bayes(prior, (-Decimal(loss)).exp()), rel=1e-13)
 
 
 @given(PRIORS, st.floats(1e-9, 20))
@@ -48,11 +56,11 @@ def test_gamma_keeps_its_digits_for_tiny_priors() -> None:
 
 @pytest.mark.parametrize(("prior", "loss", "posterior"), [(0.01, 1.6, 0.0476), (0.1, math.log(3), 0.25)])
 def test_published_examples(prior: float, loss: float, posterior: float) -> None:
-    assert highest(prior, loss) == pytest.approx(posterior, abs=5e-5)
+    assert highest_posterior(prior, loss) == pytest.approx(posterior, abs=5e-5)
 
 
 def test_nothing_bounds_a_belief_when_the_loss_is_infinite() -> None:
-    assert (highest(0.01, math.inf), lowest(0.01, math.inf)) == (1.0, 0.0)
+    assert (highest_posterior(0.01, math.inf), lowest_posterior(0.01, math.inf)) == (1.0, 0.0)
 
 
 @given(st.floats(0.01, 10))
@@ -61,7 +69,7 @@ def test_largest_gain_is_larger_than_at_every_other_prior(epsilon: float) -> Non
     grid = np.linspace(0.001, 0.999, 999)
     gains = grid / (grid + (1 - grid) * math.exp(-epsilon)) - grid
     assert found.gain >= gains.max() - 1e-12
-    assert highest(found.prior, epsilon) - found.prior == pytest.approx(found.gain)
+    assert highest_posterior(found.prior, epsilon) - found.prior == pytest.approx(found.gain)
 
 
 @given(PRIORS)
@@ -81,13 +89,13 @@ def test_no_release_reaches_a_posterior_more_often_than_markov_allows(seed: int)
     joint = prior * true
     predicted = joint + (1 - prior) * false
     reached = predicted[joint >= cap * predicted].sum()
-    assert reached <= chance_of_reaching(prior, cap) + 1e-12
+    assert reached <= bound_chance_of_reaching(prior, cap) + 1e-12
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True, None, 10**400])
 def test_a_prior_must_be_a_probability(bad: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^highest_posterior\.prior must be a prob.*; got "):
-        highest(bad, 1.0)
+        highest_posterior(bad, 1.0)
 
 
 @pytest.mark.parametrize("bad", [-1, math.nan, "1", None])
@@ -95,4 +103,4 @@ def test_a_loss_must_be_a_number_of_at_least_zero(bad: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^largest_gain\.epsilon must be .*; got "):
         largest_gain(bad)
     with pytest.raises(InvalidParameterError, match=r"^lowest_posterior\.loss must be .*; got "):
-        lowest(0.5, bad)
+        lowest_posterior(0.5, bad)

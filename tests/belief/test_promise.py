@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from discreet.belief import Promise, highest
+from discreet.belief import Promise, highest_posterior
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import ApproximateDP, GaussianDP, LaplaceDP, PureDP, ZeroConcentratedDP
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 USUAL = Promise(0.01, 0.05)
 
@@ -41,14 +41,14 @@ def test_epsilon_is_the_distance_in_log_odds() -> None:
 
 @given(promises())
 def test_the_groups_whole_loss_leads_from_prior_to_posterior(promise: Promise) -> None:
-    assert highest(promise.prior, promise.group * promise.epsilon) == pytest.approx(
+    assert highest_posterior(promise.prior, promise.group * promise.epsilon) == pytest.approx(
         promise.posterior, rel=1e-12
     )
 
 
 def test_a_family_of_ten() -> None:
-    assert highest(0.01, PureDP(epsilon=0.1).for_group(10).cap) == pytest.approx(0.0267, abs=5e-5)
-    assert highest(0.01, PureDP(epsilon=1.0).for_group(10).cap) == pytest.approx(0.9955, abs=5e-5)
+    assert highest_posterior(0.01, PureDP(epsilon=0.1).for_group(10).cap) == pytest.approx(0.0267, abs=5e-5)
+    assert highest_posterior(0.01, PureDP(epsilon=1.0).for_group(10).cap) == pytest.approx(0.9955, abs=5e-5)
     assert Promise(0.01, 0.05, group=10).epsilon == pytest.approx(0.165, abs=5e-4)
 
 

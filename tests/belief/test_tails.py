@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from discreet.belief import smallest_gamma, tail
-from discreet.belief.tails import loss_within, tail_beyond
+from discreet.belief import smallest_gamma, tail_probability
+from discreet.belief.tail_bounds import smallest_loss, tail_probability_beyond_loss
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -25,7 +25,7 @@ from discreet.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from tests.belief.finite import Channel, Floats, OneWay, events, properties, random_channel
 
 GUARANTEES: list[Guarantee] = [
@@ -61,10 +61,12 @@ def test_tail_is_the_probability_of_the_worst_post_processing(seed: int, loss: f
     channel = random_channel(random, 2, int(random.integers(2, 7)))
     p, q = channel.matrix
     there, back = OneWay(channel.matrix), OneWay(channel.matrix[::-1])
-    found, exact = tail(there, math.exp(loss)), most_probable_breach(p, q, math.exp(loss))
+    found, exact = tail_probability(there, math.exp(loss)), most_probable_breach(p, q, math.exp(loss))
     if abs(loss - there.cap) > 1e-6:
         assert found == pytest.approx(exact, rel=1e-6, abs=1e-12)
-    assert tail(channel, math.exp(loss)) >= max(found, tail(back, math.exp(loss))) * (1 - 1e-9)
+    assert tail_probability(channel, math.exp(loss)) >= max(found, tail_probability(back, math.exp(loss))) * (
+        1 - 1e-9
+    )
 
 
 @settings(max_examples=40)
@@ -74,7 +76,7 @@ def test_tail_covers_every_property_prior_and_event(seed: int, loss: float) -> N
     random = np.random.default_rng(seed)
     inputs, outputs = int(random.integers(2, 5)), int(random.integers(2, 6))
     channel = random_channel(random, inputs, outputs)
-    bound = tail(channel, math.exp(loss))
+    bound = tail_probability(channel, math.exp(loss))
     prior = random.dirichlet(np.full(inputs, 0.5))
     for holds in properties(inputs):
         true = prior[holds] @ channel.matrix[holds] / prior[holds].sum()
@@ -93,8 +95,8 @@ def test_tail_where_the_folklore_is_false() -> None:
     assert twisted.profile(1.0) == pytest.approx(delta)
     assert twisted.cap > 1
     assert above == pytest.approx(0.731, abs=5e-4)
-    assert tail(twisted, math.e) >= above
-    assert tail(ApproximateDP(epsilon=1, delta=delta), math.e) >= above
+    assert tail_probability(twisted, math.e) >= above
+    assert tail_probability(ApproximateDP(epsilon=1, delta=delta), math.e) >= above
 
 
 @pytest.mark.parametrize(("sigma", "raw", "breach"), [(2.9813, 1e-6, 2.59e-6), (2.6593, 1.32e-5, 3.39e-5)])
@@ -110,14 +112,14 @@ def test_tail_covers_a_published_threshold_that_the_raw_loss_does_not(
     least = brentq(too_telling, 0, 60)
     passed = float(norm.sf(least - 1, scale=sigma))
     assert passed == pytest.approx(breach, rel=5e-3)
-    assert tail(GaussianDP(mu=1 / sigma), gamma) == pytest.approx(passed, rel=1e-9, abs=0)
+    assert tail_probability(GaussianDP(mu=1 / sigma), gamma) == pytest.approx(passed, rel=1e-9, abs=0)
     assert norm.sf(sigma * math.log(gamma) - 1 / (2 * sigma)) == pytest.approx(raw, rel=5e-3)
 
 
 @given(st.floats(0.01, 3), st.floats(1e-9, 0.1), st.floats(0.01, 3))
 def test_tail_of_approximate_dp_is_delta_over_the_distance(epsilon: float, delta: float, more: float) -> None:
     """Past epsilon it is delta / (1 - exp(epsilon - ln gamma)), or less by looking below epsilon."""
-    bound = tail_beyond(ApproximateDP(epsilon=epsilon, delta=delta), epsilon + more)
+    bound = tail_probability_beyond_loss(ApproximateDP(epsilon=epsilon, delta=delta), epsilon + more)
     stated = delta / -math.expm1(-more)
     assert bound <= stated * (1 + 1e-9)
     if stated < 0.5:
@@ -127,43 +129,45 @@ def test_tail_of_approximate_dp_is_delta_over_the_distance(epsilon: float, delta
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("share", [1e-5, 1e-3, 0.1, 0.6])
 def test_smallest_gamma_is_where_the_tail_begins_to_fit(guarantee: Guarantee, share: float) -> None:
-    loss = loss_within(guarantee, share)
-    assert tail_beyond(guarantee, loss) <= share * (1 + 1e-9)
+    loss = smallest_loss(guarantee, share)
+    assert tail_probability_beyond_loss(guarantee, loss) <= share * (1 + 1e-9)
     if loss > 1e-6:
-        assert tail_beyond(guarantee, loss * (1 - 1e-6)) > share
+        assert tail_probability_beyond_loss(guarantee, loss * (1 - 1e-6)) > share
     assert smallest_gamma(guarantee, share) == pytest.approx(math.exp(loss))
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda each: type(each).__name__)
 def test_tail_never_grows_with_gamma(guarantee: Guarantee) -> None:
-    tails = [tail(guarantee, gamma) for gamma in np.geomspace(1, 1e4, 60).tolist()]
+    tails = [tail_probability(guarantee, gamma) for gamma in np.geomspace(1, 1e4, 60).tolist()]
     assert tails[0] == pytest.approx(1)
     assert all(later <= earlier * (1 + 1e-9) for earlier, later in itertools.pairwise(tails))
 
 
 def test_a_pure_guarantee_has_no_tail_from_its_cap_on_and_attains_it_below() -> None:
-    assert tail(PureDP(epsilon=1), math.exp(1)) == 0
-    assert tail(PureDP(epsilon=1), math.exp(1 - 1e-9)) == pytest.approx(math.e / (1 + math.e), rel=1e-6)
-    assert tail(LaplaceDP(epsilon=1), math.exp(1 - 1e-9)) == pytest.approx(0.5, rel=1e-4)
+    assert tail_probability(PureDP(epsilon=1), math.exp(1)) == 0
+    assert tail_probability(PureDP(epsilon=1), math.exp(1 - 1e-9)) == pytest.approx(
+        math.e / (1 + math.e), rel=1e-6
+    )
+    assert tail_probability(LaplaceDP(epsilon=1), math.exp(1 - 1e-9)) == pytest.approx(0.5, rel=1e-4)
     assert smallest_gamma(PureDP(epsilon=1), 0) == pytest.approx(math.e)
 
 
 def test_no_gamma_keeps_a_tail_that_delta_already_fills() -> None:
     leaking = ApproximateDP(epsilon=1, delta=1e-6)
     assert smallest_gamma(leaking, 0) == smallest_gamma(leaking, 1e-6) == math.inf
-    assert tail(leaking, math.inf) == pytest.approx(1e-6)
+    assert tail_probability(leaking, math.inf) == pytest.approx(1e-6)
 
 
 def test_losses_beyond_what_a_float_can_exponentiate_are_answered() -> None:
     twice = GroupOf(member=GaussianDP(mu=60), size=2, relation=Relation.VALUE)
-    assert 0 <= tail_beyond(twice, 744.0) <= 1
+    assert 0 <= tail_probability_beyond_loss(twice, 744.0) <= 1
     assert smallest_gamma(PureDP(epsilon=800), 0) == math.inf
 
 
 @pytest.mark.parametrize("bad", [0.99, -1, math.nan, "2", None])
 def test_gamma_must_be_at_least_one(bad: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"^tail_probability\.gamma must be .* at least 1; got "):
-        tail(PureDP(epsilon=1), bad)
+        tail_probability(PureDP(epsilon=1), bad)
 
 
 @pytest.mark.parametrize("bad", [1, -0.1, math.nan, "0"])

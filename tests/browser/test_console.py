@@ -150,7 +150,7 @@ def test_the_ledger_says_once_what_may_be_believed_and_no_more_is_left_than_is(s
     with server.client("bob") as client:
         page = client.get("/ledger").text
     spent, left = map(float, re.findall(r'<td class="number">([0-9.]+)</td>', page)[:2])
-    account = server.curators.ledger.account("bob")
+    account = server.curators.ledger.get_account("bob")
     assert spent >= size(account.spent)
     assert 0 < left <= size(account.left)
     assert page.count("can now be at most") == 1
@@ -252,7 +252,7 @@ def test_the_ledger_shows_entries_and_the_custodian_decides(browser: Browser, se
         page.get_by_role("combobox").select_option("bob")
         page.get_by_role("button", name="Grant").click()
         page.get_by_text("granted, out of bob's share").wait_for()
-    assert float(server.curators.ledger.account("alice").share) == pytest.approx(0.6)
+    assert float(server.curators.ledger.get_account("alice").share) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("path", ["/promise", "/ask", "/ledger", "/account"])

@@ -162,7 +162,7 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
     browser: Browser, server: Server, tmp_path: Path
 ) -> None:
     ledger = server.curators.ledger
-    earlier = len(ledger.releases())
+    earlier = len(ledger.list_releases())
     with entered(browser, server) as page:
         page.goto("/publish")
         page.get_by_text("Hierarchy of age as a tree").click()
@@ -170,12 +170,12 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
         page.get_by_label("k-anonymity: k").fill("6")
         page.get_by_role("button", name="Try").click()
         page.get_by_text("nothing was written").wait_for()
-        assert len(ledger.releases()) == earlier
+        assert len(ledger.list_releases()) == earlier
         assert page.get_by_label("k-anonymity: k").input_value() == "6"
         drawn = page.locator("input[name=drawn]").input_value()
         page.get_by_role("button", name="Publish").click()
         page.get_by_role("heading", name="Published", exact=True).wait_for()
-        assert [each.name for each in ledger.releases()][earlier:] == ["patients.csv"]
+        assert [each.name for each in ledger.list_releases()][earlier:] == ["patients.csv"]
         with page.expect_download() as download:
             page.get_by_role("link", name="Download the release").click()
         header, *rows = download.value.path().read_text().splitlines()
@@ -192,12 +192,12 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
         page.get_by_role("button", name="Publish").click()
         page.get_by_role("heading", name="Published", exact=True).wait_for()
         assert page.url == made
-    assert len(ledger.releases()) == earlier + 1
-    assert "patients.csv" in ledger.sentence()
+    assert len(ledger.list_releases()) == earlier + 1
+    assert "patients.csv" in ledger.describe_belief()
 
 
 def test_what_cannot_be_met_is_refused_with_the_nearest_that_can(browser: Browser, server: Server) -> None:
-    folders, releases = set(server.folder.glob("*.releases/*")), server.curators.ledger.releases()
+    folders, releases = set(server.folder.glob("*.releases/*")), server.curators.ledger.list_releases()
     with entered(browser, server) as page:
         page.goto("/publish")
         page.get_by_label("k-anonymity: k").fill("1000")
@@ -205,7 +205,7 @@ def test_what_cannot_be_met_is_refused_with_the_nearest_that_can(browser: Browse
         said = page.get_by_role("alert").inner_text()
         assert "Nearest: instead of 1000-anonymity ask for at most 240" in said
     assert set(server.folder.glob("*.releases/*")) == folders
-    assert server.curators.ledger.releases() == releases
+    assert server.curators.ledger.list_releases() == releases
 
 
 def test_work_that_waits_is_shown_and_can_be_cancelled_by_whoever_has_no_script(
@@ -286,7 +286,7 @@ def test_true_values_stand_beside_private_ones_for_the_custodian_alone(
         page.get_by_role("button", name="Ask charged once").click()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
         assert page.locator(".true").count() == 0
-    assert len([each for each in server.curators.ledger.entries() if each.question == GROUPED]) == 1
+    assert len([each for each in server.curators.ledger.list_entries() if each.question == GROUPED]) == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -27,7 +27,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.attack
 def at_least(findings: Findings) -> float:
     """The least success that explains what was found."""
     hits = round(findings.success * findings.attempts)
-    return clopper_pearson(hits, findings.attempts, miss=FALSE_ALARM)[0]
+    return clopper_pearson(hits, findings.attempts, alpha=FALSE_ALARM)[0]
 
 
 def test_every_listed_attack_has_a_case() -> None:

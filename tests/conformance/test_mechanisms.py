@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact, Released
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact, Released
 from discreet.mechanisms import MECHANISMS
-from discreet.mechanisms.group_selection import Groups
-from discreet.mechanisms.grouped import Grouped
+from discreet.mechanisms.partition_selection import GroupCounts
+from discreet.mechanisms.value_counts import ValueCounts
 from tests.conformance.inheritance import derives_from_protocols_alone
 
 LABELS = ("Release", "Requires", "Guarantee", "Utility")
 SCORES = np.array([73_123, 73_124, 73_120])
-ROWS = Grouped(np.array([73_123, 73_124]), np.array([5, 6]))
+ROWS = ValueCounts(np.array([73_123, 73_124]), np.array([5, 6]))
 EXAMPLES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "DiscreteLaplace": ("epsilon", {"sensitivity": 1}, 73_123),
     "Laplace": ("epsilon", {"sensitivity": 1, "resolution": 1}, Fraction(73_123)),
@@ -38,7 +38,11 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "RandomizedResponse": ("epsilon", {"values": 3}, 1),
     "Quantile": ("epsilon", {"low": 0, "high": 100_000}, ROWS),
     "SmoothMedian": ("epsilon", {"delta": 1e-6, "low": 0, "high": 100_000}, ROWS),
-    "GroupSelection": ("epsilon", {"delta": 1e-6}, Groups(np.array(["one", "two"]), np.array([73_123, 2]))),
+    "GroupSelection": (
+        "epsilon",
+        {"delta": 1e-6},
+        GroupCounts(np.array(["one", "two"]), np.array([73_123, 2])),
+    ),
 }
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
@@ -132,7 +136,7 @@ def test_release_is_random(kind: Any) -> None:
 
 def content(value: Any) -> str:
     """What a released value holds; `Groups` do not print themselves."""
-    return str(vars(value)) if isinstance(value, Groups) else str(value)
+    return str(vars(value)) if isinstance(value, GroupCounts) else str(value)
 
 
 @every_mechanism

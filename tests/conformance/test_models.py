@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import (
     ATTACKS,
     MODELS,
@@ -41,9 +41,9 @@ from discreet.anonymity.models import (
     RecursiveDiversity,
     StrictRisk,
     TableModel,
-    worst,
+    find_worst_class,
 )
-from discreet.anonymity.models.model import Limited
+from discreet.anonymity.models.privacy_model import LimitsKeptRows
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import table
@@ -51,7 +51,7 @@ from tests.conformance.inheritance import derives_from_protocols_alone
 
 LABELS = ("Definition", "Belief", "Monotone", "Attacks")
 NAMES = ("a", "b", "c")
-TREE = listed("disease", [("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*")])
+TREE = hierarchy_from_rows("disease", [("a", "ab", "*"), ("b", "ab", "*"), ("c", "c", "*")])
 D = "disease"
 THIRD = Fraction(1, 3)
 EXAMPLES: dict[str, list[Any]] = {
@@ -109,7 +109,7 @@ def examples(kind: Any) -> list[Any]:
     return EXAMPLES[kind.__name__]
 
 
-def small(vectors: Sequence[Vector], totals: dict[str, int], people: Sequence[int]) -> Classes:
+def small(vectors: Sequence[Vector], totals: dict[str, int], people: Sequence[int]) -> EquivalenceClasses:
     classes = [dict(zip(NAMES, vector, strict=True)) for vector in vectors]
     return table(classes, totals=totals, names=NAMES, population=people)
 
@@ -221,7 +221,7 @@ def test_monotone_in_suppression_as_claimed(kind: Any) -> None:
     assert (broken is None) == kind.monotone_in_suppression, broken
 
 
-LIMITED = [kind for kind in MODELS if issubclass(kind, Limited)]
+LIMITED = [kind for kind in MODELS if issubclass(kind, LimitsKeptRows)]
 limited_model = pytest.mark.parametrize("kind", LIMITED, ids=lambda kind: kind.__name__)
 
 
@@ -266,7 +266,7 @@ def test_where_people_have_several_values_nothing_is_said_to_be_lost(kind: Any) 
             assert model.most_kept(people).tolist() == [9]
 
 
-def _kept(model: Model, classes: Classes) -> Any:
+def _kept(model: Model, classes: EquivalenceClasses) -> Any:
     return np.where(model.judge(classes), classes.sizes, 0)
 
 
@@ -309,7 +309,7 @@ def _broken_average(generalization: bool) -> Iterator[object]:
 def _suppressed(model: Model, classes: Sequence[tuple[int, ...]]) -> int:
     sizes = np.array([f for f, _ in classes], np.int64)
     people = np.array([F for _, F in classes], np.int64)
-    kept = model.judge(Classes(sizes=sizes, rows=int(sizes.sum()), population=people))
+    kept = model.judge(EquivalenceClasses(sizes=sizes, rows=int(sizes.sum()), population=people))
     return int(sizes[~kept].sum())
 
 
@@ -354,7 +354,7 @@ def test_worst_class_fails_where_any_does(kind: Any) -> None:
     people = [sum(vector) + 1 for vector in VECTORS]
     for model in examples(kind):
         classes = small(VECTORS, TOTALS[0], people)
-        found = worst(classes, model)
+        found = find_worst_class(classes, model)
         assert found is not None
         assert found.holds == model.judge(classes).all()
         assert found.holds or not model.judge(classes)[found.place]
@@ -365,12 +365,12 @@ def test_a_table_without_classes_is_judged(kind: Any) -> None:
     for model in examples(kind):
         empty = table([], totals={}, names=NAMES, population=[])
         assert model.judge(empty).shape == (0,)
-        assert worst(empty, model) is None
+        assert find_worst_class(empty, model) is None
 
 
 @every_model
 def test_what_a_model_needs_and_does_not_get_is_said(kind: Any) -> None:
-    bare = Classes(sizes=np.array([3, 4]), rows=7)
+    bare = EquivalenceClasses(sizes=np.array([3, 4]), rows=7)
     for model in examples(kind):
         needs_people = kind in (KMap, DeltaPresence) or getattr(model, "attacker", "") == "journalist"
         if model.column is None and not needs_people:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.belief import Promise, amplification, posteriors
+from discreet.belief import Promise, amplification, compute_posteriors
 from discreet.belief import worst_case_information as information
 from discreet.core.errors import DataError, InvalidParameterError
 from discreet.core.guarantees import PureDP
@@ -234,7 +234,7 @@ def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Operator) -> 
     prior = skewed(operator.values)
     properties = [np.arange(operator.values) <= last for last in range(operator.values - 1)]
     for holds, swing in zip(properties, operator.swings(prior, properties), strict=True):
-        after = posteriors(operator.matrix(), prior, holds)
+        after = compute_posteriors(operator.matrix(), prior, holds)
         assert swing.prior == pytest.approx(prior[holds].sum())
         assert swing.highest == pytest.approx(np.nanmax(after), rel=1e-9)
         assert swing.lowest == pytest.approx(np.nanmin(after), rel=1e-9)

@@ -14,7 +14,7 @@ from discreet.core.errors import RequestError
 @pytest.mark.parametrize("miss", [0.05, 1e-9])
 def test_the_interval_holds_every_probability_as_often_as_it_says(trials: int, miss: float) -> None:
     hits = np.arange(trials + 1)
-    low, high = clopper_pearson(hits, trials, miss=miss)
+    low, high = clopper_pearson(hits, trials, alpha=miss)
     for true in np.linspace(0, 1, 101):
         outside = (true < low) | (true > high)
         assert stats.binom.pmf(hits, trials, true)[outside].sum() <= miss * (1 + 1e-9)
@@ -27,8 +27,8 @@ def test_its_ends_are_rejected_by_half_of_what_it_misses_and_no_more() -> None:
 
 
 def test_many_events_have_the_intervals_of_each() -> None:
-    low, high = clopper_pearson(np.array([0, 3, 20]), 20, miss=0.01)
-    assert list(zip(low, high, strict=True)) == [clopper_pearson(each, 20, miss=0.01) for each in (0, 3, 20)]
+    low, high = clopper_pearson(np.array([0, 3, 20]), 20, alpha=0.01)
+    assert list(zip(low, high, strict=True)) == [clopper_pearson(each, 20, alpha=0.01) for each in (0, 3, 20)]
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(-1, 3), (4, 3), (0, 0)])

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.app.answers import Answer
-from discreet.core.csv_cells import mark_cell, mark_sql, unmark_cell, unmark_sql
+from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell, unescape_cell_sql
 from discreet.core.policy import Table
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 
 DANGEROUS = [
     "=1+1",
@@ -40,13 +40,13 @@ TEXTS = st.text(st.sampled_from("='+-@\t\r\n＝＋－＠5.e a,;\"é"), max_size=
 
 @pytest.mark.parametrize("text", DANGEROUS)
 def test_what_a_spreadsheet_would_evaluate_is_marked(text: str) -> None:
-    assert mark_cell(text) == "'" + text
-    assert mark_cell("'" + text) == "''" + text
+    assert escape_cell(text) == "'" + text
+    assert escape_cell("'" + text) == "''" + text
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_numbers_and_plain_texts_stay_as_they_are(text: str) -> None:
-    assert mark_cell(text) == text
+    assert escape_cell(text) == text
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=30))
@@ -54,11 +54,13 @@ def test_marks_are_the_same_in_sql_and_are_taken_off_without_loss(texts: list[st
     lent = pa.table({"t": texts})
     with duckdb.connect() as connection:
         connection.register("lent", lent)
-        marked = [row[0] for row in connection.execute(f"SELECT {mark_sql('t')} FROM lent").fetchall()]
+        marked = [row[0] for row in connection.execute(f"SELECT {escape_cell_sql('t')} FROM lent").fetchall()]
         connection.register("marked", pa.table({"t": marked}))
-        plain = [row[0] for row in connection.execute(f"SELECT {unmark_sql('t')} FROM marked").fetchall()]
-    assert marked == [mark_cell(text) for text in texts]
-    assert plain == texts == [unmark_cell(text) for text in marked]
+        plain = [
+            row[0] for row in connection.execute(f"SELECT {unescape_cell_sql('t')} FROM marked").fetchall()
+        ]
+    assert marked == [escape_cell(text) for text in texts]
+    assert plain == texts == [unescape_cell(text) for text in marked]
     assert not any(text[:1] in ("=", "@", "\t", "\r", "\n") for text in marked)
 
 
@@ -73,12 +75,12 @@ def test_a_csv_release_is_marked_and_other_forms_are_exact(tmp_path: Path, encod
             engine.write('SELECT * FROM "there"', tmp_path / name)
         engine.write('SELECT * FROM "lent"', tmp_path / "lent.csv", {"lent": rows})
         reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
-        engine.receive(reader, tmp_path / "received.csv")
+        engine.write_batches(reader, tmp_path / "received.csv")
     for name in ("release.csv", "lent.csv", "received.csv"):
         with (tmp_path / name).open(newline="") as file:
             header, *found = csv.reader(file)
         assert header == ["'=cmd", "n"]
-        assert [row[0] for row in found] == [mark_cell(text) for text in (*DANGEROUS, *HARMLESS, "")]
+        assert [row[0] for row in found] == [escape_cell(text) for text in (*DANGEROUS, *HARMLESS, "")]
         assert [row[1] for row in found] == [str(number) for number in numbers.to_pylist()]
     with duckdb.connect() as connection:
         path = tmp_path / "release.parquet"
@@ -98,7 +100,7 @@ def test_a_marked_release_is_read_back_as_it_was_and_other_files_as_they_are(tmp
             found: list[str] = engine.count("SELECT a FROM r").secret["a"].to_pylist()
             return found
 
-    assert read() == [mark_cell(text) for text in texts]
+    assert read() == [escape_cell(text) for text in texts]
     (tmp_path / "release.certificate.json").write_text(
         json.dumps({"file": "release.csv", "formula_cells": "marked"})
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from discreet.core.errors import BudgetError, DiscreetError, EngineFault, InvalidParameterError, RequestError
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import PureDP
-from discreet.core.values import Exact, Released
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from discreet.core.guarantees import (
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
-    restate,
+    convert_guarantee,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 EPSILONS = st.floats(0.01, 6)
 AT = st.floats(-2, 7)
@@ -147,14 +147,14 @@ def test_a_group_whose_delta_passes_one_is_refused() -> None:
 @pytest.mark.parametrize("guarantee", [PureDP(epsilon=1), GaussianDP(mu=1), RenyiDP(order=4, epsilon=1)])
 def test_presence_is_restated_as_value_by_a_group_of_two(guarantee: Guarantee) -> None:
     presence = type(guarantee)(**{**guarantee.__dict__, "relation": Relation.PRESENCE})
-    value = restate(presence, Relation.VALUE)
+    value = convert_guarantee(presence, Relation.VALUE)
     assert value.relation is Relation.VALUE
     assert value.profile(0.5) == pytest.approx(guarantee.for_group(2).profile(0.5))
 
 
 def test_value_is_never_restated_as_presence() -> None:
     with pytest.raises(RequestError, match="says nothing about presence"):
-        restate(PureDP(epsilon=1), Relation.PRESENCE)
+        convert_guarantee(PureDP(epsilon=1), Relation.PRESENCE)
 
 
 @pytest.mark.parametrize("bad", [-1, math.nan, math.inf, "1", True])

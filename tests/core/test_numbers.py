@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import parse_number, parse_probability
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import parse_number, parse_probability
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from discreet.core import output_files
 from discreet.core.errors import RequestError
 from discreet.core.output_files import (
     SPILL,
+    get_draft_path,
     is_disk_full,
     make_spill_folder,
-    name_draft,
     remove_leftovers,
     replace_output,
     require_output,
@@ -117,12 +117,12 @@ def test_drafts_of_processes_that_are_gone_are_removed_and_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, gone = tmp_path / "rel.csv", ended()
-    here, alive = name_draft(place), name_draft(place).name
+    here, alive = get_draft_path(place), get_draft_path(place).name
     left = tmp_path / alive.replace(str(os.getpid()), str(gone))
     former, another = tmp_path / f".rel.csv.{gone}", tmp_path / f".other.csv.{gone}"
     with monkeypatch.context() as patch:
-        patch.setattr(output_files, "_machine", lambda: "elsewhere")
-        elsewhere = tmp_path / name_draft(place).name.replace(str(os.getpid()), str(gone))
+        patch.setattr(output_files, "_hash_hostname", lambda: "elsewhere")
+        elsewhere = tmp_path / get_draft_path(place).name.replace(str(os.getpid()), str(gone))
     for path in (here, left, former, another, elsewhere, tmp_path / ".notes.draft"):
         path.write_text("rows")
     remove_leftovers(tmp_path, place.name)
@@ -134,7 +134,7 @@ def test_spill_folders_of_processes_that_are_gone_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left = tmp_path / f"{SPILL}{ended()}.{output_files._machine()}-abc"
+    left = tmp_path / f"{SPILL}{ended()}.{output_files._hash_hostname()}-abc"
     left.mkdir()
     (left / "rows").write_text("rows")
     with make_spill_folder() as mine, make_spill_folder() as another:
@@ -143,7 +143,7 @@ def test_spill_folders_of_processes_that_are_gone_are_removed(
 
 def test_a_full_disk_is_told_from_other_errors() -> None:
     with pytest.raises(RequestError, match="its disk is full") as refusal:
-        raise output_files.explain_unwritable(Path("x.csv"), OSError(28, "No space left on device"))
+        raise output_files.make_unwritable_error(Path("x.csv"), OSError(28, "No space left on device"))
     assert "nothing is charged twice" in refusal.value.hint
     assert is_disk_full(duckdb.IOException("Could not write: No space left on device"))
     assert not is_disk_full(OSError(13, "Permission denied"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from discreet.core.policy import Between, Column, Kind, Policy, Table, Terms
+from discreet.core.policy import Column, ColumnType, Policy, PromiseTerms, Table, ValueRange
 
 ROW: dict[str, Any] = {"source": "x.csv", "columns": {"a": {}}}
 
@@ -25,7 +25,7 @@ def test_the_grid_holds_exactly_the_multiples_within_the_bounds(
     low: Decimal, width: Decimal, resolution: Decimal
 ) -> None:
     high = low + width
-    declared = {"type": Kind.DECIMAL, "low": low, "high": high, "resolution": resolution}
+    declared = {"type": ColumnType.DECIMAL, "low": low, "high": high, "resolution": resolution}
     # Counted up from a multiple that is surely below.
     start = int(low / resolution) - 2
     inside = [n for n in range(start, start + 5) if low <= n * resolution <= high]
@@ -33,15 +33,15 @@ def test_the_grid_holds_exactly_the_multiples_within_the_bounds(
         with pytest.raises(ValidationError, match="no multiple of the resolution"):
             Column.model_validate(declared)
         return
-    grid = Column.model_validate(declared).grid
+    grid = Column.model_validate(declared).grid_bounds
     assert grid is not None
     assert grid[0] == inside[0]
     assert grid[1] * resolution <= high < (grid[1] + 1) * resolution
 
 
 def test_columns_without_numbers_or_bounds_have_no_grid() -> None:
-    assert Column(type=Kind.INTEGER).grid is None
-    assert Column(type=Kind.DATE, low=date(2024, 1, 1), high=date(2024, 12, 31)).grid is None
+    assert Column(type=ColumnType.INTEGER).grid_bounds is None
+    assert Column(type=ColumnType.DATE, low=date(2024, 1, 1), high=date(2024, 12, 31)).grid_bounds is None
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,13 @@ def test_a_policy_that_contradicts_itself_is_refused(declared: dict[str, Any], c
 @pytest.mark.parametrize("share", [-0.1, 1.5, "nan", "150%", True, None, []])
 def test_terms_are_probabilities(share: object) -> None:
     with pytest.raises(ValidationError, match="probability"):
-        Terms.model_validate({"prior": share, "posterior": 0.5})
+        PromiseTerms.model_validate({"prior": share, "posterior": 0.5})
 
 
 def test_probabilities_may_be_typed_in_three_ways() -> None:
-    terms = [Terms.model_validate({"prior": prior, "posterior": "5%"}) for prior in ("1%", 0.01, "1/100")]
+    terms = [
+        PromiseTerms.model_validate({"prior": prior, "posterior": "5%"}) for prior in ("1%", 0.01, "1/100")
+    ]
     assert {(each.prior, each.posterior) for each in terms} == {(0.01, 0.05)}
 
 
@@ -149,7 +151,7 @@ PEOPLE: dict[str, Any] = {
 def test_what_is_impossible_is_named_by_values_bounds_or_nothing() -> None:
     entries = [{"age": {"high": 14}, "kin": "wife"}, {"kin": [None, "child"], "ill": True}]
     first, second = Table.model_validate(PEOPLE | {"impossible": entries}).impossible
-    assert first == {"age": Between(high=14), "kin": ("wife",)}
+    assert first == {"age": ValueRange(high=14), "kin": ("wife",)}
     assert second == {"kin": (None, "child"), "ill": ("true",)}
 
 

@@ -26,7 +26,7 @@ def test_the_default_source_is_the_operating_system() -> None:
 
 
 def test_below_is_uniform(random: Randomness) -> None:
-    counts = Counter(random.below(5) for _ in range(20_000))
+    counts = Counter(random.draw_below(5) for _ in range(20_000))
     assert sorted(counts) == [0, 1, 2, 3, 4]
     for value in range(5):
         assert_probability(counts[value], 20_000, 0.2, family=5)
@@ -34,16 +34,16 @@ def test_below_is_uniform(random: Randomness) -> None:
 
 @given(st.integers(1, 1 << 90), st.integers(0, 1 << 32))
 def test_below_stays_below(bound: int, seed: int) -> None:
-    assert 0 <= seeded(seed).below(bound) < bound
+    assert 0 <= seeded(seed).draw_below(bound) < bound
 
 
 @given(st.integers(0, 200), st.integers(0, 1 << 32))
 def test_bits_has_as_many_bits_as_asked(count: int, seed: int) -> None:
-    assert 0 <= seeded(seed).bits(count) < 1 << count
+    assert 0 <= seeded(seed).draw_bits(count) < 1 << count
 
 
 def test_every_bit_of_a_word_is_fair(random: Randomness) -> None:
-    words = random.words(20_000)
+    words = random.draw_words(20_000)
     for place in range(64):
         ones = int(((words >> place) & 1).sum())
         assert_probability(ones, 20_000, 0.5, family=64)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from discreet.sql.aggregates import SHOWN
-from discreet.sql.functions import FUNCTIONS
-from discreet.sql.intervals import PARTS, UNITS
-from discreet.sql.scalars import CASTS
+from discreet.sql.allowed_functions import FUNCTIONS
+from discreet.sql.scalar_expressions import CASTS
+from discreet.sql.type_inference import PARTS, UNITS
 
 COLUMNS = ("steps", "whole", "price", "float", "word", "kind", "flag", "day", "near", "time")
 NUMBERS = ("steps", "whole", "price", "float")

@@ -155,11 +155,15 @@ def spark() -> Iterator[SparkServer]:
         cannot(str(missing))
     from pyspark.sql import SparkSession
 
-    from discreet.engines.spark import LOCAL
+    from discreet.engines.spark import LOCAL_SETTINGS
 
     folder = Path(tempfile.mkdtemp(prefix="discreet-spark-"))
     builder = SparkSession.builder.master("local[2]")
-    for name, value in {**LOCAL, **SMALL, "spark.sql.warehouse.dir": str(folder / "warehouse")}.items():
+    for name, value in {
+        **LOCAL_SETTINGS,
+        **SMALL,
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")

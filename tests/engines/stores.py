@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import PreparedStore
+from discreet.engines.prepared_store import PreparedStore
 
 Row = tuple[Any, ...]
 

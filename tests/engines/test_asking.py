@@ -17,13 +17,13 @@ from discreet.app.curator import Curator
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
-from discreet.engines.dialects.checking import checked
-from discreet.engines.dialects.postgres import Postgres
-from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.dialects.statements import Written
+from discreet.engines.dialects.postgres_dialect import PostgresDialect
+from discreet.engines.dialects.spark_dialect import SparkDialect
+from discreet.engines.dialects.statement_verification import verify_statement
+from discreet.engines.dialects.statement_writer import TranslatedStatement
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import WHOLE, Spark
-from discreet.sql.plan import plan
+from discreet.sql.planner import plan_query
 from tests.app.test_promise import discreet
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.support import shows
@@ -98,7 +98,7 @@ def test_a_table_may_have_a_name_that_is_longer_than_the_engine_takes(server: Se
     if person == "row":
         del table["rows_per_person"]
     policy = Policy.model_validate({"tables": {name: table}, "engine": address(server)})
-    found = plan(f"SELECT ward, SUM(cost) AS s FROM {name} GROUP BY ward", policy, PROMISE, epsilon=1)
+    found = plan_query(f"SELECT ward, SUM(cost) AS s FROM {name} GROUP BY ward", policy, PROMISE, epsilon=1)
     with server.open(policy) as engine:
         assert engine.count(found.statement).secret.num_rows == 2
 
@@ -152,7 +152,7 @@ def test_which_rows_are_kept_in_place_depends_neither_on_their_order_nor_on_othe
         tables = {"visits": {"source": server.put({"visits": table})["visits"], **VISITS}}
         policy = Policy.model_validate({"tables": tables, "engine": address(server), "bounding": "rows"})
         asked = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE cost < 9 GROUP BY ward"
-        statement = plan(asked, policy, PROMISE, epsilon=1).statement
+        statement = plan_query(asked, policy, PROMISE, epsilon=1).statement
         with server.open(policy) as engine:
             found.append(engine.count(statement).secret.to_pylist()[0])
     assert found[0]["p0"] == 2
@@ -256,29 +256,29 @@ def names(postgres: PostgresServer) -> list[str]:
 
 
 def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer) -> None:
-    from discreet.engines.postgres import PostgreSQL, run
+    from discreet.engines.postgres import PostgreSQL, execute_statement
 
     engine = opened(postgres)
     assert isinstance(engine, PostgreSQL)
     with pytest.raises(Exception, match="read-only"):
-        run(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
+        execute_statement(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
     engine._connection.rollback()
 
 
 def test_a_connection_that_was_closed_is_made_anew_and_as_shut_off_as_before(
     postgres: PostgresServer,
 ) -> None:
-    from discreet.engines.postgres import PostgreSQL, fetched, run
+    from discreet.engines.postgres import PostgreSQL, execute_statement, fetch_table
 
     counted = 'SELECT count(*) AS n, count(DISTINCT "_discreet_person") AS people FROM "visits"'
     engine = opened(postgres)
     assert isinstance(engine, PostgreSQL)
     before = engine.count(counted).secret.to_pylist()
-    (process,) = fetched(engine._connection, "SELECT pg_backend_pid() AS pid")["pid"].to_pylist()
+    (process,) = fetch_table(engine._connection, "SELECT pg_backend_pid() AS pid")["pid"].to_pylist()
     postgres.run(f"SELECT pg_terminate_backend({process}, 60000)")
     assert engine.count(counted).secret.to_pylist() == before
     with pytest.raises(Exception, match="read-only"):
-        run(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
+        execute_statement(engine._connection, "CREATE TABLE public.leak AS SELECT 1")
     engine._connection.rollback()
 
 
@@ -296,13 +296,13 @@ def test_a_connection_that_was_closed_is_made_anew_and_as_shut_off_as_before(
         ("SELECT (SELECT v.r FROM (SELECT row_number() OVER () AS r) AS v) FROM visits", "over no rows"),
     ],
 )
-@pytest.mark.parametrize("dialect", [Postgres(), SparkSql()], ids=["postgresql", "spark"])
+@pytest.mark.parametrize("dialect", [PostgresDialect(), SparkDialect()], ids=["postgresql", "spark"])
 def test_a_text_that_says_more_than_our_statement_does_not_run(
     text: str, told: str, dialect: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    statement = Written(meant=text, columns={}, tables=frozenset({"visits"}))
+    statement = TranslatedStatement(marked_text=text, columns={}, tables=frozenset({"visits"}))
     with pytest.raises(EngineFault):
-        checked(text, statement, "SELECT 1 FROM visits", dialect)
+        verify_statement(text, statement, "SELECT 1 FROM visits", dialect)
     assert told in caplog.text
 
 
@@ -372,10 +372,10 @@ def test_a_missing_table_or_column_is_named(server: Server, tmp_path: Path) -> N
 
 
 def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
-    from discreet.engines.postgres import connected
+    from discreet.engines.postgres import connect_postgres
 
     with pytest.raises(RequestError) as refusal:
-        connected("postgresql://ann:secret@127.0.0.1:1/shop")
+        connect_postgres("postgresql://ann:secret@127.0.0.1:1/shop")
     assert "secret" not in str(refusal.value)
     assert "127.0.0.1" in str(refusal.value)
 
@@ -389,8 +389,8 @@ def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
     ],
 )
 def test_a_cluster_that_nobody_answers_for_is_told_at_once_and_without_its_token(place: str) -> None:
-    from discreet.engines.spark import started
+    from discreet.engines.spark import start_session
 
     with pytest.raises(RequestError, match="Spark: no connection to") as refusal:
-        started(place)
+        start_session(place)
     assert "hidden" not in str(refusal.value)

@@ -17,14 +17,14 @@ import sqlglot
 from sqlglot import Token, TokenType
 
 from discreet.core.errors import EngineFault, RequestError
-from discreet.engines.dialects import kinds, marks
-from discreet.engines.dialects.checking import Statements, checked
-from discreet.engines.dialects.postgres import Postgres
-from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.dialects.statements import Relation, Written, written
-from discreet.engines.identities import Identity
-from discreet.engines.relations import Origin, columns, tables
-from discreet.sql.plan import plan
+from discreet.engines.dialects import sql_marks, sql_types
+from discreet.engines.dialects.postgres_dialect import PostgresDialect
+from discreet.engines.dialects.spark_dialect import SparkDialect
+from discreet.engines.dialects.statement_verification import StatementTranslator, verify_statement
+from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement, translate_select
+from discreet.engines.identifier_types import IdentifierType
+from discreet.engines.policy_tables import EngineTable, build_policy_tables, select_declared_columns
+from discreet.sql.planner import plan_query
 from tests.sql import example
 
 TYPES = {
@@ -43,32 +43,38 @@ QUESTIONS = [
     "SELECT COUNT(*) AS n FROM (SELECT customer, SUM(price) AS t FROM orders GROUP BY customer) WHERE t < 2",
     "SELECT shop, COUNT(*) AS n FROM orders GROUP BY shop",
 ]
-DIALECTS = pytest.mark.parametrize("dialect", [Postgres(), SparkSql()], ids=["postgresql", "spark"])
-Case = tuple[str, Written]
+DIALECTS = pytest.mark.parametrize(
+    "dialect", [PostgresDialect(), SparkDialect()], ids=["postgresql", "spark"]
+)
+Case = tuple[str, TranslatedStatement]
 
 
 @cache
-def relations(dialect: Any) -> dict[str, Relation]:
+def relations(dialect: Any) -> dict[str, SqlRelation]:
     """The example's tables, as an engine that holds them sees them."""
     origins = {}
     for name, table in example.POLICY.tables.items():
         forms = {column: ("{0}", TYPES[entry.type.value]) for column, entry in table.columns.items()}
-        exact = {column: Identity(type=kind, is_exact=True) for column, (_, kind) in forms.items()}
-        read = columns(name, name, forms, None, dialect, exact)
-        text = f"(SELECT {read.text} FROM {marks.named(name, dialect)})"
-        origins[name] = Origin(text=text, table=name, types=read.types, identities=read.identities)
-    return dict(tables(example.POLICY, origins, dialect).relations)
+        exact = {column: IdentifierType(type=kind, is_exact=True) for column, (_, kind) in forms.items()}
+        read = select_declared_columns(name, name, forms, None, dialect, exact)
+        text = f"(SELECT {read.text} FROM {sql_marks.mark_name(name, dialect)})"
+        origins[name] = EngineTable(
+            text=text, table=name, types=read.types, identifier_types=read.identifier_types
+        )
+    return dict(build_policy_tables(example.POLICY, origins, dialect).relations)
 
 
 @cache
 def cases(dialect: Any) -> list[Case]:
-    made = [plan(each, example.POLICY, example.TAILED, epsilon=1, leak=example.LEAK) for each in QUESTIONS]
-    return [(each.statement, written(each.statement, dialect, relations(dialect))) for each in made]
+    made = [
+        plan_query(each, example.POLICY, example.TAILED, epsilon=1, leak=example.LEAK) for each in QUESTIONS
+    ]
+    return [(each.statement, translate_select(each.statement, dialect, relations(dialect))) for each in made]
 
 
-def is_refused(text: str, statement: Written, sql: str, dialect: Any) -> bool:
+def is_refused(text: str, statement: TranslatedStatement, sql: str, dialect: Any) -> bool:
     try:
-        checked(text, statement, sql, dialect)
+        verify_statement(text, statement, sql, dialect)
     except EngineFault:
         return True
     return False
@@ -77,8 +83,8 @@ def is_refused(text: str, statement: Written, sql: str, dialect: Any) -> bool:
 @DIALECTS
 def test_statements_as_they_are_written_are_let_through(dialect: Any) -> None:
     for sql, statement in cases(dialect):
-        checked(statement.text, statement, sql, dialect)
-        assert not marks.MARKS.search(statement.text)
+        verify_statement(statement.text, statement, sql, dialect)
+        assert not sql_marks.MARKS.search(statement.text)
 
 
 # -- Texts that were changed --------------------------------------------------------------------------------
@@ -168,50 +174,52 @@ def _regrouped(text: str) -> str:
 
 # -- Dialects that are wrong --------------------------------------------------------------------------------
 
-ONE = {"t": Relation(text="t", columns={"a": kinds.TEXT, "b": kinds.INTEGER}, tables=frozenset({"t"}))}
+ONE = {
+    "t": SqlRelation(text="t", columns={"a": sql_types.TEXT, "b": sql_types.INTEGER}, tables=frozenset({"t"}))
+}
 HOSTILE = ["it's", "' OR TRUE OR a = '", "\\", "\\' OR TRUE --", "x' UNION ALL SELECT a FROM t WHERE a = '"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unescaped(Postgres):
-    def literal(self, text: str) -> str:
+class Unescaped(PostgresDialect):
+    def quote_literal(self, text: str) -> str:
         return f"'{text}'"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doubling(SparkSql):
+class Doubling(SparkDialect):
     """Quotes as PostgreSQL does, which Spark reads otherwise."""
 
-    def literal(self, text: str) -> str:
-        return Postgres().literal(text)
+    def quote_literal(self, text: str) -> str:
+        return PostgresDialect().quote_literal(text)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unquoted(Postgres):
-    def quoted(self, name: str) -> str:
+class Unquoted(PostgresDialect):
+    def quote_identifier(self, name: str) -> str:
         return f'"{name}"'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unbracketed(Postgres):
-    def computed(self, operator: str, left: Any, right: Any) -> str:
+class Unbracketed(PostgresDialect):
+    def write_float_arithmetic(self, operator: str, left: Any, right: Any) -> str:
         return f"{left.text} {operator} {right.text}"
 
-    def same(self, left: Any, right: Any) -> str:
+    def write_null_safe_equal(self, left: Any, right: Any) -> str:
         return f"{left.text} = {right.text} OR {left.text} IS NULL"
 
 
-def refusals(sql: str, dialect: Any, known: dict[str, Relation]) -> list[str]:
-    found = written(sql, dialect, known)
+def refusals(sql: str, dialect: Any, known: dict[str, SqlRelation]) -> list[str]:
+    found = translate_select(sql, dialect, known)
     return [sql] if is_refused(found.text, found, sql, dialect) else []
 
 
 @pytest.mark.parametrize("dialect", [Unescaped(), Doubling()], ids=["without escapes", "with others"])
 def test_a_constant_that_is_read_as_something_else_does_not_run(dialect: Any) -> None:
-    right = {"Unescaped": Postgres(), "Doubling": SparkSql()}[type(dialect).__name__]
+    right = {"Unescaped": PostgresDialect(), "Doubling": SparkDialect()}[type(dialect).__name__]
     found: list[str] = []
     for text in HOSTILE:
-        sql = f"SELECT b FROM t WHERE a = {Postgres().literal(text)}"
+        sql = f"SELECT b FROM t WHERE a = {PostgresDialect().quote_literal(text)}"
         assert not refusals(sql, right, ONE)
         found += refusals(sql, dialect, ONE)
     assert len(found) >= 3
@@ -219,22 +227,22 @@ def test_a_constant_that_is_read_as_something_else_does_not_run(dialect: Any) ->
 
 def test_a_name_that_is_read_as_something_else_does_not_run() -> None:
     name = 'a" = "a'
-    known = {"t": replace(ONE["t"], columns={name: kinds.TEXT})}
-    sql = f"""SELECT count(*) AS n FROM t WHERE {Postgres().quoted(name)} = 'x'"""
-    assert not refusals(sql, Postgres(), known)
+    known = {"t": replace(ONE["t"], columns={name: sql_types.TEXT})}
+    sql = f"""SELECT count(*) AS n FROM t WHERE {PostgresDialect().quote_identifier(name)} = 'x'"""
+    assert not refusals(sql, PostgresDialect(), known)
     assert refusals(sql, Unquoted(), known)
 
 
 def test_an_operand_that_lost_its_brackets_does_not_run() -> None:
     sql = "SELECT b FROM t WHERE (a IS NOT DISTINCT FROM 'x') AND b > 1"
-    assert not refusals(sql, Postgres(), ONE)
+    assert not refusals(sql, PostgresDialect(), ONE)
     assert refusals(sql, Unbracketed(), ONE)
 
 
 @DIALECTS
 def test_text_that_holds_a_mark_is_refused_by_name(dialect: Any) -> None:
     with pytest.raises(RequestError, match="internal use"):
-        written(f"SELECT b FROM t WHERE a = 'x{marks.END}'", dialect, ONE)
+        translate_select(f"SELECT b FROM t WHERE a = 'x{sql_marks.END}'", dialect, ONE)
 
 
 # -- A writer that is wrong ---------------------------------------------------------------------------------
@@ -275,11 +283,11 @@ PAIRS = [
 @DIALECTS
 @pytest.mark.parametrize(("ours", "other"), PAIRS, ids=lambda text: text)
 def test_a_statement_with_another_clause_than_ours_does_not_run(ours: str, other: str, dialect: Any) -> None:
-    known = {"t": replace(ONE["t"], columns={"a": kinds.TEXT, "b": kinds.INTEGER})}
+    known = {"t": replace(ONE["t"], columns={"a": sql_types.TEXT, "b": sql_types.INTEGER})}
     if "y.a" in other:
-        known = {"t": replace(ONE["t"], columns={"a": kinds.INTEGER, "b": kinds.INTEGER})}
+        known = {"t": replace(ONE["t"], columns={"a": sql_types.INTEGER, "b": sql_types.INTEGER})}
     assert not refusals(ours, dialect, known)
-    found = written(other, dialect, known)
+    found = translate_select(other, dialect, known)
     assert is_refused(found.text, found, ours, dialect)
 
 
@@ -288,7 +296,7 @@ def test_a_statement_with_another_clause_than_ours_does_not_run(ours: str, other
 
 @DIALECTS
 def test_what_was_checked_before_anything_was_charged_is_what_runs(dialect: Any) -> None:
-    statements = Statements(dialect=dialect, relations=ONE)
+    statements = StatementTranslator(dialect=dialect, relations=ONE)
     assert statements("SELECT b FROM t") is statements("SELECT b FROM t")
 
 
@@ -296,4 +304,4 @@ def test_what_was_checked_before_anything_was_charged_is_what_runs(dialect: Any)
 def test_what_is_nested_too_deeply_is_refused_by_name(dialect: Any) -> None:
     deep = f"SELECT {'abs(' * 3000}b{')' * 3000} AS b FROM t"
     with pytest.raises(RequestError, match="nesting"):
-        Statements(dialect=dialect, relations=ONE)(deep)
+        StatementTranslator(dialect=dialect, relations=ONE)(deep)

@@ -19,8 +19,8 @@ from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql.plan import Plan, plan
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.planner import Plan, plan_query
 from tests.engines.servers import Server, SparkServer
 from tests.engines.support import shows
 from tests.sql import example
@@ -47,7 +47,7 @@ def under(sources: dict[str, str], **more: Any) -> Policy:
 
 
 def statements(made: Plan) -> list[str]:
-    return [made.statement, *(each.statement for each in made.counted.values())]
+    return [made.statement, *(each.statement for each in made.value_selections.values())]
 
 
 def listed(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -58,7 +58,7 @@ def listed(table: pa.Table) -> list[tuple[Any, ...]]:
 def duckdb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("example")
     example.write(folder)
-    with DuckDB.open(prepare(example.policy(folder), None)) as engine:
+    with DuckDB.open(prepare_store(example.policy(folder), None)) as engine:
         yield engine
 
 
@@ -75,7 +75,7 @@ def engine(server: Server) -> Engine:
 
 @cache
 def planned(question: str) -> Plan:
-    return plan(question, example.POLICY, example.TAILED, epsilon=1, leak=example.LEAK)
+    return plan_query(question, example.POLICY, example.TAILED, epsilon=1, leak=example.LEAK)
 
 
 @shows("every question of the fixtures of `ask`, every join among them")

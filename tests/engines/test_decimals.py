@@ -14,8 +14,8 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql.expressions import Expression
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.expression_tree import Expression
 from tests.engines.servers import PostgresServer, Server, SparkServer
 from tests.engines.support import shows
 from tests.sql import whole_domain
@@ -58,7 +58,7 @@ def assert_alike(server: Server, cases: list[str], folder: Path) -> None:
     here = whole_domain.policy(str(folder / "t.parquet"))
     there = whole_domain.policy(server.put({"t": table})["t"])
     wrong = []
-    with DuckDB(prepare(here, None)) as measure, server.open(there) as engine:
+    with DuckDB(prepare_store(here, None)) as measure, server.open(there) as engine:
         written = [case for case in cases if not _is_refused(case, server)]
         for some in whole_domain.together(written, 40):
             expressions = [expression(case) for case in some]
@@ -73,7 +73,7 @@ def assert_alike(server: Server, cases: list[str], folder: Path) -> None:
 
 def _is_refused(case: str, server: Server) -> bool:
     """PostgreSQL refuses a remainder in floating point by name."""
-    return server.name == "postgresql" and " % " in case and not expression(case).type.exact
+    return server.name == "postgresql" and " % " in case and not expression(case).type.is_exact
 
 
 @pytest.mark.xdist_group("postgres")

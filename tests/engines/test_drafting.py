@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.app.policies import load
-from discreet.core.policy import Kind, Role
+from discreet.core.policy import ColumnType, Role
 from tests.app.test_init import filled
 from tests.app.test_promise import discreet
 from tests.engines.servers import PostgresServer, Server, SparkServer
@@ -35,13 +35,13 @@ VISITS = pa.table(
 )
 VALUES = ("quixote", "panza", "melancholy", "hunger", "5077", "4099", "1605", "1615")
 PROPOSED = {
-    "patient_id": (Kind.INTEGER, Role.IDENTIFIER),
-    "contact": (Kind.TEXT, Role.IDENTIFIER),
-    "diagnosis": (Kind.CATEGORY, Role.SENSITIVE),
-    "cost": (Kind.DECIMAL, Role.OTHER),
-    "day": (Kind.DATE, Role.OTHER),
-    "at": (Kind.TIMESTAMP, Role.OTHER),
-    "insured": (Kind.BOOLEAN, Role.OTHER),
+    "patient_id": (ColumnType.INTEGER, Role.IDENTIFIER),
+    "contact": (ColumnType.TEXT, Role.IDENTIFIER),
+    "diagnosis": (ColumnType.CATEGORY, Role.SENSITIVE),
+    "cost": (ColumnType.DECIMAL, Role.OTHER),
+    "day": (ColumnType.DATE, Role.OTHER),
+    "at": (ColumnType.TIMESTAMP, Role.OTHER),
+    "insured": (ColumnType.BOOLEAN, Role.OTHER),
 }
 NOWHERE = "postgresql://ann:hidden@127.0.0.1:1/nothing"
 

@@ -15,10 +15,10 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
-from discreet.engines.duckdb import DuckDB, run_released
-from discreet.engines.faults import TEXT, guarded
-from discreet.engines.ranking import KEYS
-from discreet.engines.store import PreparedStore, prepare
+from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.engine_faults import FAULT_MESSAGE, run_guarded
+from discreet.engines.prepared_store import PreparedStore, prepare_store
+from discreet.engines.row_ranking import KEYS
 from tests.engines.stores import policy_of
 
 PEOPLE = pa.table({"name": ["Ada", "Bo", "Cyd", "Di"], "team": ["x", "y", "x", "x"], "age": [30, 40, 50, 61]})
@@ -119,7 +119,7 @@ def test_the_connection_itself_refuses_what_the_engine_never_sends(
 
 
 def _run_past_the_check(engine: DuckDB, sql: str) -> None:
-    guarded(lambda: engine._connection.execute(sql))
+    run_guarded(lambda: engine._connection.execute(sql))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_fault_shows_a_constant_text_and_no_data_value(
     with caplog.at_level(logging.ERROR, "discreet.custodian"), pytest.raises(EngineFault) as caught:
         engine.count("SELECT name::INTEGER FROM people")
     fault = caught.value
-    assert fault.message == TEXT
+    assert fault.message == FAULT_MESSAGE
     assert "Ada" not in f"{fault} {fault.hint} {fault.__cause__} {fault.__context__}"
     assert "Ada" in caplog.text, "the custodian does get the driver's words"
     assert fault.hint.split()[-1].rstrip(".") in caplog.text, "under the incident that the analyst can name"
@@ -182,7 +182,7 @@ def test_a_source_that_cannot_be_is_refused_in_one_sentence(
 def test_a_broken_file_is_a_fault_that_does_not_quote_it(tmp_path: Path) -> None:
     path = tmp_path / "broken.parquet"
     path.write_text("Ada, 30")
-    with pytest.raises(EngineFault, match=TEXT):
+    with pytest.raises(EngineFault, match=FAULT_MESSAGE):
         DuckDB({"people": path})
 
 
@@ -219,7 +219,7 @@ POLICY = {
 @pytest.fixture(params=["file", "memory"])
 def prepared(request: pytest.FixtureRequest, people: Path) -> PreparedStore:
     policy = policy_of(people, POLICY, name="people", person="name")
-    return prepare(policy, people.parent / "store" if request.param == "file" else None)
+    return prepare_store(policy, people.parent / "store" if request.param == "file" else None)
 
 
 def test_a_store_is_counted_by_any_number_of_engines_at_once(prepared: PreparedStore) -> None:
@@ -264,28 +264,28 @@ RELEASED = pa.table({"team": ["x", "y"], "n": [3, 1]})
 
 def test_released_tables_are_computed_on() -> None:
     sql = "SELECT a.team, a.n - b.n AS d FROM a JOIN b USING (team) ORDER BY d DESC LIMIT 1"
-    found = run_released(sql, {"a": RELEASED, "b": pa.table({"team": ["y", "x"], "n": [0, 0]})})
+    found = query_released_tables(sql, {"a": RELEASED, "b": pa.table({"team": ["y", "x"], "n": [0, 0]})})
     assert found.to_pylist() == [{"team": "x", "d": 3}]
 
 
 def test_each_computation_on_released_tables_sees_its_own() -> None:
-    run_released("SELECT * FROM released", {"released": RELEASED, "other": RELEASED})
+    query_released_tables("SELECT * FROM released", {"released": RELEASED, "other": RELEASED})
     with pytest.raises(EngineFault):
-        run_released("SELECT * FROM other", {"released": RELEASED})
-    assert run_released("SELECT * FROM released", {"released": RELEASED.slice(0, 1)}).num_rows == 1
+        query_released_tables("SELECT * FROM other", {"released": RELEASED})
+    assert query_released_tables("SELECT * FROM released", {"released": RELEASED.slice(0, 1)}).num_rows == 1
 
 
 @pytest.mark.parametrize("sql", [*READS, "SELECT * FROM people"])
 def test_released_tables_are_all_that_is_reached(engine: Engine, people: Path, sql: str) -> None:
     PEOPLE_OF_THIS_PROCESS = PEOPLE  # noqa: F841, N806  (a replacement scan would find it)
     with pytest.raises(EngineFault):
-        run_released(sql.format(people=people), {"released": RELEASED})
+        query_released_tables(sql.format(people=people), {"released": RELEASED})
 
 
 @pytest.mark.parametrize("sql", ["DROP TABLE released", "SELECT 1; SELECT 2", "ATTACH 'x.db'", ""])
 def test_released_tables_take_one_select(sql: str) -> None:
     with pytest.raises(RequestError, match="run_released: the engine runs one SELECT"):
-        run_released(sql, {"released": RELEASED})
+        query_released_tables(sql, {"released": RELEASED})
 
 
 UNKNOWN = pa.table({"age": [30, 40], "note": pa.nulls(2, pa.string())})
@@ -301,8 +301,8 @@ def unknown(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     policy, folder = policy_of(path, columns, name="people"), tmp_path / "store"
     sources: dict[str, dict[str, Path] | PreparedStore] = {
         "files": {"people": path},
-        "a store in memory": prepare(policy, None),
-        "a store on disk": prepare(policy, folder),
+        "a store in memory": prepare_store(policy, None),
+        "a store on disk": prepare_store(policy, folder),
     }
     with DuckDB(sources[request.param]) as opened:
         yield opened

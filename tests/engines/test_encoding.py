@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.errors import RequestError
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from tests.engines.stores import policy_of, rows_of
 
 
@@ -25,7 +25,7 @@ def stored(values: list[Any], kind: pa.DataType, column: dict[str, Any], folder:
     """What becomes of a column of a Parquet file; the rows are numbered, as the store keeps no order."""
     path = folder / "values.parquet"
     pq.write_table(pa.table({"i": range(len(values)), "x": pa.array(values, kind)}), path)
-    store = prepare(policy_of(path, {"i": {"type": "integer"}, "x": column}), None)
+    store = prepare_store(policy_of(path, {"i": {"type": "integer"}, "x": column}), None)
     return [row[0] for row in rows_of(store, "SELECT x FROM t ORDER BY i")]
 
 
@@ -34,7 +34,7 @@ def texts(values: list[str], column: dict[str, Any], folder: Path) -> list[Any]:
     path = folder / "values.csv"
     lines = [f'{i},"' + value.replace('"', '""') + '"' for i, value in enumerate(values)]
     path.write_text("\n".join(["i,x", *lines]) + "\n", encoding="utf-8", newline="")
-    store = prepare(policy_of(path, {"i": {"type": "integer"}, "x": column}), None)
+    store = prepare_store(policy_of(path, {"i": {"type": "integer"}, "x": column}), None)
     return [row[0] for row in rows_of(store, "SELECT x FROM t ORDER BY i")]
 
 
@@ -120,7 +120,7 @@ def test_negative_zero_is_zero(tmp_path: Path) -> None:
 
 def test_a_declared_category_is_an_enum_of_its_values_in_order(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": ["Ulm"]}), tmp_path / "x.parquet")
-    store = prepare(policy_of(tmp_path / "x.parquet", {"x": CITIES}), None)
+    store = prepare_store(policy_of(tmp_path / "x.parquet", {"x": CITIES}), None)
     assert rows_of(store, "SELECT unnest(enum_range(any_value(x))) FROM t") == [
         (v,) for v in CITIES["values"]
     ]
@@ -150,7 +150,7 @@ def test_no_bytes_in_a_csv_file_make_it_fail(body: bytes, separator: str) -> Non
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.csv"
         path.write_bytes("\n".join([separator.join(ALL_KINDS), ""]).encode() + body)
-        prepare(policy_of(path, ALL_KINDS, person="x0"), None)
+        prepare_store(policy_of(path, ALL_KINDS, person="x0"), None)
 
 
 WORDS = st.text() | st.sampled_from(
@@ -182,7 +182,7 @@ def test_no_text_makes_any_kind_of_column_fail(words: list[str]) -> None:
             pa.table({"i": range(len(words)), **dict.fromkeys(ALL_KINDS, pa.array(encodable, pa.string()))}),
             path,
         )
-        rows = rows_of(prepare(policy_of(path, columns), None), "SELECT * FROM t ORDER BY i")
+        rows = rows_of(prepare_store(policy_of(path, columns), None), "SELECT * FROM t ORDER BY i")
     assert [row[0] for row in rows] == list(range(len(words)))
     for row in rows:
         assert row[1] is None or -5 <= row[1] <= 10
@@ -217,7 +217,7 @@ def test_no_type_of_a_source_makes_any_kind_of_column_fail(tmp_path: Path, perso
         policy = policy_of(f"{path}#odd{number}", declared, person=person)
         if person != "row" and value in NAMES_NOBODY:
             with pytest.raises(RequestError, match="column p of table t identifies people"):
-                prepare(policy, None)
+                prepare_store(policy, None)
             continue
-        found = rows_of(prepare(policy, None), "SELECT count(*) FROM t")
+        found = rows_of(prepare_store(policy, None), "SELECT count(*) FROM t")
         assert found == [(0 if value in nobody else 1,)], value

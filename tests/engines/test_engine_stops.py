@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.books import asking
 from discreet.app.books import opened as opened_ledger
 from discreet.app.curator import Curator
@@ -16,9 +16,9 @@ from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.faults import CHARGED
+from discreet.engines.engine_faults import CHARGED_FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
-from discreet.sql.answer import Release
+from discreet.sql.plan_execution import Release
 from tests.app import patients
 from tests.engines import servers
 from tests.engines.test_limits import ASKED, ROWS, policy_over
@@ -39,10 +39,10 @@ def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
                 stack.close()
                 return work()  # type: ignore[operator, no-any-return]
 
-            with pytest.raises(EngineFault, match=CHARGED) as fault:
+            with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
                 curator.ask(ASKED, epsilon=Fraction("0.1"), watched=stopped)
             assert fault.value.exit_code == 5
-            assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+            assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_whatever_charged_work_raises_is_a_fault_without_its_words(tmp_path: Pat
 
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).plan.guarantee
-        with pytest.raises(EngineFault, match=CHARGED) as fault:
+        with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
             curator.charged("key", "text", guarantee, work, bytes)
         assert fault.value.__context__ is None
-        assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
+        assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
 
 def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> None:
@@ -79,5 +79,5 @@ def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> No
             curator._engine.close()
             return work()  # type: ignore[operator, no-any-return]
 
-        with pytest.raises(EngineFault, match=CHARGED):
+        with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE):
             curator.ask(COUNT, watched=stopped)

@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from discreet.core.engine import Engine, Foreseeing
+from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import RequestError
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql import emit
-from discreet.sql.plan import plan
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql import expression_sql
+from discreet.sql.planner import plan_query
 from tests.engines import hostile
 from tests.engines.allowed import AGGREGATES, CASES, without_a_case
 from tests.engines.servers import PostgresServer, Server, spark_by_night
@@ -47,7 +47,11 @@ def expressions(of_each: int = 1000) -> dict[str, str]:
     shown: dict[str, str] = {}
     for cases in CASES.values():
         read_as = {case: read(f"SELECT COUNT({case}) AS n FROM t", TERMS) for case in cases}
-        answered = ((case, emit.value(found[0])) for case, found in read_as.items() if found is not None)
+        answered = (
+            (case, expression_sql.compile_value(found[0]))
+            for case, found in read_as.items()
+            if found is not None
+        )
         shown |= dict(islice(answered, of_each))
     return shown
 
@@ -75,7 +79,7 @@ class Both:
         here = hostile.policy(str(folder / "t.parquet"), **more)
         there = hostile.policy(server.put({"t": table})["t"], **more)
         self._opened = ExitStack()
-        self.measure = self._opened.enter_context(DuckDB.open(prepare(here, None)))
+        self.measure = self._opened.enter_context(DuckDB.open(prepare_store(here, None)))
         self.engine = self._opened.enter_context(server.open(there))
 
     def __enter__(self) -> Both:
@@ -137,9 +141,9 @@ def test_what_an_engine_cannot_compute_is_refused_before_it_reads_data(both: Bot
     columns = ", ".join(f'"{name}" AS "t.{name}"' for name in hostile.KINDS)
     for case in LAST.get(server.name, ()):
         text = f'SELECT {expressions()[case]} AS c FROM (SELECT {columns} FROM "t") AS r'
-        assert isinstance(both.engine, Foreseeing)
+        assert isinstance(both.engine, ValidatesStatements)
         with pytest.raises(RequestError, match="remainder"):
-            both.engine.require(text)
+            both.engine.validate(text)
 
 
 @shows(
@@ -158,8 +162,10 @@ GROUPED = ("", "kind", "steps", "flag")
 
 
 def statements(question: str, **more: Any) -> list[str]:
-    made = plan(question, hostile.policy("t.parquet", **more), example.TAILED, epsilon=1, leak=example.LEAK)
-    return [made.statement, *(each.statement for each in made.counted.values())]
+    made = plan_query(
+        question, hostile.policy("t.parquet", **more), example.TAILED, epsilon=1, leak=example.LEAK
+    )
+    return [made.statement, *(each.statement for each in made.value_selections.values())]
 
 
 def counted(engine: Engine, statement: str) -> list[str]:

@@ -22,9 +22,9 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.postgres import PostgreSQL
+from discreet.engines.prepared_store import prepare_store
 from discreet.engines.spark import Spark
-from discreet.engines.store import prepare
-from discreet.sql.plan import plan
+from discreet.sql.planner import plan_query
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
 from tests.sql.example import PROMISE
 
@@ -228,8 +228,8 @@ def selected(values: tuple[str, ...], kind: str) -> str:
 
 
 def assert_counts(engine: Engine, terms: Policy, question: str) -> None:
-    made = plan(question, terms, PROMISE, epsilon=1)
-    for statement in (made.statement, *(each.statement for each in made.counted.values())):
+    made = plan_query(question, terms, PROMISE, epsilon=1)
+    for statement in (made.statement, *(each.statement for each in made.value_selections.values())):
         assert engine.count(statement).secret.num_rows > 0
 
 
@@ -254,7 +254,7 @@ def test_no_value_of_a_file_raises(kind: str, person: str, tmp_path: Path) -> No
     with duckdb.connect(str(source)) as connection:
         connection.execute(f"CREATE TABLE t AS {selected(DUCKDB[kind], kind)}")
     terms = policy(f"{source}#t", person=person)
-    with refused_or_open(lambda: DuckDB.open(prepare(terms, None))) as engine:
+    with refused_or_open(lambda: DuckDB.open(prepare_store(terms, None))) as engine:
         if engine is not None:
             for question in (OF_PEOPLE,) if person else QUESTIONS:
                 assert_counts(engine, terms, question)

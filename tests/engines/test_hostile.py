@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from discreet.belief import Promise
 from discreet.core.engine import Engine
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql.plan import plan
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.planner import plan_query
 from tests.engines import hostile
 from tests.engines.servers import Server, spark_by_night
 from tests.engines.support import shows
@@ -42,7 +42,7 @@ def test_whatever_a_table_holds_is_stored_alike(
     path = tmp_path_factory.mktemp("hostile") / "t.parquet"
     pq.write_table(table, path)
     with (
-        DuckDB.open(prepare(hostile.policy(str(path)), None)) as measure,
+        DuckDB.open(prepare_store(hostile.policy(str(path)), None)) as measure,
         server.open(hostile.policy(server.put({"t": table})["t"])) as engine,
     ):
         found, wanted = stored(engine), stored(measure)
@@ -81,7 +81,7 @@ def test_whoever_leaves_moves_no_count_further_than_the_plan_says(server: Server
     )
     promise = Promise(0.01, 0.05, secret=Relation.PRESENCE, tail=1e-6)
     everybody = _policy(server, rows)
-    plans = [plan(each, everybody, promise, epsilon=1, leak=1e-7) for each in QUESTIONS]
+    plans = [plan_query(each, everybody, promise, epsilon=1, leak=1e-7) for each in QUESTIONS]
     with server.open(everybody) as engine:
         before = [engine.count(each.statement).secret for each in plans]
     for person in (1, 2, 3):
@@ -89,7 +89,7 @@ def test_whoever_leaves_moves_no_count_further_than_the_plan_says(server: Server
         with server.open(_policy(server, without)) as engine:
             for made, whole in zip(plans, before, strict=True):
                 part = engine.count(made.statement).secret
-                for name, vector in made.vectors.items():
+                for name, vector in made.noisy_primitives.items():
                     moved = zip(whole[name].to_pylist(), part[name].to_pylist(), strict=True)
                     assert sum(abs(a - b) for a, b in moved) <= vector.primitive.sensitivity.l1
 

@@ -20,9 +20,9 @@ from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.postgres import PostgreSQL
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
 
 postgres_group = pytest.mark.xdist_group("postgres")
@@ -227,7 +227,7 @@ def _by_number(source: str) -> Policy:
 
 def test_one_whole_number_is_one_person_to_duckdb_and_a_fraction_is_another(tmp_path: Path) -> None:
     file, _ = made(tmp_path, Case(type="VARCHAR", values=quoted(*NUMERALS), named=True))
-    with DuckDB.open(prepare(_by_number(f"{file}#visits"), None)) as engine:
+    with DuckDB.open(prepare_store(_by_number(f"{file}#visits"), None)) as engine:
         check(engine, WHOLE_NUMBERS)
 
 
@@ -345,15 +345,15 @@ def test_one_person_to_duckdb_is_one_person_to_us(case: Case, name: str, tmp_pat
     file, people = made(tmp_path, case)
     policy = policy_of({"visits": f"{file}#{name}"})
     if case.named:
-        with DuckDB.open(prepare(policy, None)) as engine:
+        with DuckDB.open(prepare_store(policy, None)) as engine:
             check(engine, people)
         with DuckDBPublisher(dict(policy.tables)) as publisher:
             assert counted(publisher, 'SELECT count(DISTINCT "who") AS n FROM "visits"') == people
     else:
-        for opened in (lambda: prepare(policy, None), lambda: DuckDBPublisher(dict(policy.tables))):
+        for opened in (lambda: prepare_store(policy, None), lambda: DuckDBPublisher(dict(policy.tables))):
             with pytest.raises(RequestError, match=r"column who of table visits .* can be equal and yet"):
                 opened()
-    with DuckDB.open(prepare(_by_row(f"{file}#{name}"), None)) as engine:
+    with DuckDB.open(prepare_store(_by_row(f"{file}#{name}"), None)) as engine:
         assert counted(engine, 'SELECT count(*) AS n FROM "visits"') == 2 * len(case.values)
         # by bytes, as everywhere: whatever collation the column has in its file
         texts = 'SELECT count(*) AS n FROM (SELECT encode("kind") FROM "visits" GROUP BY 1)'
@@ -378,9 +378,9 @@ def test_types_that_write_an_equal_value_differently_cannot_name_the_same_people
         for name, kind in (("visits", one), ("more", other))
     }
     with pytest.raises(RequestError, match=r"hold the same identifiers in the types"):
-        prepare(policy_of({name: f"{file}#visits" for name, file in files.items()}), None)
+        prepare_store(policy_of({name: f"{file}#visits" for name, file in files.items()}), None)
     same = policy_of(dict.fromkeys(files, f"{files['visits']}#visits"))
-    with DuckDB.open(prepare(same, None)) as engine:
+    with DuckDB.open(prepare_store(same, None)) as engine:
         assert counted(engine, PEOPLE) == 1
 
 

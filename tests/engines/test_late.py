@@ -12,15 +12,15 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from discreet.engines import relations
-from discreet.engines.connection import literal
-from discreet.engines.dialects.checking import Statements
+from discreet.engines import policy_tables
+from discreet.engines.deferred_encoding import DEFERRED_PREFIX, build_deferring_translator
+from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.late import LATE, late_statements
-from discreet.engines.postgres import connected, fetched
-from discreet.engines.postgres_tables import DIALECT, OwnTable, own_table
-from discreet.engines.store import prepare
-from discreet.sql.plan import plan
+from discreet.engines.duckdb_connection import quote_literal
+from discreet.engines.postgres import connect_postgres, fetch_table
+from discreet.engines.postgres_tables import DIALECT, PostgresTable, find_postgres_table
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.planner import plan_query
 from tests.engines.servers import PostgresServer
 from tests.sql.example import LEAK, TAILED
 
@@ -76,7 +76,7 @@ def both(postgres: PostgresServer, rows: str, **more: Any) -> Iterator[tuple[Eng
     """An engine that encodes as late as can be, and one that reads what was encoded before."""
     with (
         postgres.open(policy("late.visits", **more)) as late,
-        DuckDB.open(prepare(policy(rows, **more), None)) as encoded,
+        DuckDB.open(prepare_store(policy(rows, **more), None)) as encoded,
     ):
         yield late, encoded
 
@@ -112,12 +112,12 @@ def test_every_question_is_counted_as_if_each_row_were_encoded(
     """Text that is no declared value, or one but for case or blanks, and numbers beyond bounds, and NaN."""
     with both(filled, rows, **more) as (late, encoded):
         for question in QUESTIONS:
-            made = plan(question, policy(rows, **more), TAILED, epsilon=1, leak=LEAK)
-            for statement in (made.statement, *(each.statement for each in made.counted.values())):
+            made = plan_query(question, policy(rows, **more), TAILED, epsilon=1, leak=LEAK)
+            for statement in (made.statement, *(each.statement for each in made.value_selections.values())):
                 assert counted(late, statement) == counted(encoded, statement), question
 
 
-LISTED = ", ".join(map(literal, WARDS))
+LISTED = ", ".join(map(quote_literal, WARDS))
 VALUES = f"CAST([{LISTED}] AS ENUM ({LISTED})[])"
 DOMAIN, NULLABLE = f"SELECT unnest({VALUES}) AS k0", f"SELECT unnest(list_append({VALUES}, NULL)) AS k0"
 BESIDE = f"SELECT {{}}.k0 FROM ({DOMAIN}) AS d LEFT JOIN ({DOMAIN}) AS e ON d.k0 = 'a' AND e.k0 = 'ß'"
@@ -196,21 +196,29 @@ def test_what_the_server_knows_of_a_column_says_whether_it_has_few_values(filled
 
 def known(server: PostgresServer, source: str) -> set[str]:
     """The columns that are known to have few values."""
-    with closing(connected(server.url)) as connection:
-        own = own_table(lambda text: fetched(connection, text), "t", source)
-    return {column for column in own.types if own.repeats(column)}
+    with closing(connect_postgres(server.url)) as connection:
+        own = find_postgres_table(lambda text: fetch_table(connection, text), "t", source)
+    return {column for column in own.column_types if own.has_few_values(column)}
 
 
 def read(question: str, few: set[str]) -> set[str]:
     """The columns that are late in a question's statement."""
     terms = policy("late.visits")
     types = {"ward": ("text", "text"), "cost": ("numeric", "numeric(9,2)"), "age": ("integer", "integer")}
-    own = OwnTable(
-        name="visits", source="late.visits", place=("late", "visits"), types=types, few=frozenset(few)
+    own = PostgresTable(
+        name="visits",
+        source="late.visits",
+        qualified_name=("late", "visits"),
+        column_types=types,
+        low_cardinality_columns=frozenset(few),
     )
-    tables = relations.tables(terms, {"visits": own.origin(list(COLUMNS))}, DIALECT)
-    encoded = Statements(dialect=DIALECT, relations=tables.relations)
-    written = late_statements(terms, {"visits": own}, encoded, dict(tables.definitions))
-    found = written(plan(question, terms, TAILED, epsilon=1, leak=LEAK).statement)
+    tables = policy_tables.build_policy_tables(terms, {"visits": own.to_engine_table(list(COLUMNS))}, DIALECT)
+    encoded = StatementTranslator(dialect=DIALECT, relations=tables.relations)
+    written = build_deferring_translator(terms, {"visits": own}, encoded, dict(tables.definitions))
+    found = written(plan_query(question, terms, TAILED, epsilon=1, leak=LEAK).statement)
     (called,) = found.tables
-    return set(json.loads(called.removeprefix(LATE))[1:]) if called.startswith(LATE) else set()
+    return (
+        set(json.loads(called.removeprefix(DEFERRED_PREFIX))[1:])
+        if called.startswith(DEFERRED_PREFIX)
+        else set()
+    )

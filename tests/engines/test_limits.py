@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.books import asking
 from discreet.app.books import opened as opened_ledger
 from discreet.app.curator import Curator
@@ -22,7 +22,7 @@ from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.faults import TEXT
+from discreet.engines.engine_faults import FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import Spark
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
@@ -50,7 +50,7 @@ def policy_over(source: str) -> Policy:
 def require_fault(engine: Engine, statement: str = COUNTED) -> None:
     with pytest.raises(EngineFault) as caught:
         engine.count(statement)
-    assert caught.value.message == TEXT
+    assert caught.value.message == FAULT_MESSAGE
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 
@@ -98,23 +98,23 @@ def test_a_statement_that_waits_for_a_lock_is_stopped_and_stays_charged(postgres
         other.cursor() as cursor,
     ):
         cursor.execute(f"LOCK TABLE {place} IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(EngineFault, match=TEXT):
+        with pytest.raises(EngineFault, match=FAULT_MESSAGE):
             curator.ask(ASKED, epsilon=Fraction("0.1"))
         other.rollback()
-        assert [entry.state for entry in curator.ledger.entries()] == [State.FAULTED]
-        assert curator.ledger.account(who).spent == PureDP(epsilon=Fraction("0.1"))
+        assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
+        assert curator.ledger.get_account(who).spent == PureDP(epsilon=Fraction("0.1"))
         with pytest.raises(RequestError, match="suspended"):
             curator.ask(ASKED, epsilon=Fraction("0.1"))
 
 
 @pytest.mark.xdist_group("postgres")
 def test_postgresql_has_a_limit_of_memory_for_each_step(postgres: PostgresServer) -> None:
-    from discreet.engines.postgres import fetched
+    from discreet.engines.postgres import fetch_table
 
     place = postgres.put({"visits": ROWS})["visits"]
     settings = "SELECT current_setting('work_mem') AS memory, current_setting('statement_timeout') AS time"
     with PostgreSQL.open(policy_over(place), postgres.url, KEY) as engine:
-        found = fetched(engine._connection, settings).to_pylist()
+        found = fetch_table(engine._connection, settings).to_pylist()
     assert found == [{"memory": "256MB", "time": "10min"}]
 
 

@@ -13,17 +13,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.dialects import binding as elsewhere
-from discreet.engines.dialects.checking import checked
+from discreet.engines.dialects import argument_binding as elsewhere
 from discreet.engines.dialects.dialect import Dialect
-from discreet.engines.dialects.postgres import Postgres
-from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.dialects.statements import Relation, written
+from discreet.engines.dialects.postgres_dialect import PostgresDialect
+from discreet.engines.dialects.spark_dialect import SparkDialect
+from discreet.engines.dialects.statement_verification import verify_statement
+from discreet.engines.dialects.statement_writer import SqlRelation, translate_select
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.relations import KINDS
-from discreet.engines.store import PreparedStore, prepare
-from discreet.sql import binding, emit
-from discreet.sql.functions import FUNCTIONS
+from discreet.engines.policy_tables import KINDS
+from discreet.engines.prepared_store import PreparedStore, prepare_store
+from discreet.sql import expression_sql, let_bindings
+from discreet.sql.allowed_functions import FUNCTIONS
 from tests.engines import hostile
 from tests.engines.allowed import SIGNS
 from tests.engines.servers import Server, spark_by_night
@@ -33,7 +33,7 @@ from tests.sql.test_expressions import read
 
 TERMS = hostile.policy("t.parquet")
 DEPTHS = (3, 5, 7)
-DIALECTS: dict[str, Dialect] = {"postgresql": Postgres(), "spark": SparkSql()}
+DIALECTS: dict[str, Dialect] = {"postgresql": PostgresDialect(), "spark": SparkDialect()}
 CHOSEN = "CASE WHEN {0} THEN float ELSE whole END"
 CALENDAR = "CAST(CAST({0} AS VARCHAR) AS DATE)"
 NESTED: dict[str, tuple[str, ...]] = {
@@ -91,13 +91,15 @@ def nested(name: str, form: str, depth: int) -> str:
 def statement(question: str) -> str:
     found = read(f"SELECT COUNT({question}) AS n FROM t", TERMS)
     assert found is not None
-    return f'SELECT count({emit.value(found[0])}) AS "n" FROM (SELECT {COLUMNS} FROM "t") AS r'
+    return (
+        f'SELECT count({expression_sql.compile_value(found[0])}) AS "n" FROM (SELECT {COLUMNS} FROM "t") AS r'
+    )
 
 
-def relation(dialect: Any) -> dict[str, Relation]:
+def relation(dialect: Any) -> dict[str, SqlRelation]:
     """The columns as a prepared table has them."""
     columns = {name: KINDS[TYPES[entry["type"]]] for name, (entry, _, _) in hostile.KINDS.items()}
-    return {"t": Relation(text="t", columns=columns, tables=frozenset({"t"}))}
+    return {"t": SqlRelation(text="t", columns=columns, tables=frozenset({"t"}))}
 
 
 def lengths(name: str, form: str) -> dict[str, list[float]]:
@@ -110,9 +112,9 @@ def lengths(name: str, form: str) -> dict[str, list[float]]:
         found["duckdb"].append(len(sql))
         for each, dialect in DIALECTS.items():
             if each != "postgresql" or name != "modulo":
-                there = written(sql, dialect, relation(dialect))
+                there = translate_select(sql, dialect, relation(dialect))
                 if depth == DEPTHS[0]:
-                    checked(there.text, there, sql, dialect)
+                    verify_statement(there.text, there, sql, dialect)
                 found[each].append(len(there.text))
     return {each: sizes for each, sizes in found.items() if sizes}
 
@@ -137,7 +139,7 @@ def test_a_statement_is_linear_in_the_question(name: str, form: str) -> None:
 def store(tmp_path_factory: pytest.TempPathFactory) -> PreparedStore:
     file = tmp_path_factory.mktemp("linear") / "t.parquet"
     pq.write_table(hostile.shuffled(7), file)
-    return prepare(hostile.policy(str(file)), None)
+    return prepare_store(hostile.policy(str(file)), None)
 
 
 @pytest.mark.parametrize(("name", "form"), FORMS, ids=[form for _, form in FORMS])
@@ -145,15 +147,15 @@ def test_what_duckdb_makes_of_a_statement_is_linear_in_the_question(
     name: str, form: str, store: PreparedStore
 ) -> None:
     """It writes the value of BETWEEN twice by itself, and that of IN once for each column in its list."""
-    assert store.memory is not None
+    assert store.memory_connection is not None
     asked, sizes = [], []
-    with store.memory.cursor() as connection:
+    with store.memory_connection.cursor() as connection:
         for depth in DEPTHS:
             # as a filter, which the optimizer rewrites most
             question = nested(name, form, depth)
             found = read(f"SELECT COUNT({question}) AS n FROM t", TERMS)
             assert found is not None
-            condition = f"{emit.value(found[0])} IS NOT NULL"
+            condition = f"{expression_sql.compile_value(found[0])} IS NOT NULL"
             sql = f'SELECT count(*) AS "n" FROM (SELECT {COLUMNS} FROM "t") AS r WHERE {condition}'
             plans = connection.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()
             asked.append(len(question))
@@ -171,13 +173,13 @@ def test_a_deep_question_that_took_minutes_is_planned_and_run(tmp_path: Path) ->
     sql = statement(question)
     assert len(sql) < 40 * len(question)
     pq.write_table(hostile.shuffled(7), tmp_path / "t.parquet")
-    with DuckDB.open(prepare(hostile.policy(str(tmp_path / "t.parquet")), None)) as engine:
+    with DuckDB.open(prepare_store(hostile.policy(str(tmp_path / "t.parquet")), None)) as engine:
         assert len(engine.count(sql).secret) == 1
 
 
 def bind_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "SHORT", 0)
-    monkeypatch.setattr(elsewhere, "SHORT", 0)
+    monkeypatch.setattr(let_bindings, "SHORT", 0)
+    monkeypatch.setattr(elsewhere, "MAX_REPEATED_LENGTH", 0)
 
 
 @spark_by_night

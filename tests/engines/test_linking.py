@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import PreparedStore, prepare
+from discreet.engines.prepared_store import PreparedStore, prepare_store
 from tests.conftest import seeded
 from tests.engines.stores import Row, rows_of
 
@@ -57,7 +57,7 @@ def prepared(folder: Path | str, **rows: list[Row]) -> PreparedStore:
             for column in columns
         ]
         pq.write_table(pa.table(dict(zip(table["columns"], arrays, strict=True))), f"{folder}/{name}.parquet")
-    return prepare(policy(folder), None, random=seeded(1))
+    return prepare_store(policy(folder), None, random=seeded(1))
 
 
 def by_person(store: PreparedStore) -> dict[Any, Counter[Row]]:
@@ -121,7 +121,7 @@ def test_rows_that_differ_in_their_keys_alone_do_not_tie(tmp_path: Path) -> None
 
 def test_neither_identifiers_nor_lists_of_owners_stay_in_the_store(tmp_path: Path) -> None:
     prepared(tmp_path, visits=[("visit-seven", "Ada Lovelace", 5)], notes=[("n", "visit-seven", 1)], lines=[])
-    store = prepare(policy(tmp_path), tmp_path / "store")
+    store = prepare_store(policy(tmp_path), tmp_path / "store")
     assert store.path is not None
     content = store.path.read_bytes()
     assert b"Lovelace" not in content

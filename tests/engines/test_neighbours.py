@@ -15,11 +15,11 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from discreet.core.engine import Engine, Foreseeing
+from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import RequestError
-from discreet.core.policy import Bounds, Policy
-from discreet.core.relations import Relation
-from discreet.sql.plan import Plan, plan
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import ContributionBounding, Policy
+from discreet.sql.planner import Plan, plan_query
 from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address, store
@@ -65,7 +65,10 @@ def opened(state: Tables, server: Server, terms: Policy) -> Iterator[Engine]:
 
 @contextmanager
 def world(
-    states: tuple[Tables, Tables], relation: Relation, server: Server, bounding: Bounds | None = None
+    states: tuple[Tables, Tables],
+    relation: Relation,
+    server: Server,
+    bounding: ContributionBounding | None = None,
 ) -> Iterator[World]:
     """Asked in place, as whoever names the engine without a store asks it."""
     terms = policy("nowhere").model_copy(update={"engine": address(server), "bounding": bounding})
@@ -75,11 +78,11 @@ def world(
 
 def is_written(plan: Plan, engine: Engine) -> bool:
     """Whether the engine takes it; what it does not, it refuses by name."""
-    assert isinstance(engine, Foreseeing)
+    assert isinstance(engine, ValidatesStatements)
     refused = ""
     try:
-        for statement in (plan.statement, *(each.statement for each in plan.counted.values())):
-            engine.require(statement)
+        for statement in (plan.statement, *(each.statement for each in plan.value_selections.values())):
+            engine.validate(statement)
     except RequestError as refusal:
         refused = str(refusal)
     assert not refused or any(word in refused for word in OUTSIDE), refused
@@ -102,7 +105,7 @@ def assert_claims_hold(found: World, seed: int, count: int) -> int:
 def assert_world_holds(seed: int, server: Server, count: int) -> int:
     """Of every four worlds rows weigh in three, where they may, and are kept in one."""
     relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
-    bounding = Bounds.ROWS if seed % 4 == 3 else None
+    bounding = ContributionBounding.ROWS if seed % 4 == 3 else None
     with world(neighbours(Random(seed).choice, relation), relation, server, bounding) as found:
         return assert_claims_hold(found, seed, count)
 
@@ -122,8 +125,10 @@ def test_no_neighbour_moves_any_of_many_questions(seed: int, server: Server) -> 
 
 @shows("neighbours as far apart as can be stay within it too")
 @pytest.mark.night
-@pytest.mark.parametrize("bounding", Bounds)
-def test_nothing_more_is_moved_by_neighbours_as_far_apart_as_can_be(server: Server, bounding: Bounds) -> None:
+@pytest.mark.parametrize("bounding", ContributionBounding)
+def test_nothing_more_is_moved_by_neighbours_as_far_apart_as_can_be(
+    server: Server, bounding: ContributionBounding
+) -> None:
     for relation, states in extremes():
         with world(states, relation, server, bounding) as found:
             for text in PLAIN + PICKED:
@@ -151,7 +156,10 @@ def assert_alike(seed: int, server: Server, folder: Path, count: int) -> int:
             plan = asked.plan(text, tail=random.choice((0, TAIL)))
             if plan is not None and is_written(plan, engine):
                 answered += 1
-                for each in (plan.statement, *(counted.statement for counted in plan.counted.values())):
+                for each in (
+                    plan.statement,
+                    *(counted.statement for counted in plan.value_selections.values()),
+                ):
                     assert sorted_rows(engine, each) == sorted_rows(measure, each), text
     return answered
 
@@ -163,13 +171,13 @@ def test_rows_weigh_the_same_everywhere(server: Server, tmp_path: Path, prepared
     """All of them count, so that of people with any number of rows engines count the same."""
     random = Random(5)
     state, _ = neighbours(random.choice, Relation.VALUE)
-    terms = policy(str(tmp_path)).model_copy(update={"bounding": Bounds.WEIGHTS})
+    terms = policy(str(tmp_path)).model_copy(update={"bounding": ContributionBounding.WEIGHTS})
     there = terms.model_copy(update={"engine": address(server)})
     if prepared:
         there = there.model_copy(update={"store": store(server, tmp_path, "weighed")})
     with claims.engine(state, tmp_path, terms) as measure, opened(state, server, there) as engine:
         for text in LINEAR:
-            plans = [plan(text, each, PROMISE, epsilon=1) for each in (terms, there)]
+            plans = [plan_query(text, each, PROMISE, epsilon=1) for each in (terms, there)]
             assert {each.bounding.rule for each in plans} == {"by weight"}
             wanted = sorted_rows(measure, plans[0].statement)
             assert sorted_rows(engine, plans[1].statement) == wanted, text

@@ -17,10 +17,10 @@ import yaml
 from discreet.anonymity.models import KAnonymity
 from discreet.app.publishers import publisher
 from discreet.app.publishing.anonymizer import Anonymizer
-from discreet.app.publishing.subjects import table_of
+from discreet.app.publishing.table_request import build_file_table
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
-from discreet.engines.patterns import matching_in
+from discreet.engines.pattern_shares import compute_engine_pattern_shares
 from discreet.papers import lecture_tables as tables
 from tests.app.test_promise import discreet
 from tests.engines.servers import PostgresServer, Server, SparkServer, spark_by_night
@@ -79,7 +79,7 @@ def rows_of(table: pa.Table) -> Rows:
 
 def kept(server: Server, relation: str) -> pa.Table:
     """The rows of a table or folder that the engine keeps."""
-    named = {"release": table_of(relation, {}, engine=address(server))}
+    named = {"release": build_file_table(relation, {}, engine=address(server))}
     with publisher(address(server), named) as engine:
         return engine.count('SELECT * FROM "release"').secret
 
@@ -261,8 +261,8 @@ def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: 
         ("duckdb", str(tmp_path / "rows.parquet")),
         (address(server), server.put({"rows": rows})["rows"]),
     ):
-        with publisher(engine, {"rows": table_of(source, {}, engine=engine)}) as opened:
-            found.append(matching_in(opened, "rows", ["v"], PATTERNS))
+        with publisher(engine, {"rows": build_file_table(source, {}, engine=engine)}) as opened:
+            found.append(compute_engine_pattern_shares(opened, "rows", ["v"], PATTERNS))
     assert found[0] == found[1]
     assert found[0]["v"]["addresses"] == pytest.approx(1 / 6)
 

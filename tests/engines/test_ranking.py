@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from tests.conftest import seeded
 from tests.engines.stores import VISITS, Row, policy_of, rows_of, visits_of
 from tests.statistical import assert_probability, power
@@ -35,7 +35,7 @@ def ranked(files: list[list[Row]], key: int = 1) -> dict[Any, Counter[Row]]:
             columns = list(zip(*rows, strict=True)) or [()] * 4
             arrays = [pa.array(column, kind) for column, kind in zip(columns, SCHEMA, strict=True)]
             pq.write_table(pa.table(dict(zip(VISITS, arrays, strict=True))), f"{folder}/{number}.parquet")
-        store = prepare(visits_of(f"{folder}/*.parquet"), None, random=seeded(key))
+        store = prepare_store(visits_of(f"{folder}/*.parquet"), None, random=seeded(key))
         found: dict[Any, Counter[Row]] = {}
         for person, *rest in rows_of(
             store, "SELECT _discreet_person, _discreet_rank, city, age, note FROM t"
@@ -105,7 +105,7 @@ def test_which_row_comes_first_is_a_fair_coin(tmp_path: Path) -> None:
     users = [f"user {number}" for number in range(PAIRS)]
     table = pa.table({"user": users * 2, "city": ["Ulm"] * PAIRS + ["Bonn"] * PAIRS, "age": [1] * 2 * PAIRS})
     pq.write_table(table.append_column("note", pa.nulls(2 * PAIRS, pa.string())), tmp_path / "x.parquet")
-    store = prepare(visits_of(tmp_path / "x.parquet"), None, random=seeded(3))
+    store = prepare_store(visits_of(tmp_path / "x.parquet"), None, random=seeded(3))
     ((first,),) = rows_of(store, "SELECT count(*) FROM t WHERE city = 'Ulm' AND _discreet_rank = 1")
     assert_probability(first, PAIRS, 0.5)
     assert power(0.5, 0.55, PAIRS) > 1 - 1e-4
@@ -117,7 +117,7 @@ def test_every_order_of_a_persons_rows_is_as_likely(tmp_path: Path) -> None:
     rows = [(f"user {number}", "Ulm", 1, note) for number in range(PAIRS) for note in notes]
     arrays = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
     pq.write_table(pa.table(dict(zip(VISITS, arrays, strict=True))), tmp_path / "x.parquet")
-    store = prepare(visits_of(tmp_path / "x.parquet"), None, random=seeded(4))
+    store = prepare_store(visits_of(tmp_path / "x.parquet"), None, random=seeded(4))
     shown = "string_agg(coalesce(note, '-'), '' ORDER BY _discreet_rank)"
     orders = Counter(order for (order,) in rows_of(store, f"SELECT {shown} FROM t GROUP BY _discreet_person"))
     for order in permutations("ab-"):
@@ -137,7 +137,9 @@ def test_rows_that_collide_are_ranked_by_what_they_hold(tmp_path: Path) -> None:
         users = [f"user {number}" for number in range(50)]
         table = pa.table({"user": [*users, *users], "n": [n for n in numbers for _ in users]})
         pq.write_table(table, tmp_path / "x.parquet")
-        store = prepare(policy_of(tmp_path / "x.parquet", columns, person="user"), None, random=seeded(5))
+        store = prepare_store(
+            policy_of(tmp_path / "x.parquet", columns, person="user"), None, random=seeded(5)
+        )
         found.append(sorted(rows_of(store, "SELECT _discreet_person, _discreet_rank, n IS NULL FROM t")))
     assert found[0] == found[1]
 
@@ -151,7 +153,7 @@ def test_a_person_is_the_same_in_every_table_however_it_is_typed(tmp_path: Path)
         name: {"source": str(tmp_path / file), "person": "id", "columns": {"id": {"role": "identifier"}}}
         for name, file in {"a": "a.csv", "b": "b.parquet", "c": "c.parquet", "d": "d.parquet"}.items()
     }
-    store = prepare(Policy.model_validate({"tables": tables}), None)
+    store = prepare_store(Policy.model_validate({"tables": tables}), None)
     people = [set(rows_of(store, f"SELECT _discreet_person FROM {name}")) for name in tables]
     assert len(people[0]) == 2
     assert people == [people[0]] * 4
@@ -160,7 +162,7 @@ def test_a_person_is_the_same_in_every_table_however_it_is_typed(tmp_path: Path)
 def test_an_integer_identifier_is_a_number_in_text_too(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("id\n7\n007\n7.0\nx7\n")
     policy = policy_of(tmp_path / "x.csv", {"id": {"type": "integer", "role": "identifier"}}, person="id")
-    store = prepare(policy, None)
+    store = prepare_store(policy, None)
     assert sorted(rows_of(store, "SELECT count(*) FROM t GROUP BY _discreet_person")) == [(1,), (3,)]
 
 
@@ -169,7 +171,7 @@ def test_identifiers_are_not_in_the_store(tmp_path: Path) -> None:
         pa.table({"user": ["Ada Lovelace"] * 3, "city": ["Ulm"] * 3, "age": [1, 2, 3], "note": ["seen"] * 3}),
         tmp_path / "x.parquet",
     )
-    path = prepare(visits_of(tmp_path / "x.parquet"), tmp_path / "store").path
+    path = prepare_store(visits_of(tmp_path / "x.parquet"), tmp_path / "store").path
     assert path is not None
     content = path.read_bytes()
     assert b"Lovelace" not in content
@@ -179,5 +181,7 @@ def test_identifiers_are_not_in_the_store(tmp_path: Path) -> None:
 
 def test_a_row_is_a_person_where_the_policy_says_so(tmp_path: Path) -> None:
     pq.write_table(pa.table({"age": [1, 1]}), tmp_path / "x.parquet")
-    with DuckDB.open(prepare(policy_of(tmp_path / "x.parquet", {"age": VISITS["age"]}), None)) as engine:
+    with DuckDB.open(
+        prepare_store(policy_of(tmp_path / "x.parquet", {"age": VISITS["age"]}), None)
+    ) as engine:
         assert engine.count("SELECT * FROM t").secret.column_names == ["age"]

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind
-from discreet.engines.schema import describe, schemas
+from discreet.core.policy import ColumnType
+from discreet.engines.file_schema import describe_file, read_schemas
 
 
 def test_a_parquet_file_has_its_own_schema(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_parquet_file_has_its_own_schema(tmp_path: Path) -> None:
         }
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    assert {name: kind and kind.value for name, kind in describe(tmp_path / "a.parquet")} == {
+    assert {name: kind and kind.value for name, kind in describe_file(tmp_path / "a.parquet")} == {
         "n": "integer",
         "x": "decimal",
         "money": "decimal",
@@ -58,20 +58,20 @@ def test_a_csv_file_may_have_any_separator(tmp_path: Path, separator: str) -> No
     ]
     path = tmp_path / "a.csv"
     path.write_text("".join(separator.join(row) + "\n" for row in rows))
-    assert describe(path) == [
-        ("who", Kind.TEXT),
-        ("zip", Kind.TEXT),
-        ("paid", Kind.DECIMAL),
-        ("on", Kind.DATE),
+    assert describe_file(path) == [
+        ("who", ColumnType.TEXT),
+        ("zip", ColumnType.TEXT),
+        ("paid", ColumnType.DECIMAL),
+        ("on", ColumnType.DATE),
     ]
-    assert schemas(path)[0].guessed
+    assert read_schemas(path)[0].is_guessed
 
 
 def test_a_csv_file_without_a_header_gets_names_that_are_no_values(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("Ada;30\nBo;40\n")
-    (schema,) = schemas(tmp_path / "a.csv")
-    assert not schema.header
-    assert schema.columns == (("column0", Kind.TEXT), ("column1", Kind.INTEGER))
+    (schema,) = read_schemas(tmp_path / "a.csv")
+    assert not schema.has_header
+    assert schema.columns == (("column0", ColumnType.TEXT), ("column1", ColumnType.INTEGER))
 
 
 def test_a_duckdb_file_has_all_its_tables_and_keeps_their_values(tmp_path: Path) -> None:
@@ -81,11 +81,15 @@ def test_a_duckdb_file_has_all_its_tables_and_keeps_their_values(tmp_path: Path)
         )
         connection.execute("CREATE TABLE places (name VARCHAR)")
     before = (tmp_path / "shop.duckdb").read_bytes()
-    places, visits = schemas(tmp_path / "shop.duckdb")
+    places, visits = read_schemas(tmp_path / "shop.duckdb")
     assert (places.source, visits.source) == tuple(
         f"{tmp_path / 'shop.duckdb'}#{table}" for table in ("places", "visits")
     )
-    assert visits.columns == (("who", Kind.TEXT), ("mood", Kind.CATEGORY), ("spent", Kind.DECIMAL))
+    assert visits.columns == (
+        ("who", ColumnType.TEXT),
+        ("mood", ColumnType.CATEGORY),
+        ("spent", ColumnType.DECIMAL),
+    )
     assert "fine" not in repr(visits)
     assert (tmp_path / "shop.duckdb").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["shop.duckdb"]
@@ -95,7 +99,7 @@ def test_a_duckdb_file_has_all_its_tables_and_keeps_their_values(tmp_path: Path)
 def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({"right": [1]}), tmp_path / name)
     pq.write_table(pa.table({"wrong": [1]}), tmp_path / "aXbYc.parquet")
-    assert describe(tmp_path / name) == [("right", Kind.INTEGER)]
+    assert describe_file(tmp_path / name) == [("right", ColumnType.INTEGER)]
 
 
 @pytest.mark.parametrize(
@@ -115,11 +119,11 @@ def test_a_file_that_cannot_be_described_is_refused_without_quoting_it(
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(RequestError, match=told) as caught:
-        schemas(tmp_path / name)
+        read_schemas(tmp_path / name)
     assert "Ada" not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(RequestError, match="is a folder"):
-        schemas(tmp_path / "a.csv")
+        read_schemas(tmp_path / "a.csv")

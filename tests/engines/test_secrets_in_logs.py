@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from discreet.accounting.store_key import share_store_key
+from discreet.accounting.store_key import get_shared_store_key
 from discreet.app.users import users_of
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -93,8 +93,8 @@ def test_the_key_of_shared_stores_is_drawn_by_the_ledgers_server_and_in_no_log(
     postgres: PostgresServer,
 ) -> None:
     ledger = logging(postgres.schema())
-    key = share_store_key(ledger)
-    assert share_store_key(ledger) == key
+    key = get_shared_store_key(ledger)
+    assert get_shared_store_key(ledger) == key
     assert len(set(key)) > 10
     logged = log_of(postgres)
     assert "INSERT INTO store_key" in logged

@@ -11,8 +11,8 @@ import pytest
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.engines.store import prepare
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.engines.prepared_store import prepare_store
 from tests.engines.servers import ADDRESS, KEY, SparkServer
 
 ROWS = [("ann", 20), ("ann", 30), ("bob", 40)]
@@ -54,7 +54,7 @@ def test_macros_of_a_duckdb_file_are_not_ours(tmp_path: Path) -> None:
         connection.executemany("INSERT INTO visits VALUES (?, ?)", ROWS)
         for name, arguments in MACROS.items():
             connection.execute(f"CREATE MACRO {name}({arguments}) AS 77")
-    with DuckDB.open(prepare(policy_of(f"{file}#visits"), tmp_path / "store")) as engine:
+    with DuckDB.open(prepare_store(policy_of(f"{file}#visits"), tmp_path / "store")) as engine:
         assert counted(engine) == (3, 90)
 
 
@@ -65,7 +65,7 @@ def test_a_view_of_a_duckdb_file_reads_its_own_tables_whatever_ours_are_called(t
         connection.executemany("INSERT INTO visits VALUES (?, ?)", ROWS)
         connection.execute("CREATE VIEW seen AS SELECT * FROM visits")
     policy = policy_of(f"{file}#seen")
-    with DuckDB.open(prepare(policy, None)) as engine:
+    with DuckDB.open(prepare_store(policy, None)) as engine:
         assert counted(engine) == (3, 90)
     with DuckDBPublisher(dict(policy.tables)) as publisher:
         found = publisher.count('SELECT count(*) AS n FROM "visits"').secret.to_pylist()

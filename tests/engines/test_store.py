@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.core.errors import RequestError
-from discreet.engines.store import FORMAT, PreparedStore, prepare
-from discreet.engines.store_use import drop_file
+from discreet.engines.prepared_store import STORE_FORMAT, PreparedStore, prepare_store
+from discreet.engines.store_locks import drop_store_file
 from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
 from tests.patience import PATIENCE
 
@@ -40,20 +40,20 @@ def touched(path: Path) -> None:
 def test_a_store_is_kept_until_the_policy_or_the_data_change(tmp_path: Path, source: Path) -> None:
     folder = tmp_path / "store"
     told: list[str] = []
-    first = prepare(visits_of(source), folder, progress=told.append)
+    first = prepare_store(visits_of(source), folder, progress=told.append)
     assert told == ["preparing table t"]
-    assert prepare(visits_of(source), folder, progress=told.append) == first
+    assert prepare_store(visits_of(source), folder, progress=told.append) == first
     assert len(told) == 1, "nothing was prepared again"
     before = rows_of(first, ALL)
 
     touched(source)
-    second = prepare(visits_of(source), folder)
+    second = prepare_store(visits_of(source), folder)
     assert second != first
     assert rows_of(second, ALL) == before, "the same key ranks the same rows in the same way"
 
     wider = policy_of(source, {**VISITS, "age": {"type": "integer", "low": 0, "high": 2}}, person="user")
     del first, second  # what is in use is not dropped
-    third = prepare(wider, folder)
+    third = prepare_store(wider, folder)
     assert sorted(row[1] for row in rows_of(third)) == [1, 2, 2]
     assert [path.name for path in folder.glob("store-*")] == [third.path.name if third.path else None]
 
@@ -61,23 +61,23 @@ def test_a_store_is_kept_until_the_policy_or_the_data_change(tmp_path: Path, sou
 def test_a_store_of_another_format_is_not_used(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = prepare(visits_of(source), tmp_path / "store")
-    monkeypatch.setattr("discreet.engines.store.FORMAT", FORMAT + 1)
-    assert prepare(visits_of(source), tmp_path / "store") != first
+    first = prepare_store(visits_of(source), tmp_path / "store")
+    monkeypatch.setattr("discreet.engines.prepared_store.STORE_FORMAT", STORE_FORMAT + 1)
+    assert prepare_store(visits_of(source), tmp_path / "store") != first
 
 
 def test_a_new_file_under_the_glob_is_new_data(tmp_path: Path, source: Path) -> None:
     policy = visits_of(tmp_path / "*.parquet")
-    assert len(rows_of(prepare(policy, tmp_path / "store"))) == 3
+    assert len(rows_of(prepare_store(policy, tmp_path / "store"))) == 3
     pq.write_table(pa.table(SAMPLE), tmp_path / "more.parquet")
-    assert len(rows_of(prepare(policy, tmp_path / "store"))) == 6
+    assert len(rows_of(prepare_store(policy, tmp_path / "store"))) == 6
 
 
 def test_only_the_owner_can_enter(tmp_path: Path, source: Path) -> None:
     folder = tmp_path / "deep" / "store"
     umask = os.umask(0)
     try:
-        prepare(visits_of(source), folder)
+        prepare_store(visits_of(source), folder)
     finally:
         os.umask(umask)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -88,14 +88,14 @@ def test_only_the_owner_can_enter(tmp_path: Path, source: Path) -> None:
 def test_a_folder_that_is_open_to_others_is_closed_if_it_is_ours_alone(tmp_path: Path, source: Path) -> None:
     folder = tmp_path / "store"
     folder.mkdir(mode=0o755)
-    prepare(visits_of(source), folder)
+    prepare_store(visits_of(source), folder)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     folder.chmod(0o755)
     (folder / "letters.txt").write_text("")
     with pytest.raises(RequestError, match="is open to others and holds other files"):
-        prepare(visits_of(source), folder)
+        prepare_store(visits_of(source), folder)
     with pytest.raises(RequestError, match="cannot be created"):
-        prepare(visits_of(source), source)
+        prepare_store(visits_of(source), source)
 
 
 def test_what_a_crash_left_behind_is_cleared(tmp_path: Path, source: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_a_crash_left_behind_is_cleared(tmp_path: Path, source: Path) -> No
     (folder / "building-dead" / "store.duckdb").write_text("half")
     (folder / "key").write_bytes(b"cut short")
     folder.chmod(0o700)
-    store = prepare(visits_of(source), folder)
+    store = prepare_store(visits_of(source), folder)
     assert len(rows_of(store)) == 3
     assert len((folder / "key").read_bytes()) == 32
     assert not list(folder.glob("building-*"))
@@ -121,11 +121,11 @@ def test_sources_that_change_while_they_are_read_are_read_again(tmp_path: Path, 
 
         return hear
 
-    assert len(rows_of(prepare(visits_of(source), tmp_path / "store", progress=change(1)))) == 3
+    assert len(rows_of(prepare_store(visits_of(source), tmp_path / "store", progress=change(1)))) == 3
     assert len(told) == 2
     touched(source)
     with pytest.raises(RequestError, match="the sources changed while they were read"):
-        prepare(visits_of(source), tmp_path / "store", progress=change(1_000))
+        prepare_store(visits_of(source), tmp_path / "store", progress=change(1_000))
 
 
 def test_one_waits_while_another_prepares_and_then_takes_what_it_made(tmp_path: Path, source: Path) -> None:
@@ -135,7 +135,7 @@ def test_one_waits_while_another_prepares_and_then_takes_what_it_made(tmp_path: 
 
     def work(hear: Callable[[str], None]) -> threading.Thread:
         def run() -> None:
-            made.append(prepare(visits_of(source), tmp_path / "store", progress=hear))
+            made.append(prepare_store(visits_of(source), tmp_path / "store", progress=hear))
 
         thread = threading.Thread(target=run)
         thread.start()
@@ -165,7 +165,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from discreet.core.policy import Policy
-from discreet.engines.store import FORMAT, prepare
+from discreet.engines.prepared_store import FORMAT, prepare
 print(prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)
 """
 
@@ -177,17 +177,17 @@ def test_processes_that_prepare_at_once_end_with_one_whole_store(tmp_path: Path,
     names = {process.communicate(timeout=PATIENCE)[0].strip() for process in running}
     (path,) = folder.glob("store-*")
     assert names == {path.name}
-    assert prepare(policy, folder).path == path
+    assert prepare_store(policy, folder).path == path
     assert len(rows_of(PreparedStore(path=path))) == 3
 
 
 def test_a_store_that_another_process_uses_is_dropped_when_nobody_does(tmp_path: Path, source: Path) -> None:
     folder = tmp_path / "store"
-    first = prepare(visits_of(source), folder)
+    first = prepare_store(visits_of(source), folder)
     touched(source)
     program = (
         "import sys; from pathlib import Path; from discreet.core.policy import Policy;"
-        "from discreet.engines.store import prepare;"
+        "from discreet.engines.prepared_store import prepare;"
         "print(prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)"
     )
     command = [sys.executable, "-c", program, visits_of(source).model_dump_json(), str(folder)]
@@ -197,7 +197,7 @@ def test_a_store_that_another_process_uses_is_dropped_when_nobody_does(tmp_path:
     assert len(rows_of(first)) == 3, "an engine that is opened later finds its store"
     del first
     touched(source)
-    last = prepare(visits_of(source), folder)
+    last = prepare_store(visits_of(source), folder)
     assert list(folder.glob("store-*")) == [last.path]
     assert len(list(folder.glob("used-*"))) == 1
 
@@ -205,10 +205,10 @@ def test_a_store_that_another_process_uses_is_dropped_when_nobody_does(tmp_path:
 def test_a_store_that_was_dropped_is_built_again_by_whoever_wants_to_use_it(
     tmp_path: Path, source: Path
 ) -> None:
-    path = prepare(visits_of(source), tmp_path / "store").path
+    path = prepare_store(visits_of(source), tmp_path / "store").path
     assert path is not None
-    assert drop_file(path)
-    again = prepare(visits_of(source), tmp_path / "store")
+    assert drop_store_file(path)
+    again = prepare_store(visits_of(source), tmp_path / "store")
     assert again.path == path
-    assert not drop_file(path), "it is in use"
+    assert not drop_store_file(path), "it is in use"
     assert len(rows_of(again)) == 3

@@ -24,7 +24,7 @@ import json, resource, sys
 from pathlib import Path
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare
 store = prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
 with DuckDB.open(store) as engine:
     counted = engine.count(

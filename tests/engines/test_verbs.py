@@ -23,7 +23,7 @@ from discreet.app.policies import load
 from discreet.app.trials.record_trial import Named, attack_record
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.sql.truth import truth
+from discreet.sql.true_values import compute_true_values
 from tests.app.test_promise import discreet
 from tests.conftest import seeded
 from tests.engines.servers import Server, spark_by_night
@@ -46,7 +46,7 @@ NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
 
 def drawn(seed: int = 0) -> pa.Table:
     """People, of whom the first alone is twenty years old."""
-    numbers = list(seeded(seed).words(PEOPLE).tolist())
+    numbers = list(seeded(seed).draw_words(PEOPLE).tolist())
     ages = [20, *(21 + number % 39 for number in numbers[1:])]
     return pa.table(
         {
@@ -175,7 +175,9 @@ def test_a_policy_is_served_where_its_rows_are(server: Server, tmp_path: Path) -
         plan = doors.curators.of("alice").plan(COUNTED, epsilon=2).plan
         with doors.curators.engine() as engine:
             towns = drawn()["town"].to_pylist()
-            assert truth(plan, engine).columns["n"] == {(town,): towns.count(town) for town in towns}
+            assert compute_true_values(plan, engine).columns["n"] == {
+                (town,): towns.count(town) for town in towns
+            }
             found = attack_record(
                 load(policy), engine, Named(table="people", person={"age": "20"}, column="ill")
             )

@@ -11,7 +11,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from discreet.engines.faults import CUSTODIAN
+from discreet.engines.engine_faults import CUSTODIAN_LOG
 from tests.fuzz.mutations import Mutations
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
@@ -45,9 +45,9 @@ class Incidents(logging.Handler):
 @pytest.fixture(scope="module")
 def incidents() -> Iterator[Incidents]:
     handler = Incidents()
-    CUSTODIAN.addHandler(handler)
+    CUSTODIAN_LOG.addHandler(handler)
     yield handler
-    CUSTODIAN.removeHandler(handler)
+    CUSTODIAN_LOG.removeHandler(handler)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from discreet.accounting.storage import is_database
+from discreet.accounting.ledger_storage import is_database_address
 from discreet.app.http.entering import COOKIE, PROOF
 from discreet.app.policies import load
 from discreet.app.serve.admission import Admission
@@ -55,7 +55,7 @@ class Server:
             yield client
 
     def charges(self, analyst: str = "alice") -> int:
-        return len(self.curators.ledger.entries(analyst))
+        return len(self.curators.ledger.list_entries(analyst))
 
 
 @cache
@@ -83,7 +83,7 @@ def both_doors(
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
     policy = load(folder / "privacy.yaml", ledger=ledger)
-    if not is_database(policy.ledger):
+    if not is_database_address(policy.ledger):
         Path(beside(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (

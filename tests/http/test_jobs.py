@@ -156,14 +156,14 @@ def test_an_analyst_fetches_the_rows_that_were_charged_to_the_own_share(
 def test_a_generalized_table_keeps_to_its_model_and_stands_in_the_ledger(
     server: Server, carl: httpx.Client
 ) -> None:
-    before = len(server.curators.ledger.releases())
+    before = len(server.curators.ledger.list_releases())
     told = done(carl, ANONYMIZATION)
     published = rows(carl, told)["parquet"].to_pylist()
     assert min(Counter((row["age"], row["sex"]) for row in published).values()) >= 5
     assert "town" not in published[0]
     assert carl.get(told["result"]).json()["models"][0]["name"] == "5-anonymity"
     assert {each["name"] for each in told["found"]["trial"]["attacks"]}
-    assert len(server.curators.ledger.releases()) == before + 1
+    assert len(server.curators.ledger.list_releases()) == before + 1
 
 
 def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: Path) -> None:
@@ -183,13 +183,13 @@ def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: P
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
     server: Server, carl: httpx.Client
 ) -> None:
-    before = len(server.curators.ledger.releases())
+    before = len(server.curators.ledger.list_releases())
     begun = carl.post("/api/jobs", json=ANONYMIZATION | {"k": PEOPLE + 1, "suppress": "0"}).json()
     told = followed(carl, begun["id"])
     assert (told["state"], told["error"]["code"]) == ("failed", "unmet")
     missing = carl.get(f"/api/jobs/{begun['id']}/result")
     assert (missing.status_code, missing.json()["code"]) == (404, "missing")
-    assert len(server.curators.ledger.releases()) == before
+    assert len(server.curators.ledger.list_releases()) == before
 
 
 def test_an_audit_reads_no_data_and_its_result_is_a_bound(server: Server, carl: httpx.Client) -> None:
@@ -291,7 +291,7 @@ def test_the_answers_are_attacked_for_the_custodian_and_nothing_is_charged(
 
 
 def test_files_that_are_no_releases_are_not_attacked(server: Server, carl: httpx.Client) -> None:
-    gone = server.curators.ledger.note_release("gone", "people, 5-anonymity", {"path": "/nowhere.parquet"})
+    gone = server.curators.ledger.record_release("gone", "people, 5-anonymity", {"path": "/nowhere.parquet"})
     for number in (gone.id, 99, -1):
         told = carl.post("/api/attacks", json={"release": number})
         assert (told.status_code, told.json()["code"]) == (404, "missing")

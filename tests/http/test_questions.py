@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.answers import unpacked
 from discreet.core.guarantees import PureDP
 from tests.http.served import COUNT, Server
@@ -125,9 +125,9 @@ def test_the_answer_to_a_client_that_hung_up_is_kept_under_its_key(server: Serve
         told = [client.post("/api/ask", json=body, headers=key) for _ in range(2)]
     assert {each.status_code for each in told} == {200}
     assert told[0].content == told[1].content
-    (entry,) = server.curators.ledger.entries("alice")
-    assert entry.state is State.SETTLED
-    stored = server.curators.ledger.stored("alice", entry.question_key)
+    (entry,) = server.curators.ledger.list_entries("alice")
+    assert entry.state is EntryState.SETTLED
+    stored = server.curators.ledger.find_stored_answer("alice", entry.question_key)
     assert stored is not None
     assert unpacked(stored.answer)[0]["n"].to_pylist() == told[0].json()["rows"][0]
 
@@ -154,7 +154,7 @@ def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server
 
 
 def test_who_has_spent_everything_is_told_so_at_both_doors(server: Server) -> None:
-    left = server.curators.ledger.left("alice")
+    left = server.curators.ledger.get_remaining_budget("alice")
     assert isinstance(left, PureDP)
     nearly = PureDP(epsilon=Fraction(left.epsilon) * (1 - Fraction(1, 10**12)))
     server.curators.ledger.reserve("alice", "key", "everything", nearly)

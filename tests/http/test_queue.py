@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.progress import Tell
 from discreet.app.serve.job import FullError, JobState, Outcome, TooLateError, Work
 from discreet.app.serve.jobs import MOST_OPEN, Jobs, is_left_behind
 from discreet.app.users import UserFile
-from discreet.core.errors import UnmetError
+from discreet.core.errors import ModelNotMetError
 from discreet.core.guarantees import PureDP
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
@@ -198,8 +198,8 @@ def test_what_a_job_had_reserved_when_the_server_ended_counts_as_spent(server: S
         jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
         assert begun.wait(PATIENCE)
         jobs.close()
-    assert [each.state for each in ledger.entries()] == [State.ORPHANED]
-    assert ledger.spent() == PureDP(epsilon=Fraction(0.1))
+    assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED]
+    assert ledger.get_total_spent() == PureDP(epsilon=Fraction(0.1))
 
 
 def test_the_stage_of_a_job_is_seen_by_other_servers_which_do_not_cancel_it(path: str) -> None:
@@ -248,7 +248,7 @@ def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restar
         raise ValueError(CANARY)
 
     def unmet(tell: Tell, folder: Path) -> Outcome:
-        raise UnmetError(f"No release: {CANARY}.")
+        raise ModelNotMetError(f"No release: {CANARY}.")
 
     with UserFile(path) as file:
         jobs = Jobs(file)

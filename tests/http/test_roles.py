@@ -202,7 +202,7 @@ def test_files_and_addresses_of_the_policy_are_the_custodians(server: Server) ->
 
 def test_releases_are_listed_with_their_certificates(server: Server) -> None:
     certificate = {"kind": "recoded table", "models": ["k"], "path": "/secret/place.parquet", "inner": None}
-    server.curators.ledger.note_release("place.parquet", "people, 5-anonymity", certificate)
+    server.curators.ledger.record_release("place.parquet", "people, 5-anonymity", certificate)
     for user, shown in (("alice", False), ("audrey", False), ("carl", True)):
         with server.client(user) as client:
             (release,) = client.get("/api/releases").json()["releases"]
@@ -214,7 +214,7 @@ def test_releases_are_listed_with_their_certificates(server: Server) -> None:
 
 
 def test_every_release_is_certified_and_an_analyst_reads_the_own_ones_alone(server: Server) -> None:
-    server.curators.ledger.note_release("place.parquet", "people, 5-anonymity", {"kind": "recoded table"})
+    server.curators.ledger.record_release("place.parquet", "people, 5-anonymity", {"kind": "recoded table"})
     with server.client() as alice, server.client("bob") as bob:
         for client, epsilon in ((alice, 0.1), (bob, 0.2), (alice, 0.3)):
             assert client.post("/api/ask", json={"sql": COUNT, "epsilon": epsilon}).status_code == 200

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from discreet.belief import (
     Promise,
-    bound_from_information,
+    bound_posterior_from_information,
     gamma,
-    highest,
+    highest_posterior,
     sigmoid,
-    worst_case_information_of,
+    worst_case_information_for_epsilon,
 )
 from discreet.local import (
     HadamardResponse,
@@ -50,7 +50,7 @@ def test_no_property_is_breached_under_any_prior_where_gamma_is_below_the_bound(
 ) -> None:
     """Every property of every channel, with priors from even to nearly certain."""
     operator, generator = random_operator(seed)
-    rho2 = highest(rho1, operator.epsilon)
+    rho2 = highest_posterior(rho1, operator.epsilon)
     promise = Promise(rho1, min(rho2 + 1e-9, 1 - 1e-12))
     assert gamma(promise.prior, promise.posterior) >= operator.gamma
     prior = generator.dirichlet(np.full(operator.values, 10 ** generator.uniform(-1, 1)))
@@ -69,7 +69,7 @@ def test_some_prior_attains_the_bound_so_that_any_smaller_promise_is_breached(se
     prior = np.zeros(operator.values)
     prior[likely], prior[unlikely] = rho1, 1 - rho1
     (swing,) = operator.swings(prior, [np.arange(operator.values) == likely])
-    assert swing.highest == pytest.approx(highest(rho1, operator.epsilon), rel=1e-9)
+    assert swing.highest == pytest.approx(highest_posterior(rho1, operator.epsilon), rel=1e-9)
     if swing.highest > rho1 * 1.0001:
         smaller = Promise(rho1, rho1 + 0.999 * (swing.highest - rho1))
         assert operator.breaches(prior, [np.arange(operator.values) == likely], smaller) == (swing,)
@@ -80,11 +80,11 @@ def test_no_posterior_passes_the_bound_from_worst_case_information(seed: int) ->
     operator, generator = random_operator(seed)
     prior = generator.dirichlet(np.ones(operator.values))
     information = operator.worst_case_information(prior)
-    assert information <= worst_case_information_of(operator.epsilon) + 1e-12
+    assert information <= worst_case_information_for_epsilon(operator.epsilon) + 1e-12
     codes = np.arange(1 << operator.values)[1:-1, None]
     for swing in operator.swings(prior, list((codes >> np.arange(operator.values) & 1).astype(bool))):
         if 0 < swing.prior < 1:
-            assert swing.highest <= bound_from_information(swing.prior, information) + 1e-9
+            assert swing.highest <= bound_posterior_from_information(swing.prior, information) + 1e-9
 
 
 @given(st.floats(0.001, 0.4), st.floats(0.01, 0.5), st.integers(2, 40))
@@ -130,7 +130,7 @@ def test_operators_whose_reports_cannot_be_listed_state_bounds(operator: Operato
     (swing,) = operator.swings(prior, [holds])
     assert swing.prior == pytest.approx(0.1)
     assert swing.highest == pytest.approx(sigmoid(math.log(0.1 / 0.9) + operator.epsilon))
-    assert operator.worst_case_information(prior) == worst_case_information_of(operator.epsilon)
+    assert operator.worst_case_information(prior) == worst_case_information_for_epsilon(operator.epsilon)
     keeping = Promise(0.1, swing.highest)
     assert operator.breaches(prior, [holds], keeping) == ()
     assert operator.breaches(prior, [holds], Promise(0.1, swing.highest - 0.01)) == (swing,)

@@ -28,7 +28,7 @@ from discreet.local.bits import (
 )
 from discreet.local.draws import coins, coins_each, uniform
 from discreet.local.thresholds import WHOLE, mixture_threshold, odds_threshold
-from discreet.mechanisms.sampling import exp_bounds
+from discreet.mechanisms.sampling import bound_exp
 from tests.statistical import assert_probability
 
 TRIALS = 400_000
@@ -47,7 +47,7 @@ def test_odds_are_never_above_what_epsilon_allows_and_short_of_it_by_less_than_a
     epsilon: Fraction, weight: Fraction
 ) -> None:
     t = odds_threshold(epsilon, weight)
-    least, most = exp_bounds(epsilon, 80)
+    least, most = bound_exp(epsilon, 80)
     assert Fraction(t, WHOLE - t) * weight * most <= 1 + Fraction(1, 10**50)
     assert Fraction(t + 1, WHOLE) > 1 / (1 + weight * most)
     assert Fraction(t, WHOLE) <= 1 / (1 + weight * least)
@@ -57,7 +57,7 @@ def test_odds_are_never_above_what_epsilon_allows_and_short_of_it_by_less_than_a
 def test_a_mixture_amplifies_by_at_most_what_epsilon_allows(epsilon: Fraction, ratio: Fraction) -> None:
     t = mixture_threshold(epsilon, ratio)
     gamma = 1 + Fraction(t, WHOLE - t) * ratio
-    assert gamma * exp_bounds(epsilon, 80)[0] <= 1
+    assert gamma * bound_exp(epsilon, 80)[0] <= 1
 
 
 @pytest.mark.parametrize("threshold", [1, WHOLE // 3, WHOLE // 2, WHOLE - 1, WHOLE])

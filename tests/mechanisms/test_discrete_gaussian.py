@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
@@ -116,9 +116,9 @@ def test_utility_interval_is_the_smallest_that_covers(mechanism: DiscreteGaussia
 
 
 def test_of_rho_spends_exactly_what_it_is_given() -> None:
-    mechanism = DiscreteGaussian.of_rho(Fraction(1, 8), squared_sensitivity=50, places=3)
+    mechanism = DiscreteGaussian.from_rho(Fraction(1, 8), squared_sensitivity=50, places=3)
     assert mechanism.guarantee == ZeroConcentratedDP(rho=Fraction(1, 8))
-    assert DiscreteGaussian.of_rho(
+    assert DiscreteGaussian.from_rho(
         0.5, squared_sensitivity=2, relation=Relation.PRESENCE
     ).guarantee.relation == ("presence")
 

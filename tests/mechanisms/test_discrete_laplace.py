@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.statistical import FALSE_ALARM, assert_probability, power
 

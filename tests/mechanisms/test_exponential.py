@@ -15,9 +15,9 @@ from scipy.special import logsumexp
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.sampling import Integers
 from tests.mechanisms.selecting import largest_loss, scores

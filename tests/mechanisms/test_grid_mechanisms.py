@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import GaussianDP
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.gaussian import Gaussian, exact_sigma, textbook_sigma
-from discreet.mechanisms.grid import to_grid
+from discreet.mechanisms.grid_mechanism import round_to_grid
 from discreet.mechanisms.laplace import Laplace
 from tests.statistical import assert_probability
 
@@ -25,7 +25,7 @@ REALS = st.fractions(-50, 50, max_denominator=997)
 
 
 def grid(value: Fraction, resolution: Fraction) -> int:
-    return to_grid("test", Exact(value), resolution).secret
+    return round_to_grid("test", Exact(value), resolution).secret
 
 
 @given(REALS, REALS, st.fractions(Fraction(1, 90), 3, max_denominator=90))
@@ -59,13 +59,15 @@ def test_intervals_cover_the_value_rounding_included(
 
 
 def test_laplace_tends_to_the_papers_density() -> None:
-    masses = [LAPLACE.steps.mass(grid(Fraction(x), LAPLACE.resolution)) * 1000 for x in (0.5, 1.0, 2.25)]
+    masses = [
+        LAPLACE.integer_mechanism.mass(grid(Fraction(x), LAPLACE.resolution)) * 1000 for x in (0.5, 1.0, 2.25)
+    ]
     assert masses == pytest.approx([LAPLACE.density(x) for x in (0.5, 1.0, 2.25)], rel=1e-6)
     assert LAPLACE.density(1.041) == pytest.approx(0.176177, abs=1e-6)  # LPB, Table I
 
 
 def test_likelihood_ratios_are_those_of_the_law_that_is_drawn() -> None:
-    drawn = LAPLACE.steps.mass(1041) / LAPLACE.steps.mass(3041)
+    drawn = LAPLACE.integer_mechanism.mass(1041) / LAPLACE.integer_mechanism.mass(3041)
     assert LAPLACE.likelihood(5.041, 4) / LAPLACE.likelihood(5.041, 2) == pytest.approx(drawn, rel=1e-9)
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
-from discreet.mechanisms.group_selection import Groups, GroupSelection
+from discreet.mechanisms.partition_selection import GroupCounts, GroupSelection
 from discreet.mechanisms.sampling import Integers
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
@@ -34,13 +34,13 @@ MECHANISMS = st.builds(
 )
 
 
-def groups(*people: int) -> Groups:
-    return Groups(np.array([f"key {i}" for i in range(len(people))]), np.array(people, dtype=np.int64))
+def groups(*people: int) -> GroupCounts:
+    return GroupCounts(np.array([f"key {i}" for i in range(len(people))]), np.array(people, dtype=np.int64))
 
 
 def noisy(mechanism: GroupSelection, people: int, random: Randomness) -> Integers:
     """What is shown of TRIALS groups of so many people each."""
-    asked = Groups(np.arange(TRIALS), np.full(TRIALS, people))
+    asked = GroupCounts(np.arange(TRIALS), np.full(TRIALS, people))
     return mechanism.release(Exact(asked), random).value.people
 
 
@@ -102,9 +102,9 @@ def test_requires_parameters_for_which_it_is_proven(given_: dict[str, Any], name
 
 def test_requires_one_key_for_each_number() -> None:
     with pytest.raises(InvalidParameterError, match=r"^Groups\.keys must be"):
-        Groups(np.array(["a"]), np.array([1, 2]))
+        GroupCounts(np.array(["a"]), np.array([1, 2]))
     with pytest.raises(InvalidParameterError, match=r"^Groups\.people must be"):
-        Groups(np.array(["a"]), np.array([1.5]))
+        GroupCounts(np.array(["a"]), np.array([1.5]))
 
 
 @given(MECHANISMS)
@@ -118,8 +118,8 @@ def test_guarantee_threshold_is_the_papers(mechanism: GroupSelection) -> None:
 @given(MECHANISMS)
 def test_guarantee_holds_for_every_number_of_people_and_is_tight(mechanism: GroupSelection) -> None:
     """The full law of one group against the same with one person more, both ways, shown numbers included."""
-    e = float(mechanism.epsilon / mechanism.changed)
-    d = float(mechanism.delta / mechanism.changed)
+    e = float(mechanism.epsilon / mechanism.groups_changed_per_person)
+    d = float(mechanism.delta / mechanism.groups_changed_per_person)
     k = mechanism.threshold
 
     def law(people: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -148,7 +148,7 @@ def test_guarantee_is_broken_by_a_threshold_one_lower() -> None:
     """A group of one person would be shown more often than delta allows: exact, by the recomputed law."""
     k, a = EXAMPLE.threshold - 1, exp(-1)
     alone = a**k * (1 - a) / (1 + a - 2 * a ** (k + 1))
-    assert EXAMPLE.shown(1) <= 0.01 < alone
+    assert EXAMPLE.selection_probability(1) <= 0.01 < alone
 
 
 def test_guarantee_survives_an_audit_that_catches_a_relation_mistaken_for_the_other(
@@ -170,7 +170,7 @@ def test_guarantee_survives_an_audit_that_catches_a_relation_mistaken_for_the_ot
 @given(MECHANISMS)
 def test_utility_chance_of_being_shown_is_the_sum_of_its_law(mechanism: GroupSelection) -> None:
     k = mechanism.threshold
-    chances = [mechanism.shown(people) for people in range(2 * k + 3)]
+    chances = [mechanism.selection_probability(people) for people in range(2 * k + 3)]
     assert chances[0] == 0
     assert chances[2 * k + 1] == chances[2 * k + 2] == 1
     assert all(a <= b + 1e-15 for a, b in pairwise(chances))
@@ -194,13 +194,13 @@ def test_utility_is_the_best_there_is_where_k_needs_no_rounding() -> None:
     delta = (1 - exp(-e)) / (exp(e * k) * (1 + exp(-e)) - 2 * exp(-e))  # Pr[Z = k] at this k
     mechanism = GroupSelection(epsilon=e, delta=delta * (1 + 1e-12), relation=Relation.PRESENCE)  # type: ignore[arg-type]
     assert mechanism.threshold == k
-    ours = [mechanism.shown(people) for people in range(25)]
+    ours = [mechanism.selection_probability(people) for people in range(25)]
     assert ours == pytest.approx(best_rule(e, delta, 24), rel=1e-9)
 
 
 @given(MECHANISMS)
 def test_utility_is_at_most_two_people_behind_the_best_there_is(mechanism: GroupSelection) -> None:
-    e, d = float(mechanism.rate), float(mechanism.delta / mechanism.changed)
+    e, d = float(mechanism.rate), float(mechanism.delta / mechanism.groups_changed_per_person)
     best = best_rule(e, d, 2 * mechanism.threshold + 2)
     for people in range(2, len(best)):
-        assert best[people - 2] - 1e-9 <= mechanism.shown(people) <= best[people] + 1e-9
+        assert best[people - 2] - 1e-9 <= mechanism.selection_probability(people) <= best[people] + 1e-9

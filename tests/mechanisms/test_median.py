@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
-from discreet.mechanisms.grouped import Grouped
-from discreet.mechanisms.median import SmoothMedian
+from discreet.mechanisms.smooth_median import SmoothMedian
 from discreet.mechanisms.smooth_sensitivity import smooth_rank_sensitivity
+from discreet.mechanisms.value_counts import ValueCounts
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
 Rows = tuple[int, ...]
@@ -30,8 +30,8 @@ DOMAIN = range(HIGH + 1)
 TRIALS = 2_000
 
 
-def grouped(rows: Rows) -> Grouped:
-    return Grouped.of(np.array(rows, dtype=np.int64))
+def grouped(rows: Rows) -> ValueCounts:
+    return ValueCounts.from_rows(np.array(rows, dtype=np.int64))
 
 
 def middle(rows: Rows) -> int:
@@ -96,7 +96,9 @@ def test_smooth_sensitivity_of_many_rows_looks_at_every_distance() -> None:
             for i in range(at - 380, at + 1)
             for j in range(max(at, i + 1), at + 380)
         )
-        found = smooth_rank_sensitivity(Grouped.of(rows), 151, low=-500, high=500, beta=beta, floor=1e-9)
+        found = smooth_rank_sensitivity(
+            ValueCounts.from_rows(rows), 151, low=-500, high=500, beta=beta, floor=1e-9
+        )
         assert found == pytest.approx(float(plain), rel=1e-12)
 
 
@@ -116,7 +118,7 @@ def test_release_adds_noise_of_the_smooth_scale_to_the_middle_row(random: Random
 
 
 def test_release_needs_no_noise_where_all_rows_agree(random: Randomness) -> None:
-    rows = Grouped(np.array([37]), np.array([1_000_000]))
+    rows = ValueCounts(np.array([37]), np.array([1_000_000]))
     mechanism = SmoothMedian(epsilon=Fraction(1), delta=1e-6, low=17, high=90)  # type: ignore[arg-type]
     assert mechanism.release(Exact(rows), random).value == 37
     assert mechanism.scale(rows) == pytest.approx(1 / 128)
@@ -162,10 +164,10 @@ def test_guarantee_is_broken_by_local_sensitivity_and_by_half_the_scale(
     mechanism = SmoothMedian(epsilon=Fraction(2), delta=Fraction(1, 10_000), low=0, high=HIGH)
     honest = SmoothMedian.scale
 
-    def half(self: SmoothMedian, rows: Grouped) -> Fraction:
+    def half(self: SmoothMedian, rows: ValueCounts) -> Fraction:
         return honest(self, rows) / 2
 
-    def local(self: SmoothMedian, rows: Grouped) -> Fraction:
+    def local(self: SmoothMedian, rows: ValueCounts) -> Fraction:
         table = tuple(np.repeat(rows.values, rows.counts).tolist())
         return max(Fraction(local_sensitivity(table)), self.alpha / 64)
 
@@ -192,7 +194,7 @@ def test_utility_scale_shrinks_with_the_number_of_rows() -> None:
     scales = []
     for size in (1_001, 10_001, 100_001):
         normal = np.random.Generator(np.random.Philox(3)).normal(500_000, 100_000, size)
-        scales.append(float(mechanism.scale(Grouped.of(normal.astype(np.int64)))))
+        scales.append(float(mechanism.scale(ValueCounts.from_rows(normal.astype(np.int64)))))
     assert scales[0] > 4 * scales[1] > 16 * scales[2]
     # in the middle of a normal rows are sqrt(2 pi) sd / n apart; the best of k exp(-beta k) is 1 / (e beta)
     assert scales[2] == pytest.approx(

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
-from discreet.mechanisms.grouped import Grouped
 from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.value_counts import ValueCounts
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
 Rows = tuple[int, ...]
@@ -31,8 +31,8 @@ PROBABILITIES = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(2, 3), Fr
 ROWS = st.lists(st.integers(-3, 12), max_size=12).map(tuple)
 
 
-def grouped(rows: Rows) -> Grouped:
-    return Grouped.of(np.array(rows, dtype=np.int64))
+def grouped(rows: Rows) -> ValueCounts:
+    return ValueCounts.from_rows(np.array(rows, dtype=np.int64))
 
 
 def distances(mechanism: Quantile, rows: Rows) -> list[int]:
@@ -107,7 +107,7 @@ def test_release_check_would_notice_twice_the_rate() -> None:
 
 def test_release_takes_values_in_any_order_and_ignores_empty_ones() -> None:
     mechanism = Quantile(epsilon=Fraction(1), low=0, high=9)
-    shuffled = Grouped(np.array([8, 99, 1, 4, 5]), np.array([1, 1, 2, 1, 0]))
+    shuffled = ValueCounts(np.array([8, 99, 1, 4, 5]), np.array([1, 1, 2, 1, 0]))
     assert mechanism.probabilities(shuffled) == pytest.approx(
         mechanism.probabilities(grouped((1, 1, 4, 8, 20)))
     )
@@ -115,7 +115,7 @@ def test_release_takes_values_in_any_order_and_ignores_empty_ones() -> None:
 
 def test_release_serves_a_million_candidates_and_many_distinct_values(random: Randomness) -> None:
     values = np.arange(0, 1_000_000, 10, dtype=np.int64)
-    rows = Grouped(values, np.full(values.size, 7))
+    rows = ValueCounts(values, np.full(values.size, 7))
     mechanism = Quantile(epsilon=Fraction(1), low=0, high=1_000_000, probability=Fraction(9, 10))
     released = mechanism.release(Exact(rows), random).value
     assert abs(released - 900_000) / 10 * 7 <= mechanism.rank_error(1 - 1e-9) + 7
@@ -212,8 +212,8 @@ def test_minimum_without_offset_is_spread_below_the_data() -> None:
 
 @pytest.mark.parametrize(("share", "inside"), [(0, slice(20, None)), (1, slice(None, 81))])
 def test_minimum_and_maximum_moved_inward_stay_inside_the_data(share: int, inside: slice) -> None:
-    rows = Grouped.of(np.repeat(np.arange(20, 81), 30))
-    mechanism = Quantile(epsilon=Fraction(1), low=0, high=99, probability=Fraction(share)).inward(0.95)
+    rows = ValueCounts.from_rows(np.repeat(np.arange(20, 81), 30))
+    mechanism = Quantile(epsilon=Fraction(1), low=0, high=99, probability=Fraction(share)).aim_inward(0.95)
     law = mechanism.probabilities(rows)
     assert law[inside].sum() >= 0.95
     near = slice(20, 24) if share == 0 else slice(77, 81)
@@ -222,7 +222,7 @@ def test_minimum_and_maximum_moved_inward_stay_inside_the_data(share: int, insid
 
 def test_only_extremes_are_moved_inward() -> None:
     with pytest.raises(InvalidParameterError, match=r"^Quantile\.probability must be 0 or 1"):
-        Quantile(epsilon=Fraction(1), low=0, high=9).inward(0.95)
+        Quantile(epsilon=Fraction(1), low=0, high=9).aim_inward(0.95)
 
 
 @pytest.mark.parametrize(
@@ -234,5 +234,5 @@ def test_adult_medians_are_exact_but_for_a_stated_chance(
 ) -> None:
     lines = (adult / "adult.data").read_text().split("\n")
     rows = np.array([int(line.split(",")[column]) for line in lines if line.strip()])
-    law = Quantile(epsilon=epsilon, low=low, high=high).probabilities(Grouped.of(rows))
+    law = Quantile(epsilon=epsilon, low=low, high=high).probabilities(ValueCounts.from_rows(rows))
     assert np.delete(law, int(np.median(rows)) - low).sum() < fails

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from discreet.attacks.audit import epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sampling import Integers
 from tests.statistical import FALSE_ALARM, assert_probability, power
@@ -44,7 +44,7 @@ def test_release_follows_the_stated_channel(truth: int, random: Randomness) -> N
 
 def test_release_check_would_notice_five_percent_more_epsilon() -> None:
     bolder = RandomizedResponse(epsilon=EXAMPLE.epsilon * Fraction(21, 20), values=5)
-    assert power(EXAMPLE.truthful, bolder.truthful, TRIALS, family=15) > 1 - 1e-6
+    assert power(EXAMPLE.truth_probability, bolder.truth_probability, TRIALS, family=15) > 1 - 1e-6
 
 
 def test_release_of_one_answer_has_the_same_law(random: Randomness) -> None:

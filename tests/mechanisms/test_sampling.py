@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from discreet.core.randomness import Randomness
 from discreet.mechanisms import sampling
-from discreet.mechanisms.sampling import choose, discrete_gaussian, discrete_laplace, exp_bounds, geometric
+from discreet.mechanisms.sampling import (
+    bound_exp,
+    sample_discrete_gaussian,
+    sample_discrete_laplace,
+    sample_geometric,
+    sample_index,
+)
 from tests.statistical import assert_probability, power
 
 TRIALS = 200_000
@@ -35,7 +41,7 @@ def scripted(words: list[int]) -> Randomness:
 
 @pytest.mark.parametrize("rate", [Fraction(3), Fraction(1, 2), Fraction(1, 40)])
 def test_discrete_laplace_follows_its_mass(rate: Fraction, random: Randomness) -> None:
-    counts = Counter(discrete_laplace(rate, TRIALS, random).tolist())
+    counts = Counter(sample_discrete_laplace(rate, TRIALS, random).tolist())
     for z in range(-10, 11):
         assert_probability(counts[z], TRIALS, math.tanh(rate / 2) * math.exp(-rate * abs(z)), family=21)
 
@@ -48,7 +54,7 @@ def test_the_check_would_notice_ten_percent_less_noise() -> None:
 @pytest.mark.parametrize("scale", [1 << 20, 10**7, 1 << 40, 1 << 58, 1 << 62, 1 << 70])
 def test_wide_scales_follow_the_same_law(scale: int, random: Randomness) -> None:
     trials = 4_000 if scale > 1 << 60 else TRIALS
-    noise = discrete_laplace(Fraction(1, scale), trials, random)
+    noise = sample_discrete_laplace(Fraction(1, scale), trials, random)
     for part in (-2.0, -0.5, 0.0, 0.5, 2.0):
         tail = math.exp(-abs(part)) / 2
         expected = 1 - tail if part > 0 else tail
@@ -57,7 +63,7 @@ def test_wide_scales_follow_the_same_law(scale: int, random: Randomness) -> None
 
 
 def test_low_bits_of_wide_noise_are_uniform(random: Randomness) -> None:
-    noise = geometric(Fraction(1, 10**9), TRIALS, random)
+    noise = sample_geometric(Fraction(1, 10**9), TRIALS, random)
     counts = Counter((noise & 7).tolist())
     for bits in range(8):
         assert_probability(counts[bits], TRIALS, 1 / 8, family=8)
@@ -65,7 +71,7 @@ def test_low_bits_of_wide_noise_are_uniform(random: Randomness) -> None:
 
 @pytest.mark.parametrize("variance", [Fraction(1, 5), Fraction(1), Fraction(50), Fraction(12_345, 7)])
 def test_discrete_gaussian_follows_its_mass(variance: Fraction, random: Randomness) -> None:
-    counts = Counter(discrete_gaussian(variance, TRIALS, random).tolist())
+    counts = Counter(sample_discrete_gaussian(variance, TRIALS, random).tolist())
     weights = {z: math.exp(-(z**2) / (2 * variance)) for z in range(-2000, 2001)}
     for z in range(-10, 11):
         assert_probability(counts[z], TRIALS, weights[z] / sum(weights.values()), family=21)
@@ -74,7 +80,7 @@ def test_discrete_gaussian_follows_its_mass(variance: Fraction, random: Randomne
 def test_wide_discrete_gaussian_is_as_wide_as_stated(random: Randomness) -> None:
     for sigma in (10**6, 10**15, 2**68):
         trials = TRIALS if sigma < 2**60 else 4_000
-        noise = discrete_gaussian(Fraction(sigma) ** 2, trials, random)
+        noise = sample_discrete_gaussian(Fraction(sigma) ** 2, trials, random)
         hits = sum(abs(int(z)) <= sigma for z in noise)
         assert_probability(hits, trials, math.erf(math.sqrt(0.5)), family=3)
 
@@ -82,14 +88,16 @@ def test_wide_discrete_gaussian_is_as_wide_as_stated(random: Randomness) -> None
 def test_choose_follows_weights_and_multiplicities(random: Randomness) -> None:
     distances, times = np.array([7, 4, 4, 9]), np.array([1, 3, 0, 50])
     weights = times * np.exp(-0.4 * (distances - 4))
-    counts = Counter(choose(distances, Fraction(2, 5), random, multiplicities=times) for _ in range(20_000))
+    counts = Counter(
+        sample_index(distances, Fraction(2, 5), random, multiplicities=times) for _ in range(20_000)
+    )
     for i, weight in enumerate(weights):
         assert_probability(counts[i], 20_000, weight / weights.sum(), family=4)
 
 
 @given(FRACTIONS, st.integers(20, 60))
 def test_exp_bounds_enclose_the_true_value(x: Fraction, digits: int) -> None:
-    low, high = exp_bounds(x, digits)
+    low, high = bound_exp(x, digits)
     with mpmath.workdps(100):
         true = mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator)
         assert (
@@ -100,7 +108,7 @@ def test_exp_bounds_enclose_the_true_value(x: Fraction, digits: int) -> None:
 
 @given(st.integers(1 << 48, (1 << 64) - 1), st.sampled_from([Fraction(1), Fraction(1, 1000), Fraction(7, 3)]))
 def test_a_decided_geometric_is_the_inverse_at_high_precision(word: int, rate: Fraction) -> None:
-    drawn = int(geometric(rate, 1, scripted([word]))[0])
+    drawn = int(sample_geometric(rate, 1, scripted([word]))[0])
     with mpmath.workdps(60):
         uniform = mpmath.mpf(word) / mpmath.mpf(2) ** 64
         assert drawn == int(mpmath.floor(-mpmath.log(uniform) * rate.denominator / rate.numerator))
@@ -111,20 +119,20 @@ def test_a_word_on_the_boundary_is_settled_by_more_bits(more: int, expected: int
     """exp(-1) lies strictly inside the 64-bit cell of its own first bits, so the next word decides."""
     with mpmath.workdps(60):
         word = int(mpmath.floor(mpmath.exp(-1) * mpmath.mpf(2) ** 64))
-    assert int(geometric(Fraction(1), 1, scripted([word, more]))[0]) == expected
-    assert sampling.bernoulli_exp(Fraction(1), scripted([word, more])) is bool(expected)
+    assert int(sample_geometric(Fraction(1), 1, scripted([word, more]))[0]) == expected
+    assert sampling.sample_bernoulli_exp(Fraction(1), scripted([word, more])) is bool(expected)
 
 
 @pytest.mark.parametrize(("more", "expected"), [(0, 0), ((1 << 64) - 1, 1)])
 def test_a_choice_on_the_boundary_is_settled_by_more_bits(more: int, expected: int) -> None:
     with mpmath.workdps(60):
         word = int(mpmath.floor(mpmath.mpf(2) ** 64 / (1 + mpmath.exp(-1))))
-    assert choose(np.array([0, 1]), Fraction(1), scripted([word, more])) == expected
+    assert sample_index(np.array([0, 1]), Fraction(1), scripted([word, more])) == expected
 
 
 def test_no_word_at_all_is_a_tail_not_an_error() -> None:
     """A word of zeros is a value deep in the tail: 64 more bits place it exactly."""
-    drawn = int(geometric(Fraction(1), 1, scripted([0, 1 << 63]))[0])
+    drawn = int(sample_geometric(Fraction(1), 1, scripted([0, 1 << 63]))[0])
     assert drawn == math.floor(65 * math.log(2))
 
 
@@ -140,5 +148,5 @@ def test_numpy_logarithm_and_exponential_keep_within_the_margin() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, sampling.CHUNK, sampling.CHUNK + 1])
 def test_as_many_values_come_as_were_asked_for(count: int, random: Randomness) -> None:
-    assert discrete_laplace(Fraction(1), count, random).size == count
-    assert discrete_gaussian(Fraction(4), count, random).size == count
+    assert sample_discrete_laplace(Fraction(1), count, random).size == count
+    assert sample_discrete_gaussian(Fraction(4), count, random).size == count

@@ -9,15 +9,15 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from discreet.core.errors import InvalidParameterError
-from discreet.core.relations import Relation
-from discreet.mechanisms.sensitivity import Contribution, mean_of_known_rows, median
+from discreet.core.neighbor_relations import Relation
+from discreet.mechanisms.sensitivity import ContributionBounds, mean_sensitivity, median_sensitivity
 
 CELLS = 3
 Row = tuple[int, int]  # the cell that the row falls into, its value
 Person = tuple[Row, ...]
 
 
-def people(bound: Contribution, low: int, high: int) -> Iterator[Person]:
+def people(bound: ContributionBounds, low: int, high: int) -> Iterator[Person]:
     """Everything that one person may contribute under the bound."""
     rows = list(product(range(CELLS), range(low, high + 1)))
     most = bound.rows * bound.groups
@@ -36,7 +36,9 @@ def sums(person: Person, *, centre: int | None, counting: bool) -> tuple[int, ..
     return tuple(totals)
 
 
-def worst(bound: Contribution, low: int, high: int, measure: str, cells: int = CELLS) -> tuple[int, int]:
+def worst(
+    bound: ContributionBounds, low: int, high: int, measure: str, cells: int = CELLS
+) -> tuple[int, int]:
     """The largest L1 and squared L2 change over all neighbours: what others contribute cancels."""
     centre = low + high if measure == "centred" else None
     vectors = {sums(p, centre=centre, counting=measure == "count")[:cells] for p in people(bound, low, high)}
@@ -55,11 +57,11 @@ RANGES = [(0, 1), (-1, 1), (1, 2), (-2, -1)]
 def test_the_table_is_tight_over_all_groups_together(
     measure: str, low: int, high: int, rows: int, relation: Relation
 ) -> None:
-    bound = Contribution(rows=rows, relation=relation)
+    bound = ContributionBounds(rows=rows, relation=relation)
     claimed = {
-        "count": bound.count(),
-        "sum": bound.sum(low=low, high=high),
-        "centred": bound.centred_sum(low=low, high=high),
+        "count": bound.count_sensitivity(),
+        "sum": bound.sum_sensitivity(low=low, high=high),
+        "centred": bound.centred_sum_sensitivity(low=low, high=high),
     }[measure]
     assert worst(bound, low, high, measure) == (claimed.l1, claimed.squared_l2)
 
@@ -71,11 +73,11 @@ def test_the_table_is_tight_over_all_groups_together(
 def test_the_table_is_tight_for_one_cell_alone(
     measure: str, low: int, high: int, rows: int, relation: Relation
 ) -> None:
-    bound = Contribution(rows=rows, relation=relation)
+    bound = ContributionBounds(rows=rows, relation=relation)
     claimed = {
-        "count": bound.count(one_cell=True),
-        "sum": bound.sum(low=low, high=high, one_cell=True),
-        "centred": bound.centred_sum(low=low, high=high, one_cell=True),
+        "count": bound.count_sensitivity(one_cell=True),
+        "sum": bound.sum_sensitivity(low=low, high=high, one_cell=True),
+        "centred": bound.centred_sum_sensitivity(low=low, high=high, one_cell=True),
     }[measure]
     assert worst(bound, low, high, measure, cells=1) == (claimed.l1, claimed.squared_l2)
 
@@ -83,11 +85,11 @@ def test_the_table_is_tight_for_one_cell_alone(
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("measure", ["count", "sum", "centred"])
 def test_bounded_groups_never_move_more_than_claimed(measure: str, relation: Relation) -> None:
-    bound = Contribution(rows=1, groups=2, relation=relation)
+    bound = ContributionBounds(rows=1, groups=2, relation=relation)
     claimed = {
-        "count": bound.count(),
-        "sum": bound.sum(low=-1, high=1),
-        "centred": bound.centred_sum(low=-1, high=1),
+        "count": bound.count_sensitivity(),
+        "sum": bound.sum_sensitivity(low=-1, high=1),
+        "centred": bound.centred_sum_sensitivity(low=-1, high=1),
     }[measure]
     l1, squared_l2 = worst(bound, -1, 1, measure)
     assert l1 <= claimed.l1
@@ -104,7 +106,7 @@ def test_a_mean_of_known_rows_moves_by_its_range_over_n() -> None:
         for b in tables
         if sum(x != y for x, y in zip(a, b, strict=True)) <= 1
     ]
-    assert max(moves) == mean_of_known_rows(low=0, high=3, rows=3)
+    assert max(moves) == mean_sensitivity(low=0, high=3, rows=3)
 
 
 def test_a_median_moves_from_end_to_end() -> None:
@@ -115,14 +117,14 @@ def test_a_median_moves_from_end_to_end() -> None:
         for b in tables
         if sum(x != y for x, y in zip(a, b, strict=True)) <= 1
     ]
-    assert max(moves) == median(low=0, high=3)
+    assert max(moves) == median_sensitivity(low=0, high=3)
 
 
 def test_age_and_hours_have_the_sensitivities_that_the_paper_prints() -> None:
     """LPB, Table II: .0015 for age, .0020 for hours; .00031 (not the printed .0031) for education."""
-    assert float(mean_of_known_rows(low=17, high=90, rows=48_842)) == pytest.approx(0.0014946152901191597)
-    assert float(mean_of_known_rows(low=1, high=99, rows=48_842)) == pytest.approx(0.002006469841529831)
-    assert float(mean_of_known_rows(low=1, high=16, rows=48_842)) == pytest.approx(0.00030711273084640267)
+    assert float(mean_sensitivity(low=17, high=90, rows=48_842)) == pytest.approx(0.0014946152901191597)
+    assert float(mean_sensitivity(low=1, high=99, rows=48_842)) == pytest.approx(0.002006469841529831)
+    assert float(mean_sensitivity(low=1, high=16, rows=48_842)) == pytest.approx(0.00030711273084640267)
 
 
 @pytest.mark.parametrize("name", ["rows", "groups"])
@@ -131,9 +133,9 @@ def test_contribution_requires_whole_positive_bounds(name: str, value: float) ->
     with pytest.raises(
         InvalidParameterError, match=rf"^Contribution\.{name} must be an integer of at least 1"
     ):
-        Contribution(**{"rows": 1, name: value})  # type: ignore[arg-type]
+        ContributionBounds(**{"rows": 1, name: value})  # type: ignore[arg-type]
 
 
 def test_bounds_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match=r"^Contribution\.low must be at most high = 1; got 2\.$"):
-        Contribution(rows=1).sum(low=2, high=1)
+        ContributionBounds(rows=1).sum_sensitivity(low=2, high=1)

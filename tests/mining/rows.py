@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
-from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mining.attributes import Attribute
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.schema import Schema
@@ -68,7 +68,7 @@ def written(folder: Path, columns: Mapping[str, Any]) -> None:
 
 
 def engine(folder: Path, terms: Policy) -> DuckDB:
-    return DuckDB(prepare(terms, None, random=seeded(7)))
+    return DuckDB(prepare_store(terms, None, random=seeded(7)))
 
 
 def at_hand(schema: Schema, columns: Mapping[str, Any], *, rows_per_person: int = 1) -> ArrayCounter:
@@ -78,7 +78,7 @@ def at_hand(schema: Schema, columns: Mapping[str, Any], *, rows_per_person: int 
     return ArrayCounter(schema=schema, codes=codes, targets=targets, rows_per_person=rows_per_person)
 
 
-class Watched(Closing):
+class Watched(Closeable):
     """An engine that writes down what it is asked."""
 
     def __init__(self, over: Engine) -> None:

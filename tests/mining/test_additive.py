@@ -12,8 +12,8 @@ import pytest
 
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP, restate
-from discreet.core.relations import Relation
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP, convert_guarantee
+from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mining import budget
@@ -77,7 +77,11 @@ def test_epsilon_and_delta_are_kept_for_the_promises_own_secret(
     held = budget.for_noise("mine", epsilon, delta, Promise(0.01, 0.05, tail=1e-4, secret=secret))
     assert isinstance(held, ZeroConcentratedDP)
     more = ZeroConcentratedDP(rho=held.rho * Fraction(1001, 1000), relation=Relation.PRESENCE)
-    assert restate(held, secret).profile(epsilon) <= delta < restate(more, secret).profile(epsilon)
+    assert (
+        convert_guarantee(held, secret).profile(epsilon)
+        <= delta
+        < convert_guarantee(more, secret).profile(epsilon)
+    )
 
 
 def test_a_promise_with_a_tail_is_served_by_concentrated_noise(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from discreet.attacks.audit import Audited, audit
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.additive import Additive
 from discreet.mining.attributes import Attribute

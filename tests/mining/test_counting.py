@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 from discreet.mining import statements
 from discreet.mining.attributes import Attribute
 from discreet.mining.counting import EngineCounter

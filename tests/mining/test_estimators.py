@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
-from discreet.core.policy import Column, Kind
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import Column, ColumnType
 from discreet.mining import (
     ESTIMATORS,
     PrivateForestClassifier,
@@ -143,7 +143,7 @@ def test_an_epsilon_that_leaves_next_to_no_noise_predicts_numbers(kind: Any) -> 
 
 def test_a_value_that_is_no_date_is_not_repeated_in_the_error() -> None:
     since = Attribute.of_column(
-        "since", Column(type=Kind.DATE, low=date(2000, 1, 1), high=date(2009, 12, 31))
+        "since", Column(type=ColumnType.DATE, low=date(2000, 1, 1), high=date(2009, 12, 31))
     )
     schema = Schema(attributes=(since,), target=Attribute.category("class", ["a", "b"]))
     frame = pd.DataFrame({"since": ["2001-01-01", "Alice was here"]})

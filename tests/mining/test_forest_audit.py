@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from discreet.attacks.audit import Audited, audit
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers

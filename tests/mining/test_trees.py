@@ -14,7 +14,7 @@ import pytest
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import PureDP
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from discreet.mining.criteria import Gini
 from discreet.mining.drawing import svg
 from discreet.mining.growing import COUNTING, SELECTIONS, Growth, deepest, grow

@@ -13,14 +13,14 @@ from math import floor, inf, sqrt
 
 import pytest
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import (
     OrderedCloseness,
     ProbabilisticDiversity,
     RecursiveDiversity,
-    strongest,
+    find_strongest,
 )
-from discreet.anonymity.models.earth_movers import ordered
+from discreet.anonymity.models.earth_mover_distance import measure_ordered_distances
 from tests.anonymity.models.tables import Counts, table
 
 F = Fraction
@@ -134,16 +134,16 @@ each_table = pytest.mark.parametrize("printed", TABLES.values(), ids=TABLES.keys
 @each_table
 def test_levels_of_a_table_are_recomputed(printed: Printed) -> None:
     classes = table(printed.classes)
-    assert strongest(classes, "k") == printed.k
-    assert strongest(classes, "distinct", "disease") == printed.distinct
-    assert strongest(classes, "probabilistic", "disease") == printed.probabilistic
-    assert strongest(classes, "recursive", "disease", l=2) == printed.recursive
-    assert strongest(classes, "equal", "disease") == printed.t
+    assert find_strongest(classes, "k") == printed.k
+    assert find_strongest(classes, "distinct", "disease") == printed.distinct
+    assert find_strongest(classes, "probabilistic", "disease") == printed.probabilistic
+    assert find_strongest(classes, "recursive", "disease", l=2) == printed.recursive
+    assert find_strongest(classes, "equal", "disease") == printed.t
 
 
 @each_table
 def test_entropy_of_a_table_is_recomputed(printed: Printed) -> None:
-    found = strongest(table(printed.classes), "entropy", "disease")
+    found = find_strongest(table(printed.classes), "entropy", "disease")
     assert found == pytest.approx(printed.entropy, rel=1e-12)
     if printed.entropy == int(printed.entropy):
         assert floor(found) == printed.entropy
@@ -152,9 +152,9 @@ def test_entropy_of_a_table_is_recomputed(printed: Printed) -> None:
 def test_three_diversified_table_allows_a_belief_of_one_half() -> None:
     """ "Confidence at most 1/l" fails: the table is distinct 3-diverse, a value has half of each class."""
     classes = table(ONE_TWO_ONE)
-    assert strongest(classes, "distinct", "disease") == 3
+    assert find_strongest(classes, "distinct", "disease") == 3
     assert not ProbabilisticDiversity(column="disease", l=F(3)).judge(classes).any()
-    assert strongest(classes, "entropy", "disease") == pytest.approx(2.828, abs=5e-4)
+    assert find_strongest(classes, "entropy", "disease") == pytest.approx(2.828, abs=5e-4)
 
 
 SALARIES = tuple(f"{thousands}K" for thousands in range(20, 110, 10))
@@ -163,14 +163,14 @@ SIMILAR = (some("20K", "30K", "40K"), some("50K", "100K", "70K"), some("60K", "8
 
 def test_salaries_are_at_the_recomputed_distances() -> None:
     """.375, .1667 and .2361, in the order of the salaries."""
-    found = ordered(table(SIMILAR, names=SALARIES).sensitive["disease"])
+    found = measure_ordered_distances(table(SIMILAR, names=SALARIES).sensitive["disease"])
     distances = [F(int(a), int(b)) for a, b in zip(found.numerators, found.denominators, strict=True)]
     assert distances == [F(3, 8), F(1, 6), F(17, 72)]
 
 
 def test_similar_salaries_pass_diversity_and_fail_closeness() -> None:
     classes = table(SIMILAR, names=SALARIES)
-    assert strongest(classes, "entropy", "disease") == 3
+    assert find_strongest(classes, "entropy", "disease") == 3
     assert not OrderedCloseness(column="disease", t=F(37, 100)).judge(classes).all()
     assert OrderedCloseness(column="disease", t=F(3, 8)).judge(classes).all()
 
@@ -179,23 +179,25 @@ def test_similar_diseases_are_far_in_a_hierarchy_of_organs() -> None:
     """All diseases of the first class are of the stomach; of the table five ninths are."""
     organs = {"stomach": ("Gastric Ulcer", "Gastritis", "Stomach Cancer")}
     organs["lungs"] = ("Flu", "Bronchitis", "Pneumonia")
-    tree = listed("disease", [(each, organ, "*") for organ, group in organs.items() for each in group])
+    tree = hierarchy_from_rows(
+        "disease", [(each, organ, "*") for organ, group in organs.items() for each in group]
+    )
     classes = table(TABLES["3-diverse patients, by disease"].classes)
-    found = strongest(classes, "hierarchical", "disease", hierarchy=tree)
+    found = find_strongest(classes, "hierarchical", "disease", hierarchy=tree)
     assert found == (F(4, 9) + F(4, 9)) / 2
 
 
 def test_a_group_of_98_hiv_patients_is_3_diverse_and_gives_them_away() -> None:
     group = table([{"HIV": 98, "pneumonia": 1, "bronchitis": 1}])
-    assert strongest(group, "distinct", "disease") == 3
-    assert strongest(group, "alpha", "disease") == F(98, 100)
+    assert find_strongest(group, "distinct", "disease") == 3
+    assert find_strongest(group, "alpha", "disease") == F(98, 100)
 
 
 def test_ruling_out_pneumonia_leaves_50_in_51() -> None:
     """50 HIV, 49 pneumonia and 1 bronchitis: half before, .9804 after; (c, 3)-diversity needs c above 50."""
     group = table([{"HIV": 50, "pneumonia": 49, "bronchitis": 1}])
-    assert strongest(group, "alpha", "disease") == F(1, 2)
-    c = strongest(group, "recursive", "disease", l=3)
+    assert find_strongest(group, "alpha", "disease") == F(1, 2)
+    c = find_strongest(group, "recursive", "disease", l=3)
     assert c == 50
     assert RecursiveDiversity(column="disease", c=F(c), l=3).belief_bound == F(50, 51)
     assert float(F(50, 51)) == pytest.approx(0.9804, abs=5e-5)
@@ -208,4 +210,4 @@ def test_diversity_can_be_overkill_and_underkill() -> None:
     classes = table([like, half], totals=totals)
     assert ProbabilisticDiversity(column="disease", l=F(2)).judge(classes).tolist() == [False, True]
     assert OrderedCloseness(column="disease", t=F(1, 100)).judge(classes).tolist() == [True, False]
-    assert strongest(classes, "equal", "disease") == F(49, 100)
+    assert find_strongest(classes, "equal", "disease") == F(49, 100)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.attacks import (
     BackgroundKnowledge,
     Birthday,
@@ -35,7 +35,7 @@ from discreet.papers.lecture_tables import (
     THREE_DIVERSE,
     TWO_ANONYMOUS,
     VOTERS,
-    one_class,
+    make_single_class,
 )
 from tests.attacks.releases import against, engine, known_of, release_of, table
 
@@ -108,7 +108,9 @@ def test_carl_and_a_group_of_heart_patients() -> None:
     assert believed(knows.run(carl)) == [("disease is Cancer", 1.0)]
 
 
-DISEASES = listed("disease", [(each, organ, "*") for organ, group in ORGANS.items() for each in group])
+DISEASES = hierarchy_from_rows(
+    "disease", [(each, organ, "*") for organ, group in ORGANS.items() for each in group]
+)
 
 
 def test_bobs_salary_is_low_and_his_disease_is_of_the_stomach() -> None:
@@ -134,14 +136,14 @@ def test_nobody_elses_salary_or_organ_is_given_away() -> None:
 
 
 def test_ninety_eight_of_a_hundred_have_hiv() -> None:
-    sets = from_classes(release_of(one_class(HIV=98, pneumonia=1, bronchitis=1)))
+    sets = from_classes(release_of(make_single_class(HIV=98, pneumonia=1, bronchitis=1)))
     found = ClassInference(column="disease").run(sets)
     assert believed(found) == [("disease is HIV", 0.98)]
     assert found.figures["confident"] == 1
 
 
 def test_sally_rules_out_pneumonia() -> None:
-    sets = from_classes(release_of(one_class(HIV=50, pneumonia=49, bronchitis=1)))
+    sets = from_classes(release_of(make_single_class(HIV=50, pneumonia=49, bronchitis=1)))
     assert ClassInference(column="disease").run(sets).victims[0].posterior == 1 / 2
     for knows in (
         BackgroundKnowledge(column="disease", facts=(Fact(value="pneumonia"),)),

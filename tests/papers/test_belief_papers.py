@@ -19,22 +19,22 @@ from scipy.stats import laplace, norm
 from discreet.belief import (
     Promise,
     amplification,
-    belief,
-    downward_breaches,
+    compute_belief,
+    compute_posterior,
+    compute_posteriors,
     epsilon_generation,
-    highest,
+    find_downward_breaches,
+    find_upward_breaches,
+    highest_posterior,
     identifiability,
     limiting_breaches,
     mutual_information,
     possible_worlds,
-    posterior,
-    posteriors,
-    tail,
+    tail_probability,
     tight_identifiability,
-    uniform,
-    upward_breaches,
+    uniform_prior,
     worst_case_information,
-    worst_case_information_of,
+    worst_case_information_for_epsilon,
 )
 from discreet.core.guarantees import GaussianDP
 
@@ -77,7 +77,7 @@ TABLE_I = {  # x: noise, density, posterior, posterior as printed
 
 def test_lpb_table_1() -> None:
     assert NOISE.scale == 1.125
-    believed = posterior(NOISE, WORLDS, uniform(WORLDS), 5.041)
+    believed = compute_posterior(NOISE, WORLDS, uniform_prior(WORLDS), 5.041)
     for x, (noise, density, after, printed) in TABLE_I.items():
         assert 5.041 - WORLDS[x] == pytest.approx(noise)
         assert NOISE.likelihood(5.041, WORLDS[x]) == pytest.approx(density, abs=5e-7)
@@ -96,9 +96,9 @@ def test_lpb_table_1_misprints_one_noise_and_with_it_every_posterior() -> None:
 
 def test_lpb_table_1_beliefs_over_all_responses() -> None:
     responses = np.linspace(-5, 12, 3_401).tolist()
-    reached = max(posterior(NOISE, WORLDS, uniform(WORLDS), r)[10] for r in responses)
+    reached = max(compute_posterior(NOISE, WORLDS, uniform_prior(WORLDS), r)[10] for r in responses)
     assert reached == pytest.approx(0.5421189346929799, abs=1e-9)
-    assert belief(0.2, 2).highest == pytest.approx(0.6487856442839393)
+    assert compute_belief(0.2, 2).highest == pytest.approx(0.6487856442839393)
 
 
 def test_lpb_table_1_noise_that_keeps_one_fifth_below_one_half() -> None:
@@ -166,13 +166,13 @@ def test_lpb_increasing_the_posterior_needs_less_noise_and_not_more() -> None:
 
 
 def test_lpb_a_belief_may_change_by_more_than_the_two_bounds_differ() -> None:
-    assert highest(0.25, Promise(0.5, 0.9).epsilon) == pytest.approx(0.75)
+    assert highest_posterior(0.25, Promise(0.5, 0.9).epsilon) == pytest.approx(0.75)
     assert Promise(0.4, 0.5).epsilon == pytest.approx(0.405, abs=5e-4)
 
 
 @pytest.mark.parametrize(("epsilon", "prior", "top", "bottom"), rows("prior_to_posterior"))
 def test_prior_to_posterior(epsilon: float, prior: float, top: float, bottom: float) -> None:
-    found = belief(prior, epsilon)
+    found = compute_belief(prior, epsilon)
     assert found.highest == seven_digits(top)
     assert found.lowest == seven_digits(bottom)
 
@@ -236,8 +236,8 @@ def test_egs_randomization_operators(
     channel = operators()[name]
     assert PRIOR[IS_ZERO].sum() == pytest.approx(0.01)
     assert PRIOR[IS_OUTSIDE].sum() == pytest.approx(0.40501, abs=5e-6)
-    assert posteriors(channel, PRIOR, IS_ZERO)[0] == pytest.approx(zero, abs=5e-6)
-    assert posteriors(channel, PRIOR, IS_OUTSIDE)[0] == pytest.approx(outside, abs=5e-6)
+    assert compute_posteriors(channel, PRIOR, IS_ZERO)[0] == pytest.approx(zero, abs=5e-6)
+    assert compute_posteriors(channel, PRIOR, IS_OUTSIDE)[0] == pytest.approx(outside, abs=5e-6)
     assert amplification(channel).overall == pytest.approx(gamma)
     after = PRIOR * channel[:, 0] / (PRIOR @ channel[:, 0])
     seen = after > 0
@@ -246,10 +246,13 @@ def test_egs_randomization_operators(
 
 
 def test_egs_which_operator_breaches_what() -> None:
-    unlikely = {name: upward_breaches(each, PRIOR, IS_ZERO, 0.01, 0.5) for name, each in operators().items()}
+    unlikely = {
+        name: find_upward_breaches(each, PRIOR, IS_ZERO, 0.01, 0.5) for name, each in operators().items()
+    }
     assert [name for name, found in unlikely.items() if found] == ["R1"]
     certain = {
-        name: downward_breaches(each, PRIOR, ~IS_OUTSIDE, 0.05, 0.5) for name, each in operators().items()
+        name: find_downward_breaches(each, PRIOR, ~IS_OUTSIDE, 0.05, 0.5)
+        for name, each in operators().items()
     }
     assert [name for name, found in certain.items() if any(b.output == 0 for b in found)] == ["R2"]
 
@@ -261,12 +264,12 @@ def test_egs_mutual_information_fails_to_notice_a_rare_output_that_tells_all() -
     assert mutual_information(often, even, np.log2) == pytest.approx(0.029049405545)
     assert mutual_information(rarely, even, np.log2) == pytest.approx(9.192068641e-05)
     assert worst_case_information(rarely, even, np.log2) == pytest.approx(0.919206864104)
-    assert posteriors(rarely, even, [True, False])[0] == pytest.approx(0.99)
+    assert compute_posteriors(rarely, even, [True, False])[0] == pytest.approx(0.99)
 
 
 @pytest.mark.parametrize(("epsilon", "nats"), rows("worst_case_information"))
 def test_worst_case_information_of_epsilon(epsilon: float, nats: float) -> None:
-    assert worst_case_information_of(epsilon) == seven_digits(nats)
+    assert worst_case_information_for_epsilon(epsilon) == seven_digits(nats)
 
 
 # -- Gaussian noise ------------------------------------------------------------------------------------------
@@ -282,4 +285,4 @@ def test_the_closed_form_of_gaussian_noise_is_too_small_for_a_promise(
     assert 1 / (math.sqrt(z * z + 2 * promise.loss) - z) == seven_digits(sigma)
     assert norm.sf(sigma * promise.loss - 1 / (2 * sigma)) == pytest.approx(allowed, rel=1e-4)
     assert promise.gaussian_scale(1) > sigma
-    assert tail(GaussianDP(mu=1 / sigma), promise.gamma) > 1.5 * allowed
+    assert tail_probability(GaussianDP(mu=1 / sigma), promise.gamma) > 1.5 * allowed

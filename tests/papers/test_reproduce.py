@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from discreet.app.reproducing.adult_files import bench_of
-from discreet.papers import REPRODUCTIONS, Bench, Reproduction, Verdict, find, reproduce
-from discreet.papers.reproduction import agrees
+from discreet.papers import (
+    REPRODUCTIONS,
+    Reproduction,
+    ReproductionInputs,
+    Verdict,
+    find_reproductions,
+    run_reproduction,
+)
+from discreet.papers.reproduction import matches_printed
 from tests.conftest import SHARED
 
 PAPERS = SHARED / "papers"
@@ -43,12 +50,12 @@ DIFFERING = {  # what is known to be wrong in print, and nothing else is
 
 
 @pytest.fixture(scope="module")
-def bench(adult: Path) -> Bench:
+def bench(adult: Path) -> ReproductionInputs:
     return bench_of(adult, required=True)
 
 
 @pytest.fixture(scope="module")
-def without_adult(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def without_adult(tmp_path_factory: pytest.TempPathFactory) -> ReproductionInputs:
     return bench_of(tmp_path_factory.mktemp("empty"), required=False)
 
 
@@ -58,9 +65,9 @@ def value(found: Reproduction, what: str) -> float | str:
 
 @pytest.mark.parametrize("name", REPRODUCTIONS)
 def test_just_what_is_known_to_be_wrong_differs_and_every_difference_is_explained(
-    bench: Bench, name: str
+    bench: ReproductionInputs, name: str
 ) -> None:
-    found = reproduce(name, bench)
+    found = run_reproduction(name, bench)
     wrong = [line for line in found.lines if line.verdict is Verdict.DIFFERS]
     assert len(wrong) == DIFFERING.get(name, 0)
     assert all(line.why for line in wrong)
@@ -68,12 +75,12 @@ def test_just_what_is_known_to_be_wrong_differs_and_every_difference_is_explaine
 
 
 @pytest.mark.parametrize("name", [n for n in REPRODUCTIONS if n.partition("-")[0] in DOCUMENTS])
-def test_what_is_said_to_be_printed_stands_in_the_document(bench: Bench, name: str) -> None:
+def test_what_is_said_to_be_printed_stands_in_the_document(bench: ReproductionInputs, name: str) -> None:
     path = PAPERS / DOCUMENTS[name.partition("-")[0]]
     if not path.exists():
         pytest.skip(f"no documents at {PAPERS}")
     text = path.read_text()
-    decimals = [line.printed for line in reproduce(name, bench).lines if "." in line.printed]
+    decimals = [line.printed for line in run_reproduction(name, bench).lines if "." in line.printed]
     derived = {"2.25", "4.941"}  # 9/4, and the formula's value
     spelled = {"8.9e-6": "8.9"}
     for printed in set(decimals) - derived:
@@ -105,25 +112,27 @@ def test_what_is_said_to_be_printed_stands_in_the_document(bench: Bench, name: s
     ],
 )
 def test_recomputed_numbers_are_those_of_independent_computations(
-    bench: Bench, name: str, what: str, right: float
+    bench: ReproductionInputs, name: str, what: str, right: float
 ) -> None:
-    assert value(reproduce(name, bench), what) == pytest.approx(right, rel=1e-5)
+    assert value(run_reproduction(name, bench), what) == pytest.approx(right, rel=1e-5)
 
 
-def test_the_printed_noise_of_egm_has_another_epsilon_in_every_group(bench: Bench) -> None:
-    found = reproduce("egm-table-2", bench)
+def test_the_printed_noise_of_egm_has_another_epsilon_in_every_group(bench: ReproductionInputs) -> None:
+    found = run_reproduction("egm-table-2", bench)
     real = {line.what.split(" (")[0]: line.recomputed for line in found.lines[1:]}
     assert real["Never-worked"] == pytest.approx(8.4, abs=0.05)
     assert float(real["Private"]) < 0.003
 
 
-def test_gamma_of_an_operator_that_rules_values_out_is_infinite(bench: Bench) -> None:
-    assert value(reproduce("slides-amplification", bench), "R2: gamma") == math.inf
+def test_gamma_of_an_operator_that_rules_values_out_is_infinite(bench: ReproductionInputs) -> None:
+    assert value(run_reproduction("slides-amplification", bench), "R2: gamma") == math.inf
 
 
 @pytest.mark.parametrize("name", ["lpb-table-2", "egm-epsilon", "egm-table-1", "egm-table-2", "egm-figure-4"])
-def test_without_adult_the_census_stands_in_and_is_marked(without_adult: Bench, name: str) -> None:
-    found = reproduce(name, without_adult)
+def test_without_adult_the_census_stands_in_and_is_marked(
+    without_adult: ReproductionInputs, name: str
+) -> None:
+    found = run_reproduction(name, without_adult)
     assert any(line.verdict is Verdict.SAMPLE for line in found.lines)
 
 
@@ -144,9 +153,9 @@ def test_without_adult_the_census_stands_in_and_is_marked(without_adult: Bench, 
 def test_a_printed_number_stands_for_those_that_round_to_it(
     printed: str, recomputed: float | str, fits: bool
 ) -> None:
-    assert agrees(printed, recomputed) is fits
+    assert matches_printed(printed, recomputed) is fits
 
 
 def test_a_document_means_all_of_its_tables() -> None:
-    assert find("egm") == ("egm-epsilon", "egm-table-1", "egm-table-2", "egm-figure-4")
-    assert find("lpb-figure-1") == ("lpb-figure-1",)
+    assert find_reproductions("egm") == ("egm-epsilon", "egm-table-1", "egm-table-2", "egm-figure-4")
+    assert find_reproductions("lpb-figure-1") == ("lpb-figure-1",)

@@ -100,9 +100,9 @@ def test_a_crowd_meets_nothing_but_refusals_and_spends_no_more_than_the_promise(
     book.verify()
     assert "200" in told
     assert told <= {"200", "402", "429", "53400"}
-    assert book.belief().highest <= 0.05
+    assert book.compute_belief().highest <= 0.05
     for analyst in ("alice", "bob"):
-        entries = book.entries(analyst)
+        entries = book.list_entries(analyst)
         assert len(entries) == len({each.question_key for each in entries}) <= 16
         assert {each.state.value for each in entries} == {"settled"}
         assert [each.number for each in entries] == list(range(1, len(entries) + 1))
@@ -118,8 +118,8 @@ def test_a_crowd_is_answered_at_its_time_or_told_to_come_later_and_nobody_is_sus
         book = server.curators.ledger
         assert {"200", "429", "53300"} <= told <= {"200", "402", "429", "53300", "53400"}
         for analyst in ("alice", "bob"):
-            assert book.account(analyst).incident is None
-            assert {each.state.value for each in book.entries(analyst)} == {"settled"}
+            assert book.get_account(analyst).incident is None
+            assert {each.state.value for each in book.list_entries(analyst)} == {"settled"}
 
 
 def test_who_is_told_to_come_later_learns_when_and_is_not_charged(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ import psycopg
 import pytest
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.store_key import share_store_key
+from discreet.accounting.store_key import get_shared_store_key
 from discreet.app.users.user_database import UserDatabase
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.postgres import PostgreSQL
-from discreet.engines.postgres_publishing import PostgreSQLPublisher
+from discreet.engines.postgres_publisher import PostgreSQLPublisher
 from tests.engines.servers import KEY
 from tests.security.attacked import PROMISE, Attacked, policy_of, sources_of
 
@@ -198,7 +198,7 @@ def test_the_encoding_of_a_role_makes_no_text_a_fault(
     with Ledger(attacked.address("keeper", "promises"), PROMISE) as ledger:
         entry = ledger.reserve(SOLE_ANALYST, "key", "SELECT 'Ж'", PureDP(epsilon=0.5))
         ledger.settle(entry, b"5")
-        assert [each.question for each in ledger.entries()] == ["SELECT 'Ж'"]
+        assert [each.question for each in ledger.list_entries()] == ["SELECT 'Ж'"]
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
@@ -230,7 +230,7 @@ def test_the_isolation_of_a_role_makes_no_charge_fail(attacked: Attacked, level:
 
         with ThreadPoolExecutor(4) as pool:
             assert set(pool.map(reserve, range(40))) == {""}
-        assert len(one.entries()) == 40
+        assert len(one.list_entries()) == 40
 
 
 def test_default_privileges_show_nobody_a_prepared_table_or_a_key(attacked: Attacked) -> None:
@@ -247,7 +247,7 @@ def test_default_privileges_show_nobody_a_prepared_table_or_a_key(attacked: Atta
     PostgreSQL.open(policy_of("prepared"), attacked.address("reader"), KEY).close()
     place = attacked.address("keeper", "promises")
     with Ledger(place, PROMISE), UserDatabase(place):
-        assert len(share_store_key(place)) == 32
+        assert len(get_shared_store_key(place)) == 32
     tables = attacked.run(
         "discreet",
         "SELECT CAST(oid AS regclass)::text FROM pg_class WHERE relkind = 'r' "
@@ -271,10 +271,10 @@ def test_default_privileges_show_nobody_a_prepared_table_or_a_key(attacked: Atta
 def test_keys_that_others_may_read_are_refused(attacked: Attacked, grant: str, table: str) -> None:
     place = attacked.address("keeper", "promises")
     with UserDatabase(place):
-        share_store_key(place)
+        get_shared_store_key(place)
     attacked.run("keeper", grant)
     with pytest.raises(RequestError, match=f"others may read or write its table ({table})"):
-        share_store_key(place)
+        get_shared_store_key(place)
 
 
 def test_a_prepared_table_of_another_role_is_refused(attacked: Attacked) -> None:

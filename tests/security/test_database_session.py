@@ -14,10 +14,10 @@ from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.app.users.user_database import UserDatabase
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
-from discreet.engines.postgres import PostgreSQL, connected, fetched
+from discreet.engines.postgres import PostgreSQL, connect_postgres, fetch_table
 from discreet.engines.postgres_inventory import PostgreSQLInventory
-from discreet.engines.postgres_publishing import PostgreSQLPublisher
-from discreet.engines.shadow import ShadowDatabase
+from discreet.engines.postgres_publisher import PostgreSQLPublisher
+from discreet.engines.shadow_database import ShadowDatabase
 from tests.engines.servers import KEY
 from tests.security.attacked import PROMISE, Attacked, list_traps, policy_of, sources_of
 
@@ -38,10 +38,10 @@ def test_no_shadow_of_a_function_runs_as_the_role_that_reads(
     with PostgreSQL.open(policy_of(store), address, KEY) as engine:
         found = engine.count('SELECT count(*) AS n, sum("age") AS s FROM "visits"').secret.to_pylist()
     with PostgreSQLInventory(address) as inventory:
-        assert inventory.names() == ["visits"]
-        assert inventory.held("visits") is not None
+        assert inventory.list_names() == ["visits"]
+        assert inventory.find_table("visits") is not None
     with PostgreSQLPublisher(address, dict(policy_of().tables)) as publisher:
-        assert publisher.state[0][1] == 20
+        assert publisher.data_state[0][1] == 20
     assert [(row["n"], int(row["s"])) for row in found] == [(20, 210)]
     assert attacked.caught == []
 
@@ -50,14 +50,17 @@ def test_what_an_address_or_a_role_sets_as_search_path_is_not_used(attacked: Att
     attacked.set_traps("public")
     attacked.run("reader", "ALTER ROLE reader SET search_path = public, pg_catalog")
     for address in (attacked.address("reader"), attacked.address("reader", "public%2Cpg_catalog")):
-        with closing(connected(address)) as connection:
-            path = fetched(connection, "SELECT current_setting('search_path')").column(0).to_pylist()
+        with closing(connect_postgres(address)) as connection:
+            path = fetch_table(connection, "SELECT current_setting('search_path')").column(0).to_pylist()
             assert path == ["pg_catalog, pg_temp"]
     assert attacked.caught == []
 
 
 def test_a_temporary_table_does_not_shadow_the_catalogue(attacked: Attacked) -> None:
-    with closing(connected(attacked.address("reader"))) as connection, closing(connection.cursor()) as cursor:
+    with (
+        closing(connect_postgres(attacked.address("reader"))) as connection,
+        closing(connection.cursor()) as cursor,
+    ):
         cursor.execute("CREATE TEMP TABLE pg_class AS SELECT 1 AS one")
         cursor.execute("SELECT count(*) FROM pg_class")
         ((rows,),) = cursor.fetchall()
@@ -109,7 +112,7 @@ def test_a_source_that_would_run_another_roles_code_is_refused(
         with pytest.raises(RequestError, match=what):
             PostgreSQLPublisher(address, dict(sources_of(source).tables))
         with pytest.raises(RequestError, match=what):
-            PostgreSQL.over({"visits": source}, address)
+            PostgreSQL.open_tables({"visits": source}, address)
     assert attacked.caught == []
 
 
@@ -170,7 +173,7 @@ def test_no_shadow_of_a_function_runs_as_the_role_of_the_ledger(attacked: Attack
     place = attacked.address("keeper", "promises")
     with Ledger(place, PROMISE) as ledger:
         ask(ledger)
-        assert ledger.spent() == PureDP(epsilon=0.5)
+        assert ledger.get_total_spent() == PureDP(epsilon=0.5)
     with UserDatabase(place) as users, users.reading() as rows:
         assert rows.execute("SELECT format FROM secret").fetchone()
     assert attacked.caught == []
@@ -193,7 +196,7 @@ def test_a_schema_named_like_the_user_does_not_hide_the_ledger(attacked: Attacke
         ask(ledger)
     attacked.run("mallory", "CREATE SCHEMA keeper", "GRANT ALL ON SCHEMA keeper TO keeper")
     with Ledger(attacked.address("keeper"), PROMISE) as ledger:
-        assert ledger.spent() == PureDP(epsilon=0.5)
+        assert ledger.get_total_spent() == PureDP(epsilon=0.5)
 
 
 def test_a_ledger_that_stands_elsewhere_is_not_begun_anew(attacked: Attacked) -> None:
@@ -205,7 +208,7 @@ def test_a_ledger_that_stands_elsewhere_is_not_begun_anew(attacked: Attacked) ->
     with pytest.raises(RequestError, match="names no schema, and the schema promises has a ledger"):
         Ledger(attacked.address("keeper"), PROMISE)
     with Ledger(attacked.address("keeper", "public"), PROMISE) as ledger:
-        assert ledger.spent() != PureDP(epsilon=0.5)
+        assert ledger.get_total_spent() != PureDP(epsilon=0.5)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +256,7 @@ def test_others_may_be_shown_the_ledger(attacked: Attacked) -> None:
         "GRANT SELECT ON ALL TABLES IN SCHEMA promises TO reader",
     )
     with Ledger(place, PROMISE) as ledger:
-        assert ledger.spent() == PureDP(epsilon=0.5)
+        assert ledger.get_total_spent() == PureDP(epsilon=0.5)
 
 
 # -- The catalog's database ---------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.app.http.entering import PROOF
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
 from tests.security.canary import canary
@@ -148,7 +148,7 @@ def test_many_clients_at_once_spend_no_more_than_the_promise(web: Server) -> Non
         thread.join()
     web.curators.ledger.verify()
     assert codes == {200, 402}
-    assert web.curators.ledger.belief().highest <= 0.05
+    assert web.curators.ledger.compute_belief().highest <= 0.05
     assert web.charges("alice") == web.charges("bob") == 16
 
 
@@ -205,7 +205,7 @@ def test_a_fault_is_charged_once_under_a_key_and_suspends(web: Server) -> None:
         assert (other.status_code, "suspended" in other.json()["error"]) == (400, True)
         assert web.charges() == 1
         assert carl.post("/api/analysts/alice/clear").status_code == 200
-        assert web.curators.ledger.account("alice").incident is None
+        assert web.curators.ledger.get_account("alice").incident is None
 
 
 JSON_VALUES = st.recursive(

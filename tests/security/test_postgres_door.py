@@ -220,7 +220,7 @@ def test_many_clients_at_once_spend_no_more_than_the_promise(server: Served) -> 
         thread.join()
     server.curators.ledger.verify()
     assert set(errors) == {"53400"}
-    assert server.curators.ledger.belief().highest <= 0.05
+    assert server.curators.ledger.compute_belief().highest <= 0.05
     assert server.charges("alice") == server.charges("bob") == 16
 
 

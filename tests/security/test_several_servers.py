@@ -75,8 +75,8 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
         book = doors[0].curators.ledger
         book.verify()
         assert set(codes) == {200, 402}
-        assert [len(book.entries(name)) for name in ("alice", "bob")] == [16, 16]
-        assert book.belief().highest <= 0.05
+        assert [len(book.list_entries(name)) for name in ("alice", "bob")] == [16, 16]
+        assert book.compute_belief().highest <= 0.05
     with psycopg.connect(ledger) as connection:
         held = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("entry", "account")]
     assert CANARY not in repr(held)

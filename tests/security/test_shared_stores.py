@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.engines import find_shared_key
 from discreet.app.policies import load
-from discreet.engines.postgres import fetched
+from discreet.engines.postgres import fetch_table
 from tests.engines.servers import PostgresServer
 from tests.http.served import both_doors
 from tests.patience import PATIENCE
@@ -85,7 +85,7 @@ def test_servers_with_a_ledger_in_postgresql_make_and_use_one_store(site: Site) 
         for least in range(4):
             for place, curator in enumerate(curators):
                 ask(curator, 10 * least + place)
-        assert [each.state for each in curators[0].ledger.entries("alice")] == [State.SETTLED] * 8
+        assert [each.state for each in curators[0].ledger.list_entries("alice")] == [EntryState.SETTLED] * 8
         assert len(site.list_stores()) == 1
 
 
@@ -112,8 +112,8 @@ def test_questions_alternate_between_servers_of_which_one_is_stopped_and_started
                     sql = f"SELECT SUM(cost) AS c FROM visits WHERE cost > {10 * start + least}"
                     told = each.post("/api/ask", json={"sql": sql, "epsilon": 0.01})
                     assert told.status_code == 200, told.text
-        states = [each.state for each in stays.curators.ledger.entries("alice")]
-    assert states == [State.SETTLED] * 6
+        states = [each.state for each in stays.curators.ledger.list_entries("alice")]
+    assert states == [EntryState.SETTLED] * 6
     assert len(site.list_stores()) == 1
 
 
@@ -160,7 +160,7 @@ def test_a_server_whose_session_was_ended_holds_its_store_again_or_makes_it_anew
         engine: Any = curator._engine
         for least in range(2):
             ask(curator, least)
-            (session,) = fetched(engine._connection, "SELECT pg_backend_pid() AS id")["id"].to_pylist()
+            (session,) = fetch_table(engine._connection, "SELECT pg_backend_pid() AS id")["id"].to_pylist()
             with psycopg.connect(site.server.url, autocommit=True) as connection:
                 connection.execute("SELECT pg_terminate_backend(%s, %s)", [session, round(1000 * PATIENCE)])
                 for name in [f"{site.schema}.discreet_{each}_visits" for each in site.list_stores()]:
@@ -168,7 +168,7 @@ def test_a_server_whose_session_was_ended_holds_its_store_again_or_makes_it_anew
         ask(curator, 2)
         Curator.open(site.write_policy("two", data_version="2"), analyst="bob").close()
         ask(curator, 3)
-        assert {each.state for each in curator.ledger.entries("alice")} == {State.SETTLED}
+        assert {each.state for each in curator.ledger.list_entries("alice")} == {EntryState.SETTLED}
 
 
 def test_tables_whose_names_differ_only_at_their_ends_are_not_taken_for_each_other(

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
-from discreet.accounting.entries import State
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.answers import Answer
 from discreet.app.counts.publication import Made, make
 from discreet.app.counts.streams import Request, open_stream, publication
@@ -70,7 +70,7 @@ def test_questions_to_one_curator_are_each_answered_and_each_charged(curator: Cu
         lambda place: curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE age > {20 + place}", epsilon=0.01)
     )
     assert not select_errors(told)
-    assert [each.state for each in curator.ledger.entries()] == [State.SETTLED] * THREADS
+    assert [each.state for each in curator.ledger.list_entries()] == [EntryState.SETTLED] * THREADS
     again = [
         curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE age > {20 + n}", epsilon=0.01) for n in (0, 9)
     ]
@@ -82,7 +82,7 @@ def test_questions_to_one_curator_are_each_answered_and_each_charged(curator: Cu
 def test_one_question_to_one_curator_is_one_answer_and_one_charge(curator: Curator) -> None:
     told = run_at_once(lambda _: curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=0.01))
     assert len({str(each.rows) for each in told if isinstance(each, Answer)}) == 1
-    assert [each.state for each in curator.ledger.entries()] == [State.SETTLED]
+    assert [each.state for each in curator.ledger.list_entries()] == [EntryState.SETTLED]
 
 
 def test_an_open_stream_gives_as_many_fresh_answers_as_were_paid(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_batch_that_many_threads_publish_is_released_and_charged_once(tmp_path
         told = run_at_once(lambda _: make(curator, batch))
         assert not select_errors(told)
         assert len({str(each.rows.to_pylist()) for each in told if isinstance(each, Made)}) == 1
-        assert len(curator.ledger.entries()) == 1
+        assert len(curator.ledger.list_entries()) == 1
 
 
 def test_reservations_of_many_threads_stay_within_the_promise(tmp_path: Path) -> None:

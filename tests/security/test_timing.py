@@ -24,12 +24,12 @@ import psycopg
 import pytest
 from scipy.stats import ks_2samp
 
-from discreet.accounting.entries import State
+from discreet.accounting.ledger_entries import EntryState
 from discreet.app.serve.admission import Admission
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.users import Role
 from discreet.core.errors import EngineFault
-from discreet.sql.plan import Plan
+from discreet.sql.planner import Plan
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
 from tests.wire.served import PASSWORD, POLICY, served, slowed, write_data
@@ -147,8 +147,8 @@ def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(fo
                 with pytest.raises(psycopg.Error) as refusal:
                     connection.execute(COUNT)
                 assert refusal.value.sqlstate == state
-        (entry,) = server.curators.ledger.entries("alice")
-        assert entry.state is State.FAULTED
+        (entry,) = server.curators.ledger.list_entries("alice")
+        assert entry.state is EntryState.FAULTED
 
 
 def test_how_long_an_overrun_goes_on_cannot_be_told_from_what_comes_next(folder: Path) -> None:
@@ -186,11 +186,11 @@ def test_a_late_answer_leaves_one_class_later_and_suspends(folder: Path, power: 
                 state = fault.sqlstate or ""
             assert time.monotonic() - began >= 2 * least
             assert state in ("", "58000")
-            assert server.curators.ledger.account("alice").incident is not None
+            assert server.curators.ledger.get_account("alice").incident is not None
             with pytest.raises(psycopg.Error, match="suspended"):
                 connection.execute("SELECT COUNT(*) FROM people WHERE age > 30")
-        (entry,) = server.curators.ledger.entries("alice")
-        assert entry.state is (State.FAULTED if state else State.SETTLED)
+        (entry,) = server.curators.ledger.list_entries("alice")
+        assert entry.state is (EntryState.FAULTED if state else EntryState.SETTLED)
 
 
 FIRST = """

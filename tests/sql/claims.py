@@ -15,16 +15,16 @@ import pyarrow.parquet as pq
 
 from discreet.belief import Promise
 from discreet.core.engine import Engine
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.sql.plan import Plan, plan
+from discreet.sql.planner import Plan, plan_query
 from discreet.sql.refusal import Refusal
-from discreet.sql.values import Counted
+from discreet.sql.value_selection import ValueSelection
 from tests.conftest import seeded
 from tests.sql.tables import COLUMNS, Tables, policy
 
@@ -41,7 +41,7 @@ def engine(tables: Tables, folder: Path, terms: Policy) -> DuckDB:
         rows, columns = tables.rows(name), list(terms.tables[name].columns)
         texts = {column: pa.array([row.get(column) for row in rows], pa.string()) for column in columns}
         pq.write_table(pa.table(texts), folder / f"{name}.parquet")
-    return DuckDB(prepare(terms, None, random=seeded(7)))
+    return DuckDB(prepare_store(terms, None, random=seeded(7)))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class World:
         """The plan, or None for a refusal: the grammar writes more than can be answered."""
         promise = Promise(0.01, 0.05, secret=self.relation, tail=tail)
         try:
-            return plan(text, terms or self.policy, promise, epsilon=EPSILON, leak=LEAK if tail else 0)
+            return plan_query(text, terms or self.policy, promise, epsilon=EPSILON, leak=LEAK if tail else 0)
         except Refusal:
             return None
 
@@ -95,15 +95,15 @@ class Claims:
     def broken(self) -> Iterator[str]:
         """A line for each claim that does not hold."""
         yield from self._schema()
-        for name, vector in self.plan.vectors.items():
+        for name, vector in self.plan.noisy_primitives.items():
             moved = _differences(*(self._numbers(table, name) for table in self.tables))
             l1, squared_l2 = sum(moved), sum(each**2 for each in moved)
             claimed = vector.primitive.sensitivity
             if l1 > claimed.l1 or squared_l2 > claimed.squared_l2:
-                yield f"{vector.primitive.text} moves by {l1} and {squared_l2}, not {claimed}"
+                yield f"{vector.primitive.aggregate_sql} moves by {l1} and {squared_l2}, not {claimed}"
         yield from self._selection()
-        for name, counted in self.plan.counted.items():
-            loss = self.loss(counted, self._run.counted[name].statement)
+        for name, counted in self.plan.value_selections.items():
+            loss = self.loss(counted, self._run.value_selections[name].statement)
             if loss > float(counted.guarantee.epsilon) * (1 + ROUNDING):
                 yield f"{counted.mechanism} loses {loss}, not {counted.guarantee.epsilon}"
 
@@ -116,20 +116,23 @@ class Claims:
         if not self.names and [len(table) for table in self.tables] != [1, 1]:
             yield "a question without groups has another number of rows than one"
         # -0.0 equals 0.0 but shows; declared groups are the same, in the same order
-        if self.plan.selection is None and list(map(repr, keys[0])) != list(map(repr, keys[1])):
+        if self.plan.partition_selection is None and list(map(repr, keys[0])) != list(map(repr, keys[1])):
             yield "the groups depend on the data"
         shown = [{key: repr(key) for key in each} for each in keys]
         if any(shown[0][key] != shown[1][key] for key in shown[0].keys() & shown[1].keys()):
             yield "how a group is written depends on the data"
 
     def _selection(self) -> Iterator[str]:
-        if self.plan.selection is None:
+        if self.plan.partition_selection is None:
             return
         moved = _differences(*(self._numbers(table, "people") for table in self.tables))
-        if max(moved, default=0) > 1 or sum(moved) > self.plan.selection.changed:
-            yield f"people of {moved} groups move, not {self.plan.selection.changed}"
+        if max(moved, default=0) > 1 or sum(moved) > self.plan.partition_selection.groups_changed_per_person:
+            yield (
+                f"people of {moved} groups move, not "
+                f"{self.plan.partition_selection.groups_changed_per_person}"
+            )
 
-    def loss(self, counted: Counted, statement: str) -> float:
+    def loss(self, counted: ValueSelection, statement: str) -> float:
         """The largest loss of the exponential mechanism's exact law, over all groups together."""
         here, there = (self._histograms(each.count(statement).secret) for each in self.world.engines)
         groups = here.keys() | there.keys()
@@ -154,11 +157,11 @@ class Claims:
 def halved(plan: Plan) -> Plan:
     """The plan with claims of half the size, which must be found wrong."""
     vectors = {}
-    for name, vector in plan.vectors.items():
+    for name, vector in plan.noisy_primitives.items():
         claimed = vector.primitive.sensitivity
         less = replace(claimed, l1=max(1, claimed.l1 // 2), squared_l2=max(1, claimed.squared_l2 // 4))
         vectors[name] = replace(vector, primitive=replace(vector.primitive, sensitivity=less))
-    return replace(plan, vectors=vectors)
+    return replace(plan, noisy_primitives=vectors)
 
 
 def _texts(table: pa.Table, name: str) -> list[Any]:
@@ -170,7 +173,7 @@ def _differences(here: Numbers, there: Numbers) -> list[int]:
     return [abs(here.get(key, 0) - there.get(key, 0)) for key in here.keys() | there.keys()]
 
 
-def _loss(counted: Counted, here: dict[int, int], there: dict[int, int]) -> float:
+def _loss(counted: ValueSelection, here: dict[int, int], there: dict[int, int]) -> float:
     mechanism = counted.mechanism
     if isinstance(mechanism, Exponential):
         scores = [np.array([each.get(i, 0) for i in range(len(counted.domain))]) for each in (here, there)]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from discreet.belief import Promise
 from discreet.core.policy import Policy
-from discreet.engines.store import PreparedStore, prepare
+from discreet.engines.prepared_store import PreparedStore, prepare_store
 
 PROMISE = Promise(0.01, 0.05)
 TAILED = Promise(0.01, 0.05, tail=1e-6)
@@ -106,7 +106,7 @@ POLICY = policy()
 
 def store(folder: Path) -> PreparedStore:
     """A store in memory over the files in a folder."""
-    return prepare(policy(folder), None)
+    return prepare_store(policy(folder), None)
 
 
 def write(folder: Path) -> None:

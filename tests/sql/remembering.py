@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 
 
 @dataclass(frozen=True)
-class Remembering(Closing):
+class Remembering(Closeable):
     """An engine that counts each statement once."""
 
     engine: Engine

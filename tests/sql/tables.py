@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 
 Row = Mapping[str, str | None]
 ByPerson = Mapping[str, tuple[Row, ...]]

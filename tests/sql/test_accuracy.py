@@ -13,18 +13,23 @@ from hypothesis import strategies as st
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import run_released
+from discreet.engines.duckdb import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.grouped import Grouped
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.sql.accuracy import least_epsilon, off, reach, traced
-from discreet.sql.answer import answer
-from discreet.sql.estimates import Released, each, mean
-from discreet.sql.plan import Plan, plan
+from discreet.mechanisms.value_counts import ValueCounts
+from discreet.sql.accuracy import (
+    find_error_bound,
+    find_least_epsilon,
+    find_measures_by_column,
+    find_rank_error,
+)
+from discreet.sql.interval_estimates import ReleasedPrimitive, estimate_mean, split_confidence
+from discreet.sql.plan_execution import execute_plan
+from discreet.sql.planner import Plan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 from tests.sql.remembering import Remembering
@@ -37,7 +42,9 @@ RUNS = 1_500
 
 def priced(text: str, least_rows: int | None = None, promise: Promise = PROMISE) -> Callable[[Real], Plan]:
     leak = LEAK if promise.tail else 0
-    return lambda epsilon: plan(text, POLICY, promise, epsilon=epsilon, leak=leak, least_rows=least_rows)
+    return lambda epsilon: plan_query(
+        text, POLICY, promise, epsilon=epsilon, leak=leak, least_rows=least_rows
+    )
 
 
 # -- Means ---------------------------------------------------------------------------------------------------
@@ -57,11 +64,11 @@ def test_no_interval_of_a_mean_reaches_further_than_is_proven(
         DiscreteLaplace(epsilon=of_count, sensitivity=2),
     )
     centred, rows = (
-        Released(numbers=np.array([number]), noise=noise)
+        ReleasedPrimitive(numbers=np.array([number]), noise=noise)
         for number, noise in zip((s, n), noises, strict=True)
     )
-    found = mean(centred, rows, ON, CONFIDENCE)
-    h, k = (noise.half_width(each(CONFIDENCE, 2)) for noise in noises)
+    found = estimate_mean(centred, rows, ON, CONFIDENCE)
+    h, k = (noise.half_width(split_confidence(CONFIDENCE, 2)) for noise in noises)
     if n - k < 1:
         assert np.isnan(found.values[0])
         assert (found.low[0], found.high[0]) == (ON.low / 2, ON.high / 2)
@@ -77,11 +84,13 @@ def test_means_of_enough_rows_keep_to_the_error_that_was_asked_for(
     """As often as the confidence says, the shown ± is no wider and holds the truth."""
     column = {"all at the upper end": "CASE WHEN age < -1 THEN 0 ELSE 120 END", "spread": "age"}[table]
     text = f"SELECT AVG({column}) AS a FROM people"
-    made = priced(text, 401)(least_epsilon(5, priced(text, 401)))
-    truth = float(answer(priced(text)(10**9), example_engine, random, run_released).table["a"][0].as_py())
+    made = priced(text, 401)(find_least_epsilon(5, priced(text, 401)))
+    truth = float(
+        execute_plan(priced(text)(10**9), example_engine, random, query_released_tables).table["a"][0].as_py()
+    )
     kept, engine = 0, Remembering(example_engine)
     for _ in range(RUNS):
-        release = answer(made, engine, random, lambda _, tables: tables["released"])
+        release = execute_plan(made, engine, random, lambda _, tables: tables["released"])
         value, low, high = (release.table["m0"], *release.intervals["m0"])
         shown = value[0].as_py()
         ends = (low[0], high[0])
@@ -94,10 +103,10 @@ def test_means_of_enough_rows_keep_to_the_error_that_was_asked_for(
 
 def test_a_mean_needs_less_for_more_rows_and_none_said_is_refused() -> None:
     text = "SELECT sex, AVG(age) AS a FROM people GROUP BY sex"
-    costs = [least_epsilon(5, priced(text, rows)) for rows in (50, 500, 5_000)]
+    costs = [find_least_epsilon(5, priced(text, rows)) for rows in (50, 500, 5_000)]
     assert costs[0] > costs[1] > costs[2]
     with pytest.raises(Refusal, match="depends on how many rows a group has") as refusal:
-        least_epsilon(5, priced(text))
+        find_least_epsilon(5, priced(text))
     assert "--least-rows 100" in refusal.value.hint
 
 
@@ -115,18 +124,18 @@ def test_within_is_the_least_epsilon_that_keeps_the_error(
     text: str, within: Real, least_rows: int | None, promise: Promise
 ) -> None:
     plans = priced(text, least_rows, promise)
-    epsilon = least_epsilon(within, plans)
+    epsilon = find_least_epsilon(within, plans)
 
     def worst(made: Plan) -> Fraction:
-        return max(reach(made, output) or Fraction(0) for output in made.outputs)
+        return max(find_error_bound(made, output) or Fraction(0) for output in made.outputs)
 
     assert worst(plans(epsilon)) <= within < worst(plans(epsilon * Fraction(98, 100)))
 
 
 def test_groups_that_nobody_declared_can_be_asked_within_an_error() -> None:
     plans = priced("SELECT trade, COUNT(*) AS n FROM people GROUP BY trade", promise=TAILED)
-    made = plans(least_epsilon(10, plans))
-    assert reach(made, made.outputs[0]) == 10
+    made = plans(find_least_epsilon(10, plans))
+    assert find_error_bound(made, made.outputs[0]) == 10
 
 
 # -- Ranks ---------------------------------------------------------------------------------------------------
@@ -139,16 +148,17 @@ AGES = st.lists(st.tuples(st.integers(0, 120), st.integers(1, 60)), max_size=8)
 def test_what_is_said_of_ranks_holds_by_the_exact_law(
     rows: list[tuple[int, int]], keys: str, epsilon: Fraction
 ) -> None:
-    made = plan(f"SELECT {keys}{PICKED} FROM people GROUP BY ALL" if keys else f"SELECT {PICKED} FROM people",
+    made = plan_query(f"SELECT {keys}{PICKED} FROM people GROUP BY "
+                      "ALL" if keys else f"SELECT {PICKED} FROM people",
                 POLICY, PROMISE, epsilon=epsilon)  # fmt: skip
     counts = np.zeros(121, np.int64)
     for age, count in rows:
         counts[age] += count
     for output in made.outputs:
-        mechanism, said = made.counted[output.column].mechanism, off(made, output)
+        mechanism, said = made.value_selections[output.column].mechanism, find_rank_error(made, output)
         assert said is not None
         if isinstance(mechanism, Quantile):
-            law = mechanism.probabilities(Grouped(np.arange(121)[counts > 0], counts[counts > 0]))
+            law = mechanism.probabilities(ValueCounts(np.arange(121)[counts > 0], counts[counts > 0]))
             missed = _missed(counts, float(mechanism.probability))
             assert law[missed <= said.rows + 1e-9].sum() >= CONFIDENCE - 1e-12
         else:
@@ -166,21 +176,24 @@ def _missed(counts: Integers, probability: float) -> Floats:
 
 
 def test_what_is_said_of_ranks_holds_in_whole_answers(example_engine: Engine, random: Randomness) -> None:
-    made = plan("SELECT MEDIAN(age) AS m FROM people", POLICY, PROMISE, epsilon=Fraction(1, 2))
+    made = plan_query("SELECT MEDIAN(age) AS m FROM people", POLICY, PROMISE, epsilon=Fraction(1, 2))
     counts = np.zeros(121, np.int64)
-    exact = example_engine.count(made.counted["m0"].statement).secret
+    exact = example_engine.count(made.value_selections["m0"].statement).secret
     for value, count in zip(exact["v"].to_pylist(), exact["n"].to_pylist(), strict=True):
         counts[value] += count
-    said, missed = off(made, made.outputs[0]), _missed(counts, 0.5)
+    said, missed = find_rank_error(made, made.outputs[0]), _missed(counts, 0.5)
     assert said is not None
-    shown = [answer(made, example_engine, random, run_released).table["m"][0].as_py() for _ in range(300)]
+    shown = [
+        execute_plan(made, example_engine, random, query_released_tables).table["m"][0].as_py()
+        for _ in range(300)
+    ]
     assert sum(missed[value] <= said.rows for value in shown) >= acceptance(CONFIDENCE, 300)[0]
 
 
 def test_ranks_can_be_asked_within_a_part_of_so_many_rows() -> None:
     plans = priced("SELECT MEDIAN(age) AS m, MAX(age) AS hi FROM people", 1_000)
-    made = plans(least_epsilon("2%", plans))
-    rows = [found.rows for output in made.outputs if (found := off(made, output))]
+    made = plans(find_least_epsilon("2%", plans))
+    rows = [found.rows for output in made.outputs if (found := find_rank_error(made, output))]
     assert 19 <= max(rows) <= 20
 
 
@@ -199,14 +212,14 @@ def test_an_error_that_cannot_be_promised_is_refused_with_the_way_out(
     text: str, within: Real | str, least_rows: int | None, reason: str, hint: str
 ) -> None:
     with pytest.raises(Refusal, match=reason) as refusal:
-        least_epsilon(within, priced(text, least_rows))
+        find_least_epsilon(within, priced(text, least_rows))
     assert hint in refusal.value.hint
 
 
 @pytest.mark.parametrize("within", [0, -1, float("nan"), "2", "0%", "x%", "200%", True])
 def test_what_is_no_error_is_refused(within: Real | str) -> None:
     with pytest.raises(InvalidParameterError, match=r"^ask\.within must be"):
-        least_epsilon(within, priced("SELECT COUNT(*) FROM people"))
+        find_least_epsilon(within, priced("SELECT COUNT(*) FROM people"))
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True])
@@ -218,10 +231,10 @@ def test_what_is_no_number_of_rows_is_refused(rows: int) -> None:
 def test_what_is_taken_of_groups_changes_neither_noise_nor_key() -> None:
     text = "SELECT AVG(age) AS a FROM people"
     here, there = priced(text)(1), priced(text, 100)(1)
-    assert (here.key, here.vectors) == (there.key, there.vectors)
+    assert (here.release_key, here.noisy_primitives) == (there.release_key, there.noisy_primitives)
 
 
 def test_measures_are_followed_through_outer_queries() -> None:
     text = "SELECT m AS middle, m + 1 AS more FROM (SELECT sex, MEDIAN(age) AS m FROM people GROUP BY sex)"
-    assert list(traced(priced(text)(1))) == ["middle"]
-    assert traced(priced("SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM people)")(1)) == {}
+    assert list(find_measures_by_column(priced(text)(1))) == ["middle"]
+    assert find_measures_by_column(priced("SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM people)")(1)) == {}

@@ -14,10 +14,10 @@ from random import Random
 import duckdb
 import pytest
 
-from discreet.core.policy import Column, Kind
-from discreet.core.relations import Relation
-from discreet.sql.plan import Output
-from discreet.sql.types import decimal_places
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import Column, ColumnType
+from discreet.sql.expression_types import count_decimal_places
+from discreet.sql.planner import DecomposedMeasure
 from tests.sql.claims import World, engine
 from tests.sql.questions import Namer, Writer, drawn_source
 from tests.sql.tables import COLUMNS, Row, Tables, policy
@@ -50,10 +50,10 @@ CLEAN: dict[str, tuple[str | None, ...]] = {
 }
 PUBLIC: tuple[Row, ...] = ({"id": "0", "size": "2", "name": "A"}, {"id": "1", "size": "9", "name": "B"})
 NATIVE = {
-    Kind.INTEGER: "BIGINT",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.DATE: "DATE",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
 }
 
 
@@ -89,9 +89,9 @@ def clean(random: Random, *, declared: bool = False) -> Tables:
 
 def native(column: Column) -> str:
     """The type with which a column is compared: a DECIMAL of as many places as its resolution has."""
-    if column.type is not Kind.DECIMAL:
+    if column.type is not ColumnType.DECIMAL:
         return NATIVE.get(column.type, "VARCHAR")
-    return "DOUBLE" if column.resolution is None else f"DECIMAL(18, {decimal_places(column.step)})"
+    return "DOUBLE" if column.resolution is None else f"DECIMAL(18, {count_decimal_places(column.grid_step)})"
 
 
 def own(folder: Path) -> duckdb.DuckDBPyConnection:
@@ -133,13 +133,13 @@ def agreed(seed: int, folder: Path, count: int) -> int:
             both += 1
             found = over.count(made.statement).secret.to_pylist()[0]
             for output, value in zip(made.outputs, wanted, strict=True):
-                (part,) = output.parts
-                unit = float(made.vectors[part].primitive.unit)
+                (part,) = output.primitive_names
+                unit = float(made.noisy_primitives[part].primitive.unit)
                 assert found[part] * unit == pytest.approx(float(value or 0), abs=slack(output, unit)), text
     return both
 
 
-def slack(output: Output, unit: float) -> float:
+def slack(output: DecomposedMeasure, unit: float) -> float:
     """What has no grid of its own is rounded to one, row by row; there are fewer than a hundred."""
     argument = output.measure.argument
     return 1e-6 if argument is None or argument.type.step is not None else 100 * unit

@@ -17,9 +17,9 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import run_released
-from discreet.sql.answer import Release, answer
-from discreet.sql.plan import plan
+from discreet.engines.duckdb import query_released_tables
+from discreet.sql.plan_execution import Release, execute_plan
+from discreet.sql.planner import plan_query
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 
 NOISELESS = 10**9
@@ -37,8 +37,8 @@ def listed(name: str) -> list[str]:
 
 def ask(question: str, engine: Engine, *, tail: bool = False) -> Release:
     promise = TAILED if tail else PROMISE
-    made = plan(question, POLICY, promise, epsilon=NOISELESS, leak=LEAK if tail else 0)
-    return answer(made, engine, Randomness(), run_released)
+    made = plan_query(question, POLICY, promise, epsilon=NOISELESS, leak=LEAK if tail else 0)
+    return execute_plan(made, engine, Randomness(), query_released_tables)
 
 
 def same(ours: Any, theirs: Any) -> bool:
@@ -88,20 +88,20 @@ def test_totals_of_other_numbers_keep_their_places(example_engine: Engine) -> No
 
 
 def test_a_sum_beyond_64_bits_cannot_be_told() -> None:
-    made = plan(
+    made = plan_query(
         "SELECT SUM(n) AS s FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)",
         POLICY,
         PROMISE,
         epsilon=1,
     )
     released = pa.table({"k0": ["m", "f"], "m0": [2**62, 2**62], "m0.low": [0.0, 0.0], "m0.high": [0.0, 0.0]})
-    assert run_released(made.after, {"released": released}).to_pylist() == [{"s": None}]
+    assert query_released_tables(made.post_processing, {"released": released}).to_pylist() == [{"s": None}]
 
 
 def test_an_outer_query_costs_nothing() -> None:
-    alone = plan(INNER, POLICY, PROMISE, epsilon=1)
+    alone = plan_query(INNER, POLICY, PROMISE, epsilon=1)
     for question in listed("outer.sql"):
-        outer = plan(question, POLICY, PROMISE, epsilon=1)
+        outer = plan_query(question, POLICY, PROMISE, epsilon=1)
         assert (outer.guarantee, outer.statement) == (alone.guarantee, alone.statement)
 
 

@@ -17,8 +17,8 @@ from discreet.attacks.audit import epsilon_lower_bound
 from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.sql.answer import answer
-from discreet.sql.plan import Plan, plan
+from discreet.sql.plan_execution import execute_plan
+from discreet.sql.planner import Plan, plan_query
 from tests.conftest import seeded
 from tests.sql.claims import engine
 from tests.sql.remembering import Remembering
@@ -54,7 +54,7 @@ class Audited:
     def _planned(self, terms: Policy, rows: int) -> Plan:
         table = terms.tables["visits"].model_copy(update={"rows_per_person": rows})
         narrow = terms.model_copy(update={"tables": {**terms.tables, "visits": table}})
-        return plan(self.text, narrow, Promise(0.01, 0.05), epsilon=self.epsilon)
+        return plan_query(self.text, narrow, Promise(0.01, 0.05), epsilon=self.epsilon)
 
     def _hits(self, tables: Tables, made: Plan, folder: Path, terms: Policy) -> int:
         random = seeded(11)
@@ -64,7 +64,7 @@ class Audited:
 
 def _shown(made: Plan, over: Remembering, random: Randomness) -> dict[str, dict[str, Any]]:
     """The released table by group; nothing is done with it afterwards."""
-    table = answer(made, over, random, lambda _, tables: tables["released"]).table
+    table = execute_plan(made, over, random, lambda _, tables: tables["released"]).table
     return {row["k0"]: row for row in table.to_pylist()}
 
 

@@ -18,10 +18,10 @@ import pytest
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql import emit
-from discreet.sql.expressions import Expression
-from discreet.sql.types import Family
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql import expression_sql
+from discreet.sql.expression_tree import Expression
+from discreet.sql.expression_types import Family
 from tests.engines.servers import PostgresServer
 from tests.sql.test_expressions import read
 
@@ -56,7 +56,7 @@ def table() -> pa.Table:
 
 def opened(folder: Path) -> DuckDB:
     pq.write_table(table(), folder / "t.parquet")
-    return DuckDB(prepare(policy(str(folder / "t.parquet")), None))
+    return DuckDB(prepare_store(policy(str(folder / "t.parquet")), None))
 
 
 def assert_kept(text: str, over: Engine, terms: Policy) -> bool:
@@ -65,7 +65,9 @@ def assert_kept(text: str, over: Engine, terms: Policy) -> bool:
     if found is None:
         return False
     argument, rows = found
-    for row in over.count(f"SELECT {emit.operand(argument)} AS v FROM ({rows}) AS r").secret.to_pylist():
+    for row in over.count(
+        f"SELECT {expression_sql.compile_operand(argument)} AS v FROM ({rows}) AS r"
+    ).secret.to_pylist():
         if row["v"] is not None:
             assert _is_within(Fraction(row["v"]), argument), f"{row['v']} of {text}"
     return True
@@ -75,9 +77,9 @@ def _is_within(value: Fraction, argument: Expression) -> bool:
     kind = argument.type
     if kind.family is not Family.NUMBER:
         return True
-    held = value * kind.step if kind.exact and kind.step is not None else value
+    held = value * kind.step if kind.is_exact and kind.step is not None else value
     within = (kind.low is None or kind.low <= held) and (kind.high is None or held <= kind.high)
-    return within and (not kind.exact or kind.reach is None or abs(held) <= kind.reach)
+    return within and (not kind.is_exact or kind.max_magnitude is None or abs(held) <= kind.max_magnitude)
 
 
 @pytest.mark.parametrize("text", RAISED)
@@ -112,8 +114,10 @@ def test_totals_lie_within_their_intervals(total: str, outer: str, tmp_path: Pat
     found = read(f"SELECT COUNT({outer}) AS c FROM ({text}) AS s", terms)
     assert found is not None
     argument, rows = found
-    with DuckDB(prepare(terms, None)) as over:
-        values = over.count(f"SELECT {emit.operand(argument)} AS v FROM ({rows}) AS r").secret.to_pylist()
+    with DuckDB(prepare_store(terms, None)) as over:
+        values = over.count(
+            f"SELECT {expression_sql.compile_operand(argument)} AS v FROM ({rows}) AS r"
+        ).secret.to_pylist()
     assert all(_is_within(Fraction(row["v"]), argument) for row in values)
 
 

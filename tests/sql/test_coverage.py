@@ -9,22 +9,31 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.sql.estimates import Estimate, Noise, Released, count, mean, total, total_of_mean, variance
-from discreet.sql.expressions import Column
+from discreet.sql.expression_tree import Column
+from discreet.sql.expression_types import make_number_type
+from discreet.sql.interval_estimates import (
+    Estimate,
+    Noise,
+    ReleasedPrimitive,
+    estimate_count,
+    estimate_mean,
+    estimate_sum,
+    estimate_sum_from_mean,
+    estimate_variance,
+)
 from discreet.sql.primitives import Grid
-from discreet.sql.types import number
 from tests.statistical import acceptance
 
 CONFIDENCE = 0.95
 RUNS = 20_000
 LAPLACE = DiscreteLaplace(epsilon=Fraction(1, 3), sensitivity=2)
-GAUSSIAN = DiscreteGaussian.of_rho(Fraction(1, 18), squared_sensitivity=2)
+GAUSSIAN = DiscreteGaussian.from_rho(Fraction(1, 18), squared_sensitivity=2)
 HALF = Fraction(1, 2)
-ON = Grid(argument=Column(name="x", type=number()), step=HALF, low=-3, high=20)
+ON = Grid(argument=Column(name="x", type=make_number_type()), step=HALF, low=-3, high=20)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN], ids=["Laplace", "Gaussian"])
@@ -33,9 +42,9 @@ def test_counts_and_sums_are_covered_by_the_exact_law(noise: Noise, truth: int) 
     reach = 40 * noise.half_width(CONFIDENCE)
     drawn = np.arange(-reach, reach + 1)
     masses = np.array([noise.mass(int(z)) for z in drawn])
-    released = Released(numbers=truth + drawn, noise=noise)
-    assert masses[_holds(count(released, CONFIDENCE), truth)].sum() >= CONFIDENCE
-    assert masses[_holds(total(released, HALF, CONFIDENCE), truth / 2)].sum() >= CONFIDENCE
+    released = ReleasedPrimitive(numbers=truth + drawn, noise=noise)
+    assert masses[_holds(estimate_count(released, CONFIDENCE), truth)].sum() >= CONFIDENCE
+    assert masses[_holds(estimate_sum(released, HALF, CONFIDENCE), truth / 2)].sum() >= CONFIDENCE
 
 
 def test_an_interval_one_step_narrower_does_not_hold() -> None:
@@ -50,11 +59,13 @@ class Rows:
     values: NDArray[np.int64]
     noise: tuple[Noise, Noise, Noise]
 
-    def released(self, random: Randomness) -> tuple[Released, Released, Released]:
+    def released(self, random: Randomness) -> tuple[ReleasedPrimitive, ReleasedPrimitive, ReleasedPrimitive]:
         y = 2 * self.values - (ON.low + ON.high)
         truths = (int(y.sum()), len(y), int((2 * y**2 - ON.width**2).sum()))
         return tuple(  # type: ignore[return-value]
-            Released(numbers=noise.release_many(Exact(np.full(RUNS, truth)), random).value, noise=noise)
+            ReleasedPrimitive(
+                numbers=noise.release_many(Exact(np.full(RUNS, truth)), random).value, noise=noise
+            )
             for truth, noise in zip(truths, self.noise, strict=True)
         )
 
@@ -82,14 +93,18 @@ def test_means_sums_and_variances_are_covered(name: str, epsilon: Fraction, rand
     values = TABLES[name].astype(np.int64)
     centred, rows, squares = Rows(values, _noises(epsilon)).released(random)
     true, parts = values * 0.5, (centred, rows, squares)
-    assert_covered(mean(centred, rows, ON, CONFIDENCE), true.mean())
-    assert_covered(mean(centred, len(values), ON, CONFIDENCE), true.mean())
-    assert_covered(total_of_mean(centred, rows, ON, CONFIDENCE), true.sum())
-    assert_covered(variance(parts, ON, CONFIDENCE, sample=False, root=False), true.var())
-    assert_covered(variance(parts, ON, CONFIDENCE, sample=False, root=True), true.std())
+    assert_covered(estimate_mean(centred, rows, ON, CONFIDENCE), true.mean())
+    assert_covered(estimate_mean(centred, len(values), ON, CONFIDENCE), true.mean())
+    assert_covered(estimate_sum_from_mean(centred, rows, ON, CONFIDENCE), true.sum())
+    assert_covered(estimate_variance(parts, ON, CONFIDENCE, is_sample=False, takes_root=False), true.var())
+    assert_covered(estimate_variance(parts, ON, CONFIDENCE, is_sample=False, takes_root=True), true.std())
     if len(values) > 1:
-        assert_covered(variance(parts, ON, CONFIDENCE, sample=True, root=False), true.var(ddof=1))
-        assert_covered(variance(parts, ON, CONFIDENCE, sample=True, root=True), true.std(ddof=1))
+        assert_covered(
+            estimate_variance(parts, ON, CONFIDENCE, is_sample=True, takes_root=False), true.var(ddof=1)
+        )
+        assert_covered(
+            estimate_variance(parts, ON, CONFIDENCE, is_sample=True, takes_root=True), true.std(ddof=1)
+        )
 
 
 def assert_covered(found: Estimate, truth: float) -> None:
@@ -110,18 +125,20 @@ def test_narrower_parts_would_be_noticed(random: Randomness) -> None:
     values = TABLES["spread"].astype(np.int64)
     centred, rows, _ = Rows(values, _noises(Fraction(1, 2))).released(random)
     twin = DiscreteLaplace(epsilon=Fraction(2), sensitivity=2 * ON.width)
-    narrow = mean(Released(numbers=centred.numbers, noise=twin), rows, ON, CONFIDENCE)
+    narrow = estimate_mean(ReleasedPrimitive(numbers=centred.numbers, noise=twin), rows, ON, CONFIDENCE)
     assert _holds(narrow, values.mean() / 2).sum() < acceptance(CONFIDENCE, RUNS)[0]
 
 
 def test_noise_beyond_64_bits_still_has_an_interval() -> None:
     noise = DiscreteLaplace(epsilon=Fraction(1, 1000), sensitivity=1 << 60)
-    found = total(Released(numbers=np.array([0]), noise=noise), Fraction(1), CONFIDENCE)
+    found = estimate_sum(ReleasedPrimitive(numbers=np.array([0]), noise=noise), Fraction(1), CONFIDENCE)
     assert found.low[0] < -(2**63) < 2**63 < found.high[0]
 
 
 def test_a_wide_grid_of_many_rows_does_not_wrap_around() -> None:
     on = Grid(argument=ON.argument, step=Fraction(1), low=0, high=1 << 40)
-    rows = Released(numbers=np.array([1 << 30]), noise=LAPLACE)
-    found = total_of_mean(Released(numbers=np.array([0]), noise=LAPLACE), rows, on, CONFIDENCE)
+    rows = ReleasedPrimitive(numbers=np.array([1 << 30]), noise=LAPLACE)
+    found = estimate_sum_from_mean(
+        ReleasedPrimitive(numbers=np.array([0]), noise=LAPLACE), rows, on, CONFIDENCE
+    )
     assert found.values[0] == 2.0**69

@@ -13,24 +13,24 @@ from typing import Any
 import duckdb
 import pytest
 
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Column as Declared
-from discreet.core.policy import Kind, Link, Policy
-from discreet.core.relations import Relation
+from discreet.core.policy import ColumnType, Link, Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import PreparedStore
-from discreet.mechanisms.sensitivity import Contribution
-from discreet.sql import compile as compiled
-from discreet.sql import emit
+from discreet.engines.prepared_store import PreparedStore
+from discreet.mechanisms.sensitivity import ContributionBounds
+from discreet.sql import expression_sql
+from discreet.sql import sql_compiler as compiled
 from discreet.sql.aggregates import Measure
-from discreet.sql.bound import bound
-from discreet.sql.expressions import Column, Expression, Literal
-from discreet.sql.functions import FUNCTIONS
-from discreet.sql.parse import parse
-from discreet.sql.primitives import Grid, Reader, grid
+from discreet.sql.allowed_functions import FUNCTIONS
+from discreet.sql.contribution_bounding import bound_contributions
+from discreet.sql.expression_tree import Column, Expression, Literal
+from discreet.sql.expression_types import Family, Type, make_integer_type, make_number_type
+from discreet.sql.primitives import Grid, PrimitiveBuilder, choose_grid
+from discreet.sql.query_parser import parse_query
 from discreet.sql.refusal import Refusal
-from discreet.sql.resolve import resolve
-from discreet.sql.tree import People, Project, Scan
-from discreet.sql.types import Family, Type, number, whole
+from discreet.sql.relational_algebra import PrivacyUnit, Project, Scan
+from discreet.sql.resolver import resolve_query
 from tests.sql.claims import World, engine
 from tests.sql.questions import Namer, Writer, drawn_source
 from tests.sql.tables import Row, Tables, neighbours, policy
@@ -42,18 +42,20 @@ ULPS = 1e-12
 def read(text: str, terms: Policy) -> tuple[Expression, str] | None:
     """The argument of the one aggregate, and the rows over which it is computed."""
     try:
-        question = bound(resolve(parse(text), terms), terms, Relation.VALUE).question
+        question = bound_contributions(
+            resolve_query(parse_query(text), terms), terms, Relation.VALUE
+        ).question
     except Refusal:
         return None
     argument = question.measures[0][1].argument
     assert argument is not None
-    return argument, compiled.rows(question.rows)
+    return argument, compiled.compile_rows(question.rows)
 
 
 def assert_sound(argument: Expression, rows: str, over: DuckDB, text: str) -> None:
-    kind, outputs, on = argument.type, [f"{emit.value(argument)} AS v"], _grid(argument)
+    kind, outputs, on = argument.type, [f"{expression_sql.compile_value(argument)} AS v"], _grid(argument)
     if on is not None:
-        outputs.append(f"{on.text} AS s")
+        outputs.append(f"{on.steps_sql} AS s")
     for row in over.count(f"SELECT {', '.join(outputs)} FROM ({rows}) AS r").secret.to_pylist():
         if row["v"] is None:
             assert row.get("s") is None, text
@@ -70,7 +72,7 @@ def assert_sound(argument: Expression, rows: str, over: DuckDB, text: str) -> No
 
 def _grid(argument: Expression) -> Grid | None:
     try:
-        return grid(argument) if argument.type.family is Family.NUMBER else None
+        return choose_grid(argument) if argument.type.family is Family.NUMBER else None
     except Refusal:
         return None
 
@@ -132,7 +134,7 @@ def exact(tables: Tables, text: str, folder: Path, terms: Policy | None = None) 
     made = world.plan(text, tail=1e-6)
     assert made is not None, text
     with engine(tables, folder, world.policy) as over:
-        for counted in made.counted.values():
+        for counted in made.value_selections.values():
             over.count(counted.statement)
         return list(over.count(made.statement).secret.to_pylist())
 
@@ -194,7 +196,7 @@ def test_a_link_between_columns_of_different_kinds_does_not_err(tmp_path: Path) 
 def test_a_row_meets_one_public_row_though_rounding_makes_keys_of_several_equal(tmp_path: Path) -> None:
     terms = policy(str(tmp_path))
     links = {"links": {"ratio": Link(table="depts", column="id")}}
-    keys = {"id": Declared(type=Kind.INTEGER)}
+    keys = {"id": Declared(type=ColumnType.INTEGER)}
     tables = {
         **terms.tables,
         "people": terms.tables["people"].model_copy(update=links),
@@ -218,7 +220,7 @@ def test_a_row_meets_one_public_row_though_rounding_makes_keys_of_several_equal(
 )
 def test_no_number_on_a_coarse_grid_is_too_large(text: str, resolution: str, tmp_path: Path) -> None:
     terms = policy(str(tmp_path))
-    wide = Declared(type=Kind.DECIMAL, low=0, high=10**24, resolution=Decimal(resolution))
+    wide = Declared(type=ColumnType.DECIMAL, low=0, high=10**24, resolution=Decimal(resolution))
     visits = terms.tables["visits"]
     visits = visits.model_copy(update={"columns": {**visits.columns, "wide": wide}})
     rows = replace(people(), visits={"p": ({"wide": "1e24"},)})
@@ -228,7 +230,7 @@ def test_no_number_on_a_coarse_grid_is_too_large(text: str, resolution: str, tmp
 
 def test_a_total_of_totals_too_wide_for_whole_steps_keeps_its_unit(tmp_path: Path) -> None:
     terms = policy(str(tmp_path))
-    wide = Declared(type=Kind.DECIMAL, low=0, high=8 * 10**13, resolution=Decimal("0.01"))
+    wide = Declared(type=ColumnType.DECIMAL, low=0, high=8 * 10**13, resolution=Decimal("0.01"))
     visits = terms.tables["visits"]
     visits = visits.model_copy(update={"columns": {**visits.columns, "wide": wide}})
     terms = terms.model_copy(update={"tables": {**terms.tables, "visits": visits}})
@@ -270,7 +272,7 @@ def test_totals_of_a_person_do_not_depend_on_the_order_of_rows(tmp_path: Path) -
         for order in ("rank", "-rank", "abs(rank - 2)", "tag"):
             connection = duckdb.connect()
             connection.execute(f"CREATE TABLE stays AS {stored} FROM {rows} ORDER BY {order}")
-            with DuckDB(PreparedStore(path=None, memory=connection)) as over:
+            with DuckDB(PreparedStore(path=None, memory_connection=connection)) as over:
                 found.add(over.count(made.statement).secret["k0"][0].as_py())
         assert len(found) == 1
 
@@ -314,36 +316,36 @@ def test_many_rows_of_a_wide_column_do_not_overflow(tmp_path: Path) -> None:
     assert made is not None
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE people AS SELECT {1 << 39}::BIGINT AS x FROM range(10_000_000)")
-    with DuckDB(PreparedStore(path=None, memory=connection)) as over:
+    with DuckDB(PreparedStore(path=None, memory_connection=connection)) as over:
         assert over.count(made.statement).secret["p0"][0].as_py() == 0
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    scan = Scan(table="t", alias="t", columns=(), stored=(), people=People.ROW, rows=1, kept=None)
-    twice = tuple(Column(name=name, type=whole(0, 1)) for name in ("a.x", "A.X"))
-    one = Literal(value=1, type=whole(1, 1))
+    scan = Scan(table="t", alias="t", columns=(), stored=(), people=PrivacyUnit.ROW, rows=1, row_limit=None)
+    twice = tuple(Column(name=name, type=make_integer_type(0, 1)) for name in ("a.x", "A.X"))
+    one = Literal(value=1, type=make_integer_type(1, 1))
     with pytest.raises(Refusal, match="the same name"):
-        compiled.rows(Project(source=scan, columns=twice, expressions=(one, one)))
+        compiled.compile_rows(Project(source=scan, columns=twice, expressions=(one, one)))
 
 
 def test_what_nobody_moves_still_gets_noise() -> None:
-    reader = Reader(contribution=Contribution(rows=1), one_cell=True)
-    five = Literal(value=5, type=whole(5, 5))
-    on = grid(five)
-    assert reader.centred(Measure(function="avg", argument=five), on).sensitivity.l1 == 1
+    reader = PrimitiveBuilder(contribution=ContributionBounds(rows=1), is_ungrouped=True)
+    five = Literal(value=5, type=make_integer_type(5, 5))
+    on = choose_grid(five)
+    assert reader.build_centred_sum(Measure(function="avg", argument=five), on).sensitivity.l1 == 1
 
 
 @pytest.mark.parametrize(
     ("name", "low", "high"), [("least", None, Fraction(5)), ("greatest", Fraction(5), None)]
 )
 def test_a_constant_bounds_what_has_no_bounds(name: str, low: Fraction | None, high: Fraction | None) -> None:
-    five = replace(whole(5, 5), known=True)
-    found = FUNCTIONS[name].typed((number(), five), ())
+    five = replace(make_integer_type(5, 5), is_constant=True)
+    found = FUNCTIONS[name].infer_type((make_number_type(), five), ())
     assert (found.low, found.high) == (low, high)
 
 
 @pytest.mark.parametrize("name", ["least", "greatest"])
 def test_what_may_be_missing_bounds_nothing(name: str) -> None:
-    found = FUNCTIONS[name].typed((number(), whole(5, 5)), ())
+    found = FUNCTIONS[name].infer_type((make_number_type(), make_integer_type(5, 5)), ())
     assert (found.low, found.high) == (None, None)
-    assert not found.known
+    assert not found.is_constant

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from discreet.core.engine import Engine
-from discreet.sql.expressions import Call, Expression
-from discreet.sql.functions import FUNCTIONS
-from discreet.sql.parse import parse
-from discreet.sql.plan import Plan, plan
-from discreet.sql.resolve import resolve
-from discreet.sql.tree import Filter
+from discreet.sql.allowed_functions import FUNCTIONS
+from discreet.sql.expression_tree import Call, Expression
+from discreet.sql.planner import Plan, plan_query
+from discreet.sql.query_parser import parse_query
+from discreet.sql.relational_algebra import Filter
+from discreet.sql.resolver import resolve_query
 from tests.sql.example import POLICY, PROMISE
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -35,10 +35,10 @@ def questions(topic: Path) -> list[str]:
 
 
 def written(question: str) -> str:
-    made: Plan = plan(question, POLICY, PROMISE, epsilon=1)
+    made: Plan = plan_query(question, POLICY, PROMISE, epsilon=1)
     parts = [("question", question), ("statement", made.statement)]
-    parts += [("values", each.statement) for each in made.counted.values()]
-    return "\n".join(f"-- {name}\n{text}" for name, text in [*parts, ("after", made.after)])
+    parts += [("values", each.statement) for each in made.value_selections.values()]
+    return "\n".join(f"-- {name}\n{text}" for name, text in [*parts, ("after", made.post_processing)])
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=[topic.stem for topic in TOPICS])
@@ -54,8 +54,8 @@ def test_questions_become_this_sql(topic: Path) -> None:
 @pytest.mark.parametrize("topic", TOPICS, ids=[topic.stem for topic in TOPICS])
 def test_the_engine_takes_every_statement(topic: Path, example_engine: Engine) -> None:
     for question in questions(topic):
-        made = plan(question, POLICY, PROMISE, epsilon=1)
-        for statement in [made.statement, *(each.statement for each in made.counted.values())]:
+        made = plan_query(question, POLICY, PROMISE, epsilon=1)
+        for statement in [made.statement, *(each.statement for each in made.value_selections.values())]:
             example_engine.count(statement)
 
 
@@ -68,12 +68,14 @@ def functions(expression: Expression) -> set[str]:
 def test_the_fixtures_use_every_function() -> None:
     used: set[str] = set()
     for question in questions(FOLDER / "functions.sql"):
-        rows = resolve(parse(question), POLICY).rows
+        rows = resolve_query(parse_query(question), POLICY).rows
         assert isinstance(rows, Filter)
         used |= functions(rows.condition)
     assert used == set(FUNCTIONS)
 
 
 def test_nothing_of_a_question_but_its_constants_and_names_reaches_the_engine() -> None:
-    made = plan("SELECT COUNT(*) /* secret words */ FROM people -- more words", POLICY, PROMISE, epsilon=1)
-    assert "words" not in made.statement + made.after
+    made = plan_query(
+        "SELECT COUNT(*) /* secret words */ FROM people -- more words", POLICY, PROMISE, epsilon=1
+    )
+    assert "words" not in made.statement + made.post_processing

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql.keeping import BITS, first_groups, first_rows, first_rows_in_order
-from discreet.sql.plan import plan
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.planner import plan_query
+from discreet.sql.row_truncation import BITS, truncate_groups, truncate_rows, truncate_rows_by_sorting
 from tests.sql.example import PROMISE, TAILED
 
 Ranks = dict[int, dict[int, str | None]]
@@ -64,8 +64,8 @@ def test_a_persons_first_rows_are_kept(empty: Engine, people: Ranks, most: int) 
     wanted = Counter(
         (person, rank, ranks[rank]) for person, ranks in people.items() for rank in sorted(ranks)[:most]
     )
-    assert kept(empty, first_rows(rows_of(people), most)) == wanted
-    assert kept(empty, first_rows_in_order(rows_of(people), most)) == wanted
+    assert kept(empty, truncate_rows(rows_of(people), most)) == wanted
+    assert kept(empty, truncate_rows_by_sorting(rows_of(people), most)) == wanted
 
 
 @settings(max_examples=30)
@@ -75,7 +75,7 @@ def test_of_rows_whose_hashes_are_equal_the_values_decide(
 ) -> None:
     rows = " UNION ALL ".join(rows_of({1: {7: cell}}) for cell in cells) or rows_of({})
     wanted = sorted(cells, key=lambda cell: (cell is None, cell))[:most]
-    found = kept(empty, first_rows_in_order(rows, most, ["cell"]))
+    found = kept(empty, truncate_rows_by_sorting(rows, most, ["cell"]))
     assert found == Counter((1, 7, cell) for cell in wanted)
 
 
@@ -90,7 +90,7 @@ def test_a_persons_first_rows_of_its_first_groups_are_kept(
         cells = list(dict.fromkeys(ranks[rank] for rank in order))[:groups]
         for cell in cells:
             wanted.update((person, rank, cell) for rank in [r for r in order if ranks[r] == cell][:most])
-    assert kept(empty, first_groups(rows_of(people), ["cell"], most, groups)) == wanted
+    assert kept(empty, truncate_groups(rows_of(people), ["cell"], most, groups)) == wanted
 
 
 ROWS, MOST = 400, 3
@@ -114,7 +114,7 @@ def test_a_filter_wastes_no_row_that_a_person_may_contribute(
     terms = {"t": {"source": str(tmp_path / "x.parquet"), "columns": COLUMNS, **bounds}}
     policy = Policy.model_validate({"tables": terms})
     asked = f"SELECT side, COUNT(*) AS n FROM t WHERE at < {left} GROUP BY side"
-    made = plan(asked, policy, TAILED if kept_groups else PROMISE, epsilon=1, leak=1e-7)
-    with DuckDB(prepare(policy, None)) as engine:
+    made = plan_query(asked, policy, TAILED if kept_groups else PROMISE, epsilon=1, leak=1e-7)
+    with DuckDB(prepare_store(policy, None)) as engine:
         counts = engine.count(made.statement).secret.column(1).to_pylist()
     assert counts == [len(people) * min(MOST, left), 0]

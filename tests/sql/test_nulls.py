@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
-from discreet.sql import compile as compiled
-from discreet.sql import emit
-from discreet.sql.plan import plan
+from discreet.sql import expression_sql
+from discreet.sql import sql_compiler as compiled
+from discreet.sql.planner import plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.claims import Claims, World, engine
 from tests.sql.example import POLICY, PROMISE
@@ -49,13 +49,13 @@ def complete(random: Random, missing: tuple[str | None, ...] = ()) -> Tables:
 
 def counted(made: tuple[str, Policy], over: DuckDB) -> tuple[bool, int, int]:
     """Whether COUNT(y) of a question may leave rows out, its rows, and those where y is known."""
-    planned = plan(*made, PROMISE, epsilon=1)
+    planned = plan_query(*made, PROMISE, epsilon=1)
     argument = planned.question.measures[0][1].argument
     assert argument is not None
-    totals = f"count(*) AS r, count({emit.value(argument)}) AS n"
-    statement = f"SELECT {totals} FROM ({compiled.rows(planned.question.rows)}) AS s"
+    totals = f"count(*) AS r, count({expression_sql.compile_value(argument)}) AS n"
+    statement = f"SELECT {totals} FROM ({compiled.compile_rows(planned.question.rows)}) AS s"
     (row,) = over.count(statement).secret.to_pylist()
-    return argument.type.nullable, row["r"], row["n"]
+    return argument.type.is_nullable, row["r"], row["n"]
 
 
 def drawn(random: Random) -> str:
@@ -122,7 +122,10 @@ def test_no_sensitivity_rests_on_the_policys_word_about_null(seed: int, tmp_path
     ],
 )
 def test_counts_of_what_is_never_null_are_paid_for_once(measures: str, parts: int) -> None:
-    assert len(plan(f"SELECT {measures} FROM patients", POLICY, PROMISE, epsilon=1).vectors) == parts
+    assert (
+        len(plan_query(f"SELECT {measures} FROM patients", POLICY, PROMISE, epsilon=1).noisy_primitives)
+        == parts
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,8 +145,8 @@ def test_counts_of_what_is_never_null_are_paid_for_once(measures: str, parts: in
     ],
 )
 def test_subqueries_carry_what_is_never_null_and_left_joins_do_not(source: str, parts: int) -> None:
-    made = plan(f"SELECT COUNT(*), COUNT(x) FROM {source}", POLICY, PROMISE, epsilon=1)
-    assert len(made.vectors) == parts
+    made = plan_query(f"SELECT COUNT(*), COUNT(x) FROM {source}", POLICY, PROMISE, epsilon=1)
+    assert len(made.noisy_primitives) == parts
 
 
 def test_a_policy_that_says_nothing_of_null_leaves_it_possible() -> None:
@@ -151,4 +154,11 @@ def test_a_policy_that_says_nothing_of_null_leaves_it_possible() -> None:
     said = {"age": column.model_copy(update={"nulls": None})}
     table = POLICY.tables["patients"].model_copy(update={"columns": said})
     unsaid = POLICY.model_copy(update={"tables": {**POLICY.tables, "patients": table}})
-    assert len(plan("SELECT COUNT(*), COUNT(age) FROM patients", unsaid, PROMISE, epsilon=1).vectors) == 2
+    assert (
+        len(
+            plan_query(
+                "SELECT COUNT(*), COUNT(age) FROM patients", unsaid, PROMISE, epsilon=1
+            ).noisy_primitives
+        )
+        == 2
+    )

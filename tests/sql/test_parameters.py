@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.core.policy import Kind
-from discreet.sql.expressions import Scalar
-from discreet.sql.parameters import kinds
-from discreet.sql.parse import read
-from discreet.sql.plan import Plan, plan
+from discreet.core.policy import ColumnType
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.planner import Plan, plan_query
+from discreet.sql.query_parameters import infer_parameter_kinds
+from discreet.sql.query_parser import parse_statement
 from discreet.sql.refusal import Refusal
 from tests.sql.example import POLICY, PROMISE
 
 
 def planned(sql: str, *values: Scalar | float) -> Plan:
-    return plan(sql, POLICY, PROMISE, epsilon=1, values=values)
+    return plan_query(sql, POLICY, PROMISE, epsilon=1, values=values)
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_a_bound_value_is_the_constant_that_it_would_be_in_the_text(
     sql: str, values: list[Scalar], written: str
 ) -> None:
     question = "SELECT COUNT(*) AS n FROM people WHERE "
-    assert planned(question + sql, *values).key == planned(question + written).key
+    assert planned(question + sql, *values).release_key == planned(question + written).release_key
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_text_stays_text(value: str) -> None:
     found = planned("SELECT COUNT(*) AS n FROM people WHERE sex = $1", value)
     assert "count" in found.statement.lower()
-    assert found.key == planned("SELECT COUNT(*) AS n FROM people WHERE sex = $1", value).key
+    assert found.release_key == planned("SELECT COUNT(*) AS n FROM people WHERE sex = $1", value).release_key
 
 
 @pytest.mark.parametrize(
@@ -78,20 +78,20 @@ def test_what_is_no_parameter_or_no_constant_is_refused(sql: str, values: list[S
 @pytest.mark.parametrize(
     ("sql", "kind"),
     [
-        ("SELECT COUNT(*) FROM people WHERE age > $1", Kind.INTEGER),
-        ("SELECT COUNT(*) FROM people WHERE $1 < people.AGE", Kind.INTEGER),
-        ("SELECT COUNT(*) FROM people WHERE height BETWEEN 0 AND $1", Kind.DECIMAL),
-        ("SELECT COUNT(*) FROM people WHERE born IN ($1)", Kind.DATE),
-        ("SELECT COUNT(*) FROM people WHERE seen > $1", Kind.TIMESTAMP),
-        ("SELECT COUNT(*) FROM people WHERE smoker = $1", Kind.BOOLEAN),
-        ("SELECT COUNT(*) FROM people WHERE city LIKE $1", Kind.TEXT),
-        ("SELECT COUNT(*) FROM people WHERE city = $1::int", Kind.INTEGER),
-        ("SELECT sex, COUNT(*) AS n FROM people GROUP BY 1 HAVING COUNT(*) > $1", Kind.INTEGER),
-        ("SELECT sex, AVG(age) AS n FROM people GROUP BY 1 HAVING AVG(age) > $1", Kind.DECIMAL),
-        ("SELECT sex, COUNT(*) AS n FROM people GROUP BY 1 LIMIT $1", Kind.INTEGER),
-        ("SELECT LEFT(sex, $1) AS s, COUNT(*) AS n FROM people GROUP BY 1", Kind.INTEGER),
-        ("SELECT COUNT(*) FROM people WHERE $1", Kind.TEXT),
+        ("SELECT COUNT(*) FROM people WHERE age > $1", ColumnType.INTEGER),
+        ("SELECT COUNT(*) FROM people WHERE $1 < people.AGE", ColumnType.INTEGER),
+        ("SELECT COUNT(*) FROM people WHERE height BETWEEN 0 AND $1", ColumnType.DECIMAL),
+        ("SELECT COUNT(*) FROM people WHERE born IN ($1)", ColumnType.DATE),
+        ("SELECT COUNT(*) FROM people WHERE seen > $1", ColumnType.TIMESTAMP),
+        ("SELECT COUNT(*) FROM people WHERE smoker = $1", ColumnType.BOOLEAN),
+        ("SELECT COUNT(*) FROM people WHERE city LIKE $1", ColumnType.TEXT),
+        ("SELECT COUNT(*) FROM people WHERE city = $1::int", ColumnType.INTEGER),
+        ("SELECT sex, COUNT(*) AS n FROM people GROUP BY 1 HAVING COUNT(*) > $1", ColumnType.INTEGER),
+        ("SELECT sex, AVG(age) AS n FROM people GROUP BY 1 HAVING AVG(age) > $1", ColumnType.DECIMAL),
+        ("SELECT sex, COUNT(*) AS n FROM people GROUP BY 1 LIMIT $1", ColumnType.INTEGER),
+        ("SELECT LEFT(sex, $1) AS s, COUNT(*) AS n FROM people GROUP BY 1", ColumnType.INTEGER),
+        ("SELECT COUNT(*) FROM people WHERE $1", ColumnType.TEXT),
     ],
 )
-def test_a_kind_follows_from_what_a_parameter_stands_beside(sql: str, kind: Kind) -> None:
-    assert kinds(read(sql), POLICY) == (kind,)
+def test_a_kind_follows_from_what_a_parameter_stands_beside(sql: str, kind: ColumnType) -> None:
+    assert infer_parameter_kinds(parse_statement(sql), POLICY) == (kind,)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.errors import RequestError
-from discreet.sql.plan import Plan, plan
+from discreet.sql.planner import Plan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 
@@ -45,7 +45,7 @@ WORDS = sorted(
 def outcome(question: str) -> Plan | str:
     """A plan, or why there is none; any other exception is the test's failure."""
     try:
-        return plan(question, POLICY, TAILED, epsilon=1, leak=LEAK)
+        return plan_query(question, POLICY, TAILED, epsilon=1, leak=LEAK)
     except RequestError as refusal:
         return str(refusal)
 
@@ -72,7 +72,7 @@ def test_the_corpus_is_large() -> None:
 @pytest.mark.parametrize(("reason", "statement"), REFUSED, ids=[statement[:70] for _, statement in REFUSED])
 def test_a_statement_is_refused_for_its_reason_with_a_way_out(reason: str, statement: str) -> None:
     with pytest.raises(Refusal) as caught:
-        plan(statement, POLICY, PROMISE, epsilon=1)
+        plan_query(statement, POLICY, PROMISE, epsilon=1)
     assert reason in caught.value.message
     assert re.fullmatch(r"ask: .*\.", caught.value.message)
     assert re.fullmatch(r".{5,}[.…?]", caught.value.hint)
@@ -99,7 +99,7 @@ def test_a_statement_is_refused_for_its_reason_with_a_way_out(reason: str, state
 )
 def test_odd_and_oversized_text_is_refused(question: str, reason: str) -> None:
     with pytest.raises(Refusal, match=reason):
-        plan(question, POLICY, PROMISE, epsilon=1)
+        plan_query(question, POLICY, PROMISE, epsilon=1)
 
 
 def chained(step: str, count: int) -> str:
@@ -120,7 +120,7 @@ def chained(step: str, count: int) -> str:
 )
 def test_questions_that_double_at_each_step_are_refused_early(step: str, count: int, reason: str) -> None:
     with pytest.raises(Refusal, match=reason):
-        plan(chained(step, count), POLICY, PROMISE, epsilon=1)
+        plan_query(chained(step, count), POLICY, PROMISE, epsilon=1)
 
 
 def test_nested_cases_do_not_multiply() -> None:
@@ -134,12 +134,14 @@ def test_nested_cases_do_not_multiply() -> None:
 
 def test_a_refusal_shows_no_control_characters() -> None:
     with pytest.raises(Refusal) as caught:
-        plan('SELECT COUNT(*) FROM "\x1b[31mred"', POLICY, PROMISE, epsilon=1)
+        plan_query('SELECT COUNT(*) FROM "\x1b[31mred"', POLICY, PROMISE, epsilon=1)
     assert str(caught.value).isprintable()
 
 
 def test_the_reader_prints_nothing_of_its_own() -> None:
-    script = "from discreet.sql.parse import parse\ntry: parse('EXPLAIN SELECT 1')\nexcept Exception: pass"
+    script = (
+        "from discreet.sql.query_parser import parse\ntry: parse('EXPLAIN SELECT 1')\nexcept Exception: pass"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
     assert done.stdout + done.stderr == ""
 
@@ -147,7 +149,7 @@ def test_the_reader_prints_nothing_of_its_own() -> None:
 @pytest.mark.parametrize("name", ["\u212aelvin", "people\u200b", "реople", "PEOPLE\u0301"])
 def test_names_that_only_look_alike_are_other_names(name: str) -> None:
     with pytest.raises(Refusal, match="no table"):
-        plan(f'SELECT COUNT(*) FROM "{name}"', POLICY, PROMISE, epsilon=1)
+        plan_query(f'SELECT COUNT(*) FROM "{name}"', POLICY, PROMISE, epsilon=1)
 
 
 @settings(max_examples=200)

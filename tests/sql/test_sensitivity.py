@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 from tests.sql.claims import TAIL, Claims, World, halved
 from tests.sql.questions import question, questions
 from tests.sql.tables import extremes, neighbours
@@ -159,6 +159,6 @@ def _wider(policy: Policy, terms: dict[str, int]) -> Policy:
     wider = {
         name: table.model_copy(update={key: value for key, value in terms.items() if getattr(table, key)})
         for name, table in policy.tables.items()
-        if table.knows_people
+        if table.has_person_key
     }
     return policy.model_copy(update={"tables": {**policy.tables, **wider}})

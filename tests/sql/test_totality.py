@@ -19,14 +19,14 @@ from sqlglot import exp
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from discreet.engines.duckdb import DuckDB, run_released
-from discreet.engines.store import prepare
-from discreet.sql import compile as compiled
-from discreet.sql import emit
-from discreet.sql.expressions import Call, Expression
-from discreet.sql.functions import FUNCTIONS
-from discreet.sql.rows import RowScope, scan
-from discreet.sql.scalars import scalar
+from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql import expression_sql
+from discreet.sql import sql_compiler as compiled
+from discreet.sql.allowed_functions import FUNCTIONS
+from discreet.sql.expression_tree import Call, Expression
+from discreet.sql.row_sources import RowScope, scan_table
+from discreet.sql.scalar_expressions import resolve_scalar
 
 WHOLE = [None, 0, 1, -1, 2**63 - 1, -(2**63), 2**53, 7]
 REAL = [None, 0.0, -0.0, nan, inf, -inf, 1.7e308, 5e-324]
@@ -106,15 +106,15 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Ro
     }
     pq.write_table(pa.table(columns), path)
     policy = Policy.model_validate({"tables": {"nasty": {"source": str(path), "columns": COLUMNS}}})
-    source = scan(policy, "nasty", "nasty")
-    with DuckDB(prepare(policy, None)) as engine:
-        yield engine, RowScope({"nasty": source}), compiled.rows(source.node)
+    source = scan_table(policy, "nasty", "nasty")
+    with DuckDB(prepare_store(policy, None)) as engine:
+        yield engine, RowScope({"nasty": source}), compiled.compile_rows(source.node)
 
 
 def resolved(text: str, scope: RowScope) -> Expression:
     (written,) = sqlglot.parse_one(f"SELECT {text}", read="duckdb").expressions
     assert isinstance(written, exp.Expression)
-    return scalar(written, scope)
+    return resolve_scalar(written, scope)
 
 
 def functions(expression: Expression) -> set[str]:
@@ -125,7 +125,10 @@ def functions(expression: Expression) -> set[str]:
 
 def computed(texts: list[str], nasty: tuple[Engine, RowScope, str]) -> dict[str, list[Any]]:
     engine, scope, rows = nasty
-    outputs = [f"{emit.value(resolved(text, scope))} AS v{place}" for place, text in enumerate(texts)]
+    outputs = [
+        f"{expression_sql.compile_value(resolved(text, scope))} AS v{place}"
+        for place, text in enumerate(texts)
+    ]
     table = engine.count(f"SELECT {', '.join(outputs)} FROM ({rows}) AS s").secret
     return {text: table[f"v{place}"].to_pylist() for place, text in enumerate(texts)}
 
@@ -183,7 +186,9 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00
 @given(TEXT)
 def test_any_text_comes_back_as_it_was_written(text: str) -> None:
     released = {"released": pa.table({"n": [1]})}
-    (row,) = run_released(f"SELECT {emit.literal(text)} AS v FROM released", released).to_pylist()
+    (row,) = query_released_tables(
+        f"SELECT {expression_sql.format_literal(text)} AS v FROM released", released
+    ).to_pylist()
     assert row["v"] == text
 
 
@@ -192,7 +197,9 @@ def test_any_text_comes_back_as_it_was_written(text: str) -> None:
 )
 def test_text_that_looks_like_sql_stays_text(text: str) -> None:
     released = {"released": pa.table({"n": [1]})}
-    (row,) = run_released(f"SELECT {emit.literal(text)} AS v FROM released", released).to_pylist()
+    (row,) = query_released_tables(
+        f"SELECT {expression_sql.format_literal(text)} AS v FROM released", released
+    ).to_pylist()
     assert row["v"] == text
 
 
@@ -200,4 +207,6 @@ def test_text_that_looks_like_sql_stays_text(text: str) -> None:
 @given(TEXT.filter(bool))
 def test_any_name_comes_back_as_it_was_written(name: str) -> None:
     released = {"released": pa.table({"n": [1]})}
-    assert run_released(f"SELECT n AS {emit.quoted(name)} FROM released", released).column_names == [name]
+    assert query_released_tables(
+        f"SELECT n AS {expression_sql.quote_identifier(name)} FROM released", released
+    ).column_names == [name]

@@ -7,15 +7,15 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import run_released
-from discreet.sql.answer import answer
-from discreet.sql.plan import Plan, plan
-from discreet.sql.truth import truth
+from discreet.engines.duckdb import query_released_tables
+from discreet.sql.plan_execution import execute_plan
+from discreet.sql.planner import Plan, plan_query
+from discreet.sql.true_values import compute_true_values
 from tests.sql import example
 
 
 def planned(sql: str, *, epsilon: int = 1) -> Plan:
-    return plan(sql, example.POLICY, example.PROMISE, epsilon=epsilon)
+    return plan_query(sql, example.POLICY, example.PROMISE, epsilon=epsilon)
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def planned(sql: str, *, epsilon: int = 1) -> Plan:
 def test_what_is_shown_as_true_is_what_the_database_counts(
     example_engine: Engine, plain: duckdb.DuckDBPyConnection, sql: str
 ) -> None:
-    found = truth(planned(sql), example_engine)
+    found = compute_true_values(planned(sql), example_engine)
     expected = plain.sql(sql).to_arrow_table()
-    beside = found.beside(expected)
+    beside = found.align_with(expected)
     assert beside
     for name, values in beside.items():
         assert values == pytest.approx(expected[name].to_pylist()), name
@@ -42,7 +42,9 @@ def test_what_is_shown_as_true_is_what_the_database_counts(
 def test_the_true_median_and_mode_are_values_of_the_middle_and_commonest_rows(
     example_engine: Engine, plain: duckdb.DuckDBPyConnection
 ) -> None:
-    found = truth(planned("SELECT MEDIAN(age) AS m, MODE(sex) AS k FROM people"), example_engine)
+    found = compute_true_values(
+        planned("SELECT MEDIAN(age) AS m, MODE(sex) AS k FROM people"), example_engine
+    )
     low, high, commonest = plain.sql(
         "SELECT quantile_disc(age, 0.5), quantile_disc(age, 0.5 ORDER BY age DESC), mode(sex) FROM people"
     ).fetchall()[0]
@@ -56,11 +58,11 @@ def test_true_values_follow_their_groups_whatever_the_released_rows_are_sorted_b
 ) -> None:
     sql = "SELECT COUNT(*) AS many, shop AS place FROM orders GROUP BY shop ORDER BY many DESC LIMIT 2"
     made = planned(sql)
-    released = answer(made, example_engine, Randomness(), run_released).table
+    released = execute_plan(made, example_engine, Randomness(), query_released_tables).table
     exact = dict.fromkeys(("a", "b", "c"), 0) | {
-        key: count for (key,), count in truth(made, example_engine).columns["many"].items()
+        key: count for (key,), count in compute_true_values(made, example_engine).columns["many"].items()
     }
-    beside = truth(made, example_engine).beside(released)["many"]
+    beside = compute_true_values(made, example_engine).align_with(released)["many"]
     assert beside == [exact[place] for place in released["place"].to_pylist()]
     assert len(beside) == 2
 
@@ -73,16 +75,16 @@ def test_true_values_follow_their_groups_whatever_the_released_rows_are_sorted_b
     ],
 )
 def test_rows_that_are_no_groups_have_nothing_beside_them(example_engine: Engine, sql: str) -> None:
-    assert truth(planned(sql), example_engine).columns == {}
+    assert compute_true_values(planned(sql), example_engine).columns == {}
 
 
 def test_what_is_computed_from_measures_has_no_true_value(example_engine: Engine) -> None:
-    found = truth(
+    found = compute_true_values(
         planned("SELECT sex, COUNT(*) / 2 AS half, COUNT(*) AS n FROM people GROUP BY sex"), example_engine
     )
     assert list(found.columns) == ["n"]
 
 
 def test_printing_shows_nothing_of_it(example_engine: Engine) -> None:
-    found = truth(planned("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"), example_engine)
+    found = compute_true_values(planned("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"), example_engine)
     assert str(max(found.columns["n"].values())) not in repr(found)  # type: ignore[type-var]

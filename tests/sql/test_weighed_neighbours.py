@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.belief import Promise
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
-from discreet.sql.emit import MOST
-from discreet.sql.plan import Plan, plan
-from discreet.sql.weighing import PARTS, summed
+from discreet.sql.expression_sql import MOST
+from discreet.sql.planner import Plan, plan_query
+from discreet.sql.row_weighting import PARTS, sum_weighted_rows
 from tests.sql.claims import TAIL
 
 Row = tuple[str | None, int | None, int | None, int]
@@ -73,7 +73,7 @@ def terms(random: Random) -> Policy:
 def rows(person: int, policy: Policy, random: Random) -> list[Row]:
     """Of a person: any, or all alike at one end of the bounds."""
     columns = policy.tables["t"].columns
-    cost, amount = (columns[name].grid or (0, 0) for name in ("cost", "amount"))
+    cost, amount = (columns[name].grid_bounds or (0, 0) for name in ("cost", "amount"))
     count, end = random.randint(0, 30), random.choice([0, 1, None])
     if end is not None:
         return [(random.choice("ab"), cost[end], amount[end], person)] * count
@@ -111,13 +111,13 @@ def test_nobody_moves_weighed_totals_by_more_than_is_claimed(
 ) -> None:
     random = Random(seed)
     policy, text = terms(random), random.choice(FORMS).format(random.choice(MEASURES), random.choice(FILTERS))
-    found = plan(text, policy, Promise(0.01, 0.05, secret=relation, tail=tail), epsilon=1)
+    found = plan_query(text, policy, Promise(0.01, 0.05, secret=relation, tail=tail), epsilon=1)
     assert found.bounding.rule == "by weight"
     others = [row for person in range(1, random.choice([1, 2, 5])) for row in rows(person, policy, random)]
     here = rows(0, policy, random)
     there = rows(0, policy, random) if relation is Relation.VALUE else []
     tables = [counted(found, [*mine, *others], engine) for mine in (here, there)]
-    for name, vector in found.vectors.items():
+    for name, vector in found.noisy_primitives.items():
         moved = [abs(one[name] - other[name]) for one, other in zip(*tables, strict=True)]
         assert sum(moved) <= vector.primitive.sensitivity.l1
         assert sum(each**2 for each in moved) <= vector.primitive.sensitivity.squared_l2
@@ -128,7 +128,7 @@ def test_the_largest_sums_of_all_weights_are_cut_off_and_do_not_overflow(
     engine: duckdb.DuckDBPyConnection, sign: int
 ) -> None:
     counts = f'SELECT range + 1 AS "_discreet_weight", {sign * MOST} AS p0 FROM range({PARTS})'
-    assert engine.sql(summed(counts, [], ["p0"])).fetchall() == [(sign * MOST,)]
+    assert engine.sql(sum_weighted_rows(counts, [], ["p0"])).fetchall() == [(sign * MOST,)]
 
 
 @settings(max_examples=60)
@@ -142,7 +142,7 @@ def test_cutting_moves_totals_no_further_apart(
 ) -> None:
     """A person's rows are all of one weight."""
     before, after = (
-        engine.sql(summed(_sums([first, *sums[1:]], weight), [], ["p0"])).fetchall()[0][0]
+        engine.sql(sum_weighted_rows(_sums([first, *sums[1:]], weight), [], ["p0"])).fetchall()[0][0]
         for first in (sums[0], min(MOST, sums[0] + moved))
     )
     assert 0 <= after - before <= weight * moved

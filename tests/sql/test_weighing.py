@@ -20,16 +20,16 @@ from scipy.stats import binom
 
 from discreet.app.proposals import expected
 from discreet.core.engine import Engine
-from discreet.core.policy import Bounds, Policy
-from discreet.engines.duckdb import DuckDB, run_released
-from discreet.engines.store import prepare
+from discreet.core.policy import ContributionBounding, Policy
+from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.sql.accuracy import least_epsilon, reach
-from discreet.sql.answer import answer
-from discreet.sql.estimates import Released
-from discreet.sql.plan import Plan, plan
-from discreet.sql.truth import truth
-from discreet.sql.weighing import PARTS, in_order, joined
+from discreet.sql.accuracy import find_error_bound, find_least_epsilon
+from discreet.sql.interval_estimates import ReleasedPrimitive
+from discreet.sql.plan_execution import execute_plan
+from discreet.sql.planner import Plan, plan_query
+from discreet.sql.row_weighting import PARTS, weight_rows_by_join, weight_rows_by_window
+from discreet.sql.true_values import compute_true_values
 from tests.conftest import seeded
 from tests.sql.claims import TAIL, Claims, World, halved
 from tests.sql.example import PROMISE, TAILED
@@ -37,7 +37,7 @@ from tests.sql.questions import question
 from tests.sql.tables import extremes
 from tests.sql.test_sensitivity import drawn_worlds
 
-WEIGHTS = {"bounding": Bounds.WEIGHTS}
+WEIGHTS = {"bounding": ContributionBounding.WEIGHTS}
 WARDS = ["a", "b", "c", None]
 LINEAR = [
     "SELECT COUNT(*) AS n FROM visits",
@@ -70,7 +70,7 @@ def test_a_persons_rows_weigh_what_the_bound_allows_rounded_down(
     rows = ", ".join(f"({person}::HUGEINT, 1)" for person, count in people.items() for _ in range(count))
     named = 'AS v("_discreet_person", one)'
     source = f"SELECT * FROM (VALUES {rows or '(0::HUGEINT, 1)'}) {named} WHERE {bool(people)}"
-    for statement in (joined(source, most), in_order(source, most)):
+    for statement in (weight_rows_by_join(source, most), weight_rows_by_window(source, most)):
         weights = weights_of(empty, statement)
         assert {person: len(each) for person, each in weights.items()} == people
         for person, each in weights.items():
@@ -115,11 +115,11 @@ def opened(rows: Visits, folder: Path) -> DuckDB:
         }
     )
     pq.write_table(table, folder / "visits.parquet")
-    return DuckDB(prepare(visits_policy(folder), None, random=seeded(7)))
+    return DuckDB(prepare_store(visits_policy(folder), None, random=seeded(7)))
 
 
 def made(text: str, folder: Path, *, epsilon: int = 1, **more: object) -> Plan:
-    return plan(text, visits_policy(folder, **more), PROMISE, epsilon=epsilon)
+    return plan_query(text, visits_policy(folder, **more), PROMISE, epsilon=epsilon)
 
 
 GROUPED = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s, COUNT(cost) AS known FROM visits {} GROUP BY ward"
@@ -152,7 +152,7 @@ def test_totals_are_those_of_rows_that_weigh(
         known = 0 if cost is None else weight
         for place, moved in enumerate((weight, known * max(-5, min(9, cost or 0)), known)):
             sums[ward][place] += moved
-    parts = [output.parts for output in found.outputs]
+    parts = [output.primitive_names for output in found.outputs]
     assert {row["k0"]: [row[name] for (name,) in parts] for row in table} == {w: sums[w] for w in WARDS}
 
 
@@ -163,8 +163,8 @@ def test_an_answer_counts_every_row_for_its_weight(tmp_path: Path) -> None:
     text = f"SELECT ward, {measures} FROM visits GROUP BY ward ORDER BY ward"
     found = made(text, tmp_path, epsilon=10_000)
     with opened(rows, tmp_path) as engine:
-        released = answer(found, engine, seeded(1), run_released)
-        true = truth(found, engine).columns
+        released = execute_plan(found, engine, seeded(1), query_released_tables)
+        true = compute_true_values(found, engine).columns
     assert released.table["n"].to_pylist() == [2, 1, 1, 0]
     assert released.table["s"].to_pylist()[:2] == pytest.approx([6.4, 5.2], abs=0.2)
     assert released.table["a"].to_pylist()[:2] == pytest.approx([4, 5.2 / 1.4], abs=0.1)
@@ -189,7 +189,7 @@ def test_intervals_hold_what_rows_weigh(tmp_path: Path, text: str, runs: int, mi
         wanted = weighed(text, rows)
         misses = 0
         for _ in range(runs):
-            low, high = answer(found, engine, random, run_released).intervals["x"]
+            low, high = execute_plan(found, engine, random, query_released_tables).intervals["x"]
             misses += not (low[0] is not None and high[0] is not None and low[0] <= wanted <= high[0])
     assert binom.sf(misses - 1, runs, 0.05) > 1e-9
     assert binom.sf(binom.isf(1e-9, runs, 0.05), runs, missing) > 0.99
@@ -215,13 +215,15 @@ def test_an_error_that_is_asked_for_holds_of_what_is_shown(tmp_path: Path) -> No
     """What is shown is whole, so it may be half a row further from the end of its interval."""
 
     def priced(epsilon: Fraction) -> Plan:
-        return plan("SELECT COUNT(*) AS n FROM visits", visits_policy(tmp_path), PROMISE, epsilon=epsilon)
+        return plan_query(
+            "SELECT COUNT(*) AS n FROM visits", visits_policy(tmp_path), PROMISE, epsilon=epsilon
+        )
 
-    found = priced(least_epsilon(5, priced))
-    assert reach(found, found.outputs[0]) <= 5  # type: ignore[operator]
+    found = priced(find_least_epsilon(5, priced))
+    assert find_error_bound(found, found.outputs[0]) <= 5  # type: ignore[operator]
     with opened([(who, "a", 1) for who in range(9) for _ in range(5)], tmp_path) as engine:
         for _ in range(50):
-            release = answer(found, engine, seeded(5), run_released)
+            release = execute_plan(found, engine, seeded(5), query_released_tables)
             shown, (low, high) = release.table["n"][0].as_py(), release.intervals["n"]
             assert low[0] is not None
             assert high[0] is not None
@@ -269,7 +271,7 @@ def test_rows_are_kept_where_parts_of_large_numbers_might_not_fit(
     policy = visits_policy(tmp_path).model_dump(mode="json", exclude_unset=True)
     policy["tables"]["visits"]["rows_per_person"] = most
     policy["tables"]["visits"]["columns"]["cost"] |= {"low": 0, "high": high}
-    found = plan(f"SELECT {text} FROM visits", Policy.model_validate(policy), PROMISE, epsilon=1)
+    found = plan_query(f"SELECT {text} FROM visits", Policy.model_validate(policy), PROMISE, epsilon=1)
     assert found.bounding.rule == rule
 
 
@@ -281,16 +283,18 @@ def test_no_variance_is_cut_off_whatever_the_range(tmp_path: Path, high: int) ->
     policy = Policy.model_validate(terms)
     costs = [who % 2 * high // 4 for who in range(2000)]
     opened(list(zip(range(2000), ["a"] * 2000, costs, strict=True)), tmp_path).close()
-    found = plan("SELECT VAR_POP(cost) AS v FROM visits", policy, PROMISE, epsilon=1)
-    with DuckDB(prepare(policy, None, random=seeded(7))) as engine:
-        assert truth(found, engine).columns["v"][()] == pytest.approx((high / 8) ** 2)
+    found = plan_query("SELECT VAR_POP(cost) AS v FROM visits", policy, PROMISE, epsilon=1)
+    with DuckDB(prepare_store(policy, None, random=seeded(7))) as engine:
+        assert compute_true_values(found, engine).columns["v"][()] == pytest.approx((high / 8) ** 2)
 
 
 def test_numbers_at_the_ends_of_64_bits_are_rounded_to_what_is_next_to_them() -> None:
     """Noise may be as wide as that."""
     ends = np.array([2**63 - 1, -(2**63), PARTS // 2, PARTS // 2 - 1, -PARTS // 2, -PARTS // 2 - 1])
-    found = Released(numbers=ends, noise=DiscreteLaplace(epsilon=Fraction(1), sensitivity=1), parts=PARTS)
-    assert found.nearest.tolist() == [
+    found = ReleasedPrimitive(
+        numbers=ends, noise=DiscreteLaplace(epsilon=Fraction(1), sensitivity=1), weight_denominator=PARTS
+    )
+    assert found.rounded_values.tolist() == [
         round(Fraction(2**63, PARTS)),
         -round(Fraction(2**63, PARTS)),
         0,  # a half goes to the even number
@@ -304,7 +308,7 @@ def test_undeclared_groups_are_found_among_rows_that_are_kept(tmp_path: Path) ->
     text = "SELECT LOWER(ward) AS w, COUNT(*) AS n FROM visits WHERE cost > 0 GROUP BY LOWER(ward)"
     open_ended = visits_policy(tmp_path).model_dump(mode="json", exclude_unset=True)
     del open_ended["tables"]["visits"]["columns"]["ward"]["values"]
-    found = plan(text, Policy.model_validate(open_ended), TAILED, epsilon=1, leak=1e-6)
+    found = plan_query(text, Policy.model_validate(open_ended), TAILED, epsilon=1, leak=1e-6)
     assert found.bounding.rule == "by question"
 
 
@@ -417,7 +421,7 @@ def test_rows_that_weigh_more_are_found(worlds: list[World], right: str, wrong: 
 def test_weights_that_are_rounded_up_are_found(tmp_path: Path) -> None:
     """By thirteen rows, of which two do not make a whole number of parts."""
     text = "SELECT COUNT(*) AS n FROM visits"
-    found = plan(text, visits_policy(tmp_path), PROMISE, epsilon=1)
+    found = plan_query(text, visits_policy(tmp_path), PROMISE, epsilon=1)
     rows: Visits = [(1, "a", 1)] * 13
     right, up = f"{2 * PARTS} // greatest(1, count(*))", f"{ceil(Fraction(2 * PARTS, 13))} // 1"
     with opened(rows, tmp_path) as engine:
@@ -425,5 +429,5 @@ def test_weights_that_are_rounded_up_are_found(tmp_path: Path) -> None:
             engine.count(statement).secret["p0"][0].as_py()
             for statement in (found.statement, found.statement.replace(right, up))
         ]
-    claimed = found.vectors["p0"].primitive.sensitivity.l1
+    claimed = found.noisy_primitives["p0"].primitive.sensitivity.l1
     assert moved[0] <= claimed < moved[1]

@@ -14,9 +14,9 @@ import pytest
 
 from discreet.belief import Promise
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql.functions import FUNCTIONS
-from discreet.sql.plan import plan
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.allowed_functions import FUNCTIONS
+from discreet.sql.planner import plan_query
 from tests.sql import whole_domain
 from tests.sql.test_expressions import read
 from tests.sql.whole_domain import CASES
@@ -28,7 +28,7 @@ TERMS = whole_domain.policy("t.parquet")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDB]:
     path = tmp_path_factory.mktemp("domain") / "t.parquet"
     pq.write_table(whole_domain.table(), path)
-    with DuckDB(prepare(whole_domain.policy(str(path)), None)) as opened:
+    with DuckDB(prepare_store(whole_domain.policy(str(path)), None)) as opened:
         yield opened
 
 
@@ -85,12 +85,12 @@ def test_sums_are_those_of_duckdb(engine: DuckDB, raw: duckdb.DuckDBPyConnection
     """Exactly, as a sum of whole steps."""
     shown = ", ".join(f"SUM({case}) AS s{place}" for place, case in enumerate(SUMMED))
     text = f"SELECT {shown} FROM t"
-    made = plan(text, TERMS, Promise(0.01, 0.05), epsilon=1)
+    made = plan_query(text, TERMS, Promise(0.01, 0.05), epsilon=1)
     found, wanted = engine.count(made.statement).secret.to_pylist()[0], raw.execute(text).fetchone()
     assert wanted is not None
     for case, output, value in zip(SUMMED, made.outputs, wanted, strict=True):
-        (part,) = output.parts
-        assert found[part] * made.vectors[part].primitive.unit == Fraction(value), case
+        (part,) = output.primitive_names
+        assert found[part] * made.noisy_primitives[part].primitive.unit == Fraction(value), case
 
 
 COUNTED = {
@@ -111,7 +111,9 @@ def test_a_condition_on_decimals_counts_the_rows_of_which_it_is_true(
     for condition in (exact, plainly):
         text = f"SELECT COUNT(*) AS n FROM t WHERE {condition}"
         counts.append(
-            engine.count(plan(text, TERMS, Promise(0.01, 0.05), epsilon=1).statement).secret["p0"][0].as_py()
+            engine.count(plan_query(text, TERMS, Promise(0.01, 0.05), epsilon=1).statement)
+            .secret["p0"][0]
+            .as_py()
         )
         row = raw.execute(text).fetchone()
         assert row is not None
@@ -173,5 +175,5 @@ def test_no_number_makes_an_exact_computation_err(tmp_path: Path) -> None:
         found = read(f"SELECT COUNT({case}) AS n FROM t", TERMS)
         assert found is not None, case
         expressions.append(found[0])
-    with DuckDB(prepare(whole_domain.policy(str(tmp_path / "t.parquet")), None)) as over:
+    with DuckDB(prepare_store(whole_domain.policy(str(tmp_path / "t.parquet")), None)) as over:
         assert over.count(whole_domain.statement(expressions)).secret.num_rows == rows

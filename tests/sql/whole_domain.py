@@ -19,8 +19,8 @@ import duckdb
 import pyarrow as pa
 
 from discreet.core.policy import Policy
-from discreet.sql import emit
-from discreet.sql.expressions import Expression
+from discreet.sql import expression_sql
+from discreet.sql.expression_tree import Expression
 
 PAIRS = list(product([*range(-3, 8), None], [*(Decimal(each) / 10 for each in range(-8, 9)), None]))
 CYCLES: dict[str, list[Any]] = {
@@ -188,7 +188,9 @@ def answers(connection: duckdb.DuckDBPyConnection, cases: list[str]) -> dict[str
 def statement(expressions: list[Expression]) -> str:
     """Our own statement of what they are in each row, as functions take them."""
     columns = ", ".join(f'"{name}" AS "t.{name}"' for name in COLUMNS)
-    shown = ", ".join(f'{emit.operand(each)} AS "c{place}"' for place, each in enumerate(expressions))
+    shown = ", ".join(
+        f'{expression_sql.compile_operand(each)} AS "c{place}"' for place, each in enumerate(expressions)
+    )
     return f'SELECT "t.place", {shown} FROM (SELECT {columns} FROM "t") AS r ORDER BY "t.place"'
 
 
@@ -199,7 +201,7 @@ def same(found: Any, wanted: Any, expression: Expression) -> bool:
     if found is None or wanted is None:
         return found is wanted
     kind = expression.type
-    if kind.exact and kind.step is not None:
+    if kind.is_exact and kind.step is not None:
         return not isinstance(wanted, float) and Fraction(int(found)) * kind.step == Fraction(wanted)
     if isinstance(wanted, float):
         return float(found) == wanted

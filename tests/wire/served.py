@@ -22,9 +22,9 @@ from discreet.app.serve.doors import serve_postgres
 from discreet.app.tls import Certificate
 from discreet.app.users import Role, UserBook, UserFile
 from discreet.app.users.throttle import Throttle
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 from tests.patience import PATIENCE
 
 PEOPLE = 3_000
@@ -76,7 +76,7 @@ class Served:
         return f"postgresql+psycopg://alice:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/discreet"
 
     def charges(self, analyst: str = "alice") -> int:
-        return len(self.curators.ledger.entries(analyst))
+        return len(self.curators.ledger.list_entries(analyst))
 
 
 def write_data(folder: Path, people: int = PEOPLE) -> None:
@@ -139,7 +139,7 @@ def served(
             loop.close()
 
 
-class Slow(Closing):
+class Slow(Closeable):
     """An engine that waits for something before it counts."""
 
     def __init__(self, engine: Engine, wait: Callable[[], object]) -> None:

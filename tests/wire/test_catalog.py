@@ -17,7 +17,7 @@ from discreet.app.policies import load
 from discreet.app.serve.catalog import Shadow
 from discreet.app.serve.catalog.functions import PRIVILEGES
 from discreet.core.errors import RequestError
-from discreet.engines import catalog
+from discreet.engines import schema_database
 from tests.engines.servers import had
 from tests.wire.served import Served, served
 
@@ -117,8 +117,8 @@ GROWING = "SELECT length(" + "replace(" * 12 + "'aaaaaaaaaa'" + ", 'a', 'aaaaaaa
 
 def test_what_would_take_all_memory_and_time_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that grows is not interrupted within a process, and counts against no limit of a database."""
-    monkeypatch.setattr(catalog, "SECONDS", 1.0)
-    with closing(catalog.SchemaDatabase({}, ())) as database:
+    monkeypatch.setattr(schema_database, "SECONDS", 1.0)
+    with closing(schema_database.SchemaDatabase({}, ())) as database:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with pytest.raises(RequestError, match="The catalog cannot answer this"):
             database.run(GROWING)

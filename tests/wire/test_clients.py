@@ -102,7 +102,7 @@ def test_psycopg_binds_parameters_of_every_kind(server: Served, connection: psyc
     )
     values = (30, 2.4, "Male", dt.date(1995, 1, 1), True, Decimal("0.5"))
     found = connection.execute(sql, values).fetchone()
-    (entry,) = server.curators.ledger.entries()
+    (entry,) = server.curators.ledger.list_entries()
     assert found is not None
     assert isinstance(found[0], int)
     assert "sex = 'Male' AND born < CAST('1995-01-01' AS DATE) AND smoker = TRUE" in entry.question
@@ -247,7 +247,7 @@ def test_statements_of_one_text_are_one_transaction_of_settings(connection: psyc
 def test_an_error_is_chosen_instead_of_a_cost(server: Served, connection: psycopg.Connection) -> None:
     connection.execute("SET discreet.within = 50")
     connection.execute("SELECT COUNT(*) AS n FROM people")
-    (entry,) = server.curators.ledger.entries()
+    (entry,) = server.curators.ledger.list_entries()
     assert isinstance(entry.guarantee, PureDP)
     assert float(entry.guarantee.epsilon) == pytest.approx(3 / 50, rel=0.05)
 

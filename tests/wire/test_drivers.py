@@ -146,7 +146,7 @@ def test_jdbc_is_told_why_and_goes_on(jdbc: Any, server: Served, before: int) ->
     assert refusal.value.java_exception.getSQLState() == "0A000"
     jdbc.createStatement().execute("SET discreet.epsilon = 0.03")
     assert len(rows(jdbc.createStatement().executeQuery(BY_AGE.format(1.52)))) == 73
-    assert float(server.curators.ledger.entries("alice")[-1].charge.epsilon) == 0.03  # type: ignore[union-attr]
+    assert float(server.curators.ledger.list_entries("alice")[-1].charge.epsilon) == 0.03  # type: ignore[union-attr]
 
 
 # -- ODBC ---------------------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ comes next.
 """
 
 from discreet.accounting.accountant import Accountant
-from discreet.accounting.composition import Composition, compose, parallel
-from discreet.accounting.inversion import least_epsilon
+from discreet.accounting.composition import Composition, compose, compose_parallel
 from discreet.accounting.loss_distribution import LossDistribution
-from discreet.accounting.optimal import RepeatedDP
+from discreet.accounting.optimal_composition import RepeatedDP
+from discreet.accounting.profile_inversion import find_least_epsilon
 
 __all__ = [
     "Accountant",
@@ -18,6 +18,6 @@ __all__ = [
     "LossDistribution",
     "RepeatedDP",
     "compose",
-    "least_epsilon",
-    "parallel",
+    "compose_parallel",
+    "find_least_epsilon",
 ]

@@ -33,12 +33,19 @@ from functools import lru_cache
 
 import scipy
 
-from discreet.accounting.amounts import Cost, amount, is_nothing
-from discreet.belief import Belief, Promise, belief, smallest_gamma, tail
-from discreet.core.errors import BudgetError, RequestError, require
-from discreet.core.guarantees import ApproximateDP, Guarantee, LaplaceDP, PureDP, ZeroConcentratedDP, restate
-from discreet.core.numbers import Real, is_real, require_count
-from discreet.core.relations import Relation
+from discreet.accounting.budget_amounts import Cost, format_amount, is_exhausted
+from discreet.belief import Belief, Promise, compute_belief, smallest_gamma, tail_probability
+from discreet.core.errors import BudgetError, RequestError, require_parameter
+from discreet.core.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    LaplaceDP,
+    PureDP,
+    ZeroConcentratedDP,
+    convert_guarantee,
+)
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, is_real, require_count
 
 ONE_ROUNDING = Fraction(1, 2**51)
 LEAK = Fraction(1, 20)
@@ -55,7 +62,7 @@ class Accountant:
 
     >>> accountant = Accountant(Promise(0.01, 0.05))
     >>> later = accountant.spend(PureDP(epsilon=Fraction(1, 2))).spend(PureDP(epsilon=1))
-    >>> later.spent.epsilon, round(later.belief().highest, 4)
+    >>> later.total_spent.epsilon, round(later.compute_belief().highest, 4)
     (Fraction(3, 2), 0.0433)
     """
 
@@ -67,56 +74,62 @@ class Accountant:
     events: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        require(isinstance(self.promise, Promise), self, "promise", self.promise, "a Promise")
-        require(is_real(self.leak) and 0 <= self.leak < 1, self, "leak", self.leak, "a share in [0, 1)")
+        require_parameter(isinstance(self.promise, Promise), self, "promise", self.promise, "a Promise")
+        require_parameter(
+            is_real(self.leak) and 0 <= self.leak < 1, self, "leak", self.leak, "a share in [0, 1)"
+        )
         for name in ("epsilon", "rho", "delta"):
             value = getattr(self, name)
-            require(is_real(value) and value >= 0, self, name, value, "a finite number of at least 0")
+            require_parameter(
+                is_real(value) and value >= 0, self, name, value, "a finite number of at least 0"
+            )
             object.__setattr__(self, name, Fraction(value))
-        require_count(self, "events", self.events, least=0)
+        require_count(self, "events", self.events, minimum=0)
 
     @classmethod
-    def after(
+    def from_events(
         cls, promise: Promise, events: Iterable[Guarantee] | Mapping[Guarantee, int], *, leak: Real = LEAK
     ) -> Accountant:
         """Return the accountant after past events, none of which is refused, even above the limit."""
         accountant = cls(promise, leak=leak)
         for event, times in Counter(events).items():
-            accountant = accountant._charged(accountant.cost(event, times=times), times)
+            accountant = accountant._add_cost(accountant.compute_cost(event, times=times), times)
         return accountant
 
     @property
-    def pure(self) -> bool:
+    def is_pure(self) -> bool:
         """Whether epsilon is summed, and not rho."""
         return self.promise.tail == 0
 
     @property
     def limit(self) -> Cost:
         """The largest total that keeps the promise."""
-        if self.pure:
+        if self.is_pure:
             return PureDP(epsilon=Fraction(self.promise.epsilon), relation=self.promise.secret)
-        return _limit(self.promise, Fraction(self.leak))
+        return _compute_limit(self.promise, Fraction(self.leak))
 
     @property
-    def spent(self) -> Cost:
+    def total_spent(self) -> Cost:
         """The total cost so far."""
-        return self.stated(self.epsilon, self.rho, self.delta)
+        return self.to_cost(self.epsilon, self.rho, self.delta)
 
     @property
-    def left(self) -> Cost:
+    def remaining_budget(self) -> Cost:
         """The cost that can still be spent."""
         limit = self.limit
         if isinstance(limit, PureDP):
-            return self.stated(_rest(limit.epsilon, self.epsilon), self.rho, self.delta)
-        return self.stated(self.epsilon, _rest(limit.rho, self.rho), _rest(limit.delta, self.delta))
+            return self.to_cost(_subtract_spent(limit.epsilon, self.epsilon), self.rho, self.delta)
+        return self.to_cost(
+            self.epsilon, _subtract_spent(limit.rho, self.rho), _subtract_spent(limit.delta, self.delta)
+        )
 
-    def stated(self, epsilon: Fraction, rho: Fraction, delta: Fraction) -> Cost:
+    def to_cost(self, epsilon: Fraction, rho: Fraction, delta: Fraction) -> Cost:
         """Return an amount as a cost: epsilon without a tail, else rho and delta."""
-        if self.pure:
+        if self.is_pure:
             return PureDP(epsilon=epsilon, relation=self.promise.secret)
         return ZeroConcentratedDP(rho=rho, delta=delta, relation=self.promise.secret)
 
-    def equal_part(self, questions: int) -> Fraction:
+    def epsilon_per_question(self, questions: int) -> Fraction:
         """Return the epsilon of each of this many equal questions that use up the limit."""
         require_count(self, "questions", questions)
         limit = self.limit
@@ -125,29 +138,29 @@ class Accountant:
         # a question of epsilon costs at most rho = epsilon ** 2 / 2
         return NEARLY_ALL * Fraction(float(2 * limit.rho / questions) ** 0.5)
 
-    def cost(self, guarantee: Guarantee, *, times: int = 1) -> Cost:
+    def compute_cost(self, guarantee: Guarantee, *, times: int = 1) -> Cost:
         """Return the cost of a release with this guarantee under the promise."""
         require_count(self, "times", times)
         holds = isinstance(getattr(guarantee, "relation", None), Relation)
-        require(holds, self, "guarantee", guarantee, "a guarantee")
-        if self.pure:
-            epsilon = _exact_epsilon(restate(guarantee, self.promise.secret))
-            return self.stated(times * epsilon, Fraction(0), Fraction(0))
-        summed = _concentrated(guarantee, self.promise.secret)
-        return self.stated(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
+        require_parameter(holds, self, "guarantee", guarantee, "a guarantee")
+        if self.is_pure:
+            epsilon = _compute_exact_epsilon(convert_guarantee(guarantee, self.promise.secret))
+            return self.to_cost(times * epsilon, Fraction(0), Fraction(0))
+        summed = _to_zcdp(guarantee, self.promise.secret)
+        return self.to_cost(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
 
-    def fits(self, guarantee: Guarantee, *, times: int = 1) -> bool:
+    def has_room_for(self, guarantee: Guarantee, *, times: int = 1) -> bool:
         """Return whether the promise has budget for a release; raise an error if it can never be charged."""
-        return self._fits(self.cost(guarantee, times=times))
+        return self._has_room_for_cost(self.compute_cost(guarantee, times=times))
 
     def spend(self, guarantee: Guarantee, *, times: int = 1) -> Accountant:
         """Return the accountant after a release; raise `BudgetError` if it does not fit."""
-        cost = self.cost(guarantee, times=times)
-        if not self._fits(cost):
-            raise self._refusal(cost)
-        return self._charged(cost, times)
+        cost = self.compute_cost(guarantee, times=times)
+        if not self._has_room_for_cost(cost):
+            raise self._make_budget_error(cost)
+        return self._add_cost(cost, times)
 
-    def belief(self, prior: Real | None = None) -> Belief:
+    def compute_belief(self, prior: Real | None = None) -> Belief:
         """Return the belief that an attacker may have now in a claim of `prior` (by default the promise's).
 
         With a tail, spending is rounded up to one of `STEPS` below the limit, each with a part of the tail.
@@ -157,56 +170,56 @@ class Accountant:
         """
         start = self.promise.prior if prior is None else prior
         nothing = PureDP(epsilon=0, relation=self.promise.secret)
-        if self.pure:
-            return belief(start, replace(nothing, epsilon=self.epsilon * self.promise.group))
+        if self.is_pure:
+            return compute_belief(start, replace(nothing, epsilon=self.epsilon * self.promise.group))
         if self.rho == 0 and self.delta == 0:
-            return belief(start, nothing)
-        step = next((j for j in range(STEPS, -STEPS, -1) if self._within(j)), None)
-        loss = math.inf if step is None else _loss_at_step(self.promise, Fraction(self.leak), step)
+            return compute_belief(start, nothing)
+        step = next((j for j in range(STEPS, -STEPS, -1) if self._is_within_step(j)), None)
+        loss = math.inf if step is None else _compute_loss_at_step(self.promise, Fraction(self.leak), step)
         if loss > FURTHEST:
             return Belief(prior=float(start), highest=1.0, lowest=0.0, tail=0.0, secret=self.promise.secret)
         if step is not None and step >= 0:
             loss = min(self.promise.loss, loss)
-        return replace(belief(start, replace(nothing, epsilon=loss)), tail=self.promise.tail)
+        return replace(compute_belief(start, replace(nothing, epsilon=loss)), tail=self.promise.tail)
 
-    def _within(self, step: int) -> bool:
-        limit = _at_step(_limit(self.promise, Fraction(self.leak)), step)
+    def _is_within_step(self, step: int) -> bool:
+        limit = _scale_to_step(_compute_limit(self.promise, Fraction(self.leak)), step)
         return self.rho <= limit.rho and self.delta <= limit.delta
 
-    def _fits(self, cost: Cost) -> bool:
-        after = self._charged(cost, 1)
+    def _has_room_for_cost(self, cost: Cost) -> bool:
+        after = self._add_cost(cost, 1)
         if isinstance(cost, PureDP):
             return after.epsilon <= Fraction(self.promise.epsilon) * (1 + ONE_ROUNDING)
-        return after._within(0)
+        return after._is_within_step(0)
 
-    def _charged(self, cost: Cost, times: int) -> Accountant:
+    def _add_cost(self, cost: Cost, times: int) -> Accountant:
         if isinstance(cost, PureDP):
             return replace(self, epsilon=self.epsilon + Fraction(cost.epsilon), events=self.events + times)
         rho, delta = self.rho + Fraction(cost.rho), self.delta + Fraction(cost.delta)
         return replace(self, rho=rho, delta=delta, events=self.events + times)
 
-    def _refusal(self, cost: Cost) -> BudgetError:
-        limit, costs = amount(self.limit), amount(cost, up=True)
+    def _make_budget_error(self, cost: Cost) -> BudgetError:
+        limit, costs = format_amount(self.limit), format_amount(cost, up=True)
         stated = f"spend: this costs {costs} for {self.promise.secret.neighbours} neighbours"
-        if is_nothing(self.left):
+        if is_exhausted(self.remaining_budget):
             return BudgetError(
                 f"{stated}; nothing is left under the promise, of {limit} in all.",
                 hint="Everything that the promise allows is spent.",
             )
-        left = amount(self.left)
+        left = format_amount(self.remaining_budget)
         return BudgetError(
             f"{stated}; left under the promise is {left}, of {limit} in all.",
             hint=f"Ask for less: whatever costs at most {left} is accepted.",
         )
 
 
-def _rest(most: Real, spent: Fraction) -> Fraction:
+def _subtract_spent(most: Real, spent: Fraction) -> Fraction:
     rest = Fraction(most) - spent
     return rest if rest > HARDLY_ANY * Fraction(most) else Fraction(0)
 
 
 @lru_cache(maxsize=256)
-def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
+def _compute_limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
     """Return the largest rho that keeps the promise beside a delta of the tail's share `leak`."""
     # for the whole group, this delta then adds at most the share `leak` to the tail, at some epsilon
     grown = math.expm1(promise.loss) / math.expm1(promise.epsilon)
@@ -216,7 +229,9 @@ def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(rho=rho, delta=delta, relation=promise.secret)
 
     def excess(log_rho: float) -> float:
-        return math.log(tail(total(math.exp(log_rho)).for_group(promise.group), promise.gamma) / promise.tail)
+        return math.log(
+            tail_probability(total(math.exp(log_rho)).for_group(promise.group), promise.gamma) / promise.tail
+        )
 
     low = high = math.log(promise.loss)
     while excess(low) > 0:
@@ -230,14 +245,14 @@ def _limit(promise: Promise, leak: Fraction) -> ZeroConcentratedDP:
     return total(rho)
 
 
-def _at_step(limit: ZeroConcentratedDP, step: int) -> ZeroConcentratedDP:
+def _scale_to_step(limit: ZeroConcentratedDP, step: int) -> ZeroConcentratedDP:
     """Return the part of the limit that belongs to a step."""
     part = Fraction(RATIO**step)
     return replace(limit, rho=Fraction(limit.rho) * part, delta=Fraction(limit.delta) * part)
 
 
 @lru_cache(maxsize=4096)
-def _loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
+def _compute_loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
     """Return ln of the odds factor that a filter at this step exceeds with at most its part of the tail.
 
     The parts of the steps below the limit, (1 - RATIO) / RATIO * RATIO**step, add up to less than 1, and so
@@ -245,15 +260,15 @@ def _loss_at_step(promise: Promise, leak: Fraction, step: int) -> float:
     """
     if step == 0:
         return promise.loss
-    limit = _limit(promise, leak)
+    limit = _compute_limit(promise, leak)
     if float(limit.delta) * RATIO**step >= 1:
         return math.inf
-    filtered = _at_step(limit, step).for_group(promise.group)
+    filtered = _scale_to_step(limit, step).for_group(promise.group)
     part = promise.tail * (1 - RATIO) * RATIO ** (abs(step) - 1)
     return math.log(smallest_gamma(filtered, part))
 
 
-def _exact_epsilon(guarantee: Guarantee) -> Fraction:
+def _compute_exact_epsilon(guarantee: Guarantee) -> Fraction:
     """Return the cap, without rounding where the guarantee states it as a number."""
     if isinstance(guarantee, PureDP | LaplaceDP):
         return Fraction(guarantee.epsilon)
@@ -268,11 +283,11 @@ def _exact_epsilon(guarantee: Guarantee) -> Fraction:
     return Fraction(math.nextafter(guarantee.cap, math.inf))
 
 
-def _concentrated(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
+def _to_zcdp(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
     """Return rho and delta of a release, for `relation`."""
-    stated = restate(guarantee, relation)
+    stated = convert_guarantee(guarantee, relation)
     if not hasattr(stated, "concentrated") and hasattr(guarantee, "concentrated"):
-        stated = restate(guarantee.concentrated, relation)
+        stated = convert_guarantee(guarantee.concentrated, relation)
     if not hasattr(stated, "concentrated"):
         raise RequestError(
             f"A release with {type(guarantee).__name__} has no rho for {relation.neighbours} neighbours, "

@@ -33,10 +33,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.inversion import least_epsilon
 from discreet.accounting.loss_distribution import LossDistribution
-from discreet.accounting.optimal import RepeatedDP
-from discreet.core.errors import InvalidParameterError, RequestError, require
+from discreet.accounting.optimal_composition import RepeatedDP
+from discreet.accounting.profile_inversion import find_least_epsilon
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
 from discreet.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -44,10 +44,10 @@ from discreet.core.guarantees import (
     LaplaceDP,
     PureDP,
     ZeroConcentratedDP,
-    restate,
+    convert_guarantee,
 )
-from discreet.core.numbers import Real, is_real
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, is_real
 
 Events = Mapping[Guarantee, int]
 
@@ -82,8 +82,8 @@ def compose(
     >>> found.theorem, round(found.epsilon, 4)
     ('loss distribution', 1.3629)
     """
-    require(is_real(delta) and 0 <= delta < 1, "compose", "delta", delta, "a number in [0, 1)")
-    events, shared = _events(guarantees, relation)
+    require_parameter(is_real(delta) and 0 <= delta < 1, "compose", "delta", delta, "a number in [0, 1)")
+    events, shared = _count_events(guarantees, relation)
     if not events:
         nothing = PureDP(epsilon=0, relation=shared)
         return Composition(
@@ -95,7 +95,7 @@ def compose(
         )
     theorems = THEOREMS if delta > 0 else {"sequential": THEOREMS["sequential"]}
     found = {name: each for name, prove in theorems.items() if (each := prove(events, shared, float(delta)))}
-    epsilons = {name: _epsilon(each, float(delta)) for name, each in found.items()}
+    epsilons = {name: _find_epsilon(each, float(delta)) for name, each in found.items()}
     best = min(epsilons, key=lambda name: epsilons[name], default=None)
     if best is None or math.isinf(epsilons[best]):
         raise RequestError(
@@ -111,50 +111,50 @@ def compose(
     )
 
 
-def parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guarantee:
+def compose_parallel(guarantees: Iterable[Guarantee], relation: Relation | str) -> Guarantee:
     """Return the joint guarantee of releases from parts that share no person; see Parallel above.
 
     >>> parts = [PureDP(epsilon=e, relation=Relation.PRESENCE) for e in (1, 2, 3)]
-    >>> parallel(parts, "presence").cap, parallel(parts, "value").cap
+    >>> compose_parallel(parts, "presence").cap, compose_parallel(parts, "value").cap
     (3.0, 6.0)
     """
     wanted = Relation.parse("compose_parallel", "relation", relation)
-    parts = [_checked("compose_parallel", each) for each in guarantees]
+    parts = [_require_guarantee("compose_parallel", each) for each in guarantees]
     if not all(each.relation is Relation.PRESENCE for each in parts):
         raise RequestError(
             "compose_parallel: a release proven for replaced values only may reveal the size of its part.",
             hint="Use mechanisms that are proven for added and removed people.",
         )
-    bounds = [_bounds(each) for each in parts]
+    bounds = [_find_epsilon_delta(each) for each in parts]
     sums = [getattr(each, "concentrated", None) for each in parts]
     if all(each is not None for each in bounds):
         epsilon, delta = (max((each[i] for each in bounds if each), default=Fraction(0)) for i in (0, 1))
-        return restate(_approximate(epsilon, delta, Relation.PRESENCE), wanted)
+        return convert_guarantee(_make_guarantee(epsilon, delta, Relation.PRESENCE), wanted)
     if all(each is not None for each in sums):
         rho, delta = (max(Fraction(getattr(each, name)) for each in sums) for name in ("rho", "delta"))
-        return restate(ZeroConcentratedDP(rho=rho, delta=delta, relation=Relation.PRESENCE), wanted)
+        return convert_guarantee(ZeroConcentratedDP(rho=rho, delta=delta, relation=Relation.PRESENCE), wanted)
     raise RequestError(
         "compose_parallel: a guarantee has neither an epsilon nor a rho.", hint="Compose it sequentially."
     )
 
 
-def sequential(events: Events, relation: Relation, delta: float = 0.0) -> Guarantee | None:
+def compose_sequential(events: Events, relation: Relation, delta: float = 0.0) -> Guarantee | None:
     """Return the exact sums of epsilon and of delta, or None where a loss has no cap."""
     del delta
-    bounds = [(n, found) for each, n in events.items() if (found := _bounds(each)) is not None]
+    bounds = [(n, found) for each, n in events.items() if (found := _find_epsilon_delta(each)) is not None]
     if len(bounds) < len(events):
         return None
     leak = sum((n * found[1] for n, found in bounds), Fraction(0))
     return (
-        _approximate(sum((n * found[0] for n, found in bounds), Fraction(0)), leak, relation)
+        _make_guarantee(sum((n * found[0] for n, found in bounds), Fraction(0)), leak, relation)
         if leak < 1
         else None
     )
 
 
-def advanced(events: Events, relation: Relation, delta: float) -> ApproximateDP | None:
+def compose_advanced(events: Events, relation: Relation, delta: float) -> ApproximateDP | None:
     """Return the guarantee by advanced composition; the slack is `delta` less the deltas of the events."""
-    bounds = [(n, found) for each, n in events.items() if (found := _bounds(each)) is not None]
+    bounds = [(n, found) for each, n in events.items() if (found := _find_epsilon_delta(each)) is not None]
     slack = Fraction(delta) - sum((n * found[1] for n, found in bounds), Fraction(0))
     if len(bounds) < len(events) or slack <= 0 or any(e > 100 for _, (e, _) in bounds):
         return None
@@ -164,22 +164,22 @@ def advanced(events: Events, relation: Relation, delta: float) -> ApproximateDP 
     return ApproximateDP(epsilon=epsilon, delta=delta, relation=relation)
 
 
-def optimal(events: Events, relation: Relation, delta: float = 0.0) -> RepeatedDP | None:
+def compose_optimal(events: Events, relation: Relation, delta: float = 0.0) -> RepeatedDP | None:
     """Return the optimal composition of equal (epsilon, delta); a Laplace counts as its epsilon."""
     del delta
-    bounds = {_bounds(each) for each in events}
+    bounds = {_find_epsilon_delta(each) for each in events}
     if len(bounds) > 1 or (each := bounds.pop()) is None or each[1] >= 1:
         return None
     return RepeatedDP(epsilon=each[0], delta=each[1], times=sum(events.values()), relation=relation)
 
 
-def gaussian(events: Events, relation: Relation, delta: float = 0.0) -> GaussianDP | None:
+def compose_gaussian(events: Events, relation: Relation, delta: float = 0.0) -> GaussianDP | None:
     del delta
     parts = [math.sqrt(n) * float(each.mu) for each, n in events.items() if isinstance(each, GaussianDP)]
     return GaussianDP(mu=math.hypot(*parts), relation=relation) if len(parts) == len(events) else None
 
 
-def concentrated(events: Events, relation: Relation, delta: float = 0.0) -> ZeroConcentratedDP | None:
+def compose_zcdp(events: Events, relation: Relation, delta: float = 0.0) -> ZeroConcentratedDP | None:
     del delta
     sums = [(n, each.concentrated) for each, n in events.items() if hasattr(each, "concentrated")]
     if len(sums) < len(events):
@@ -189,42 +189,44 @@ def concentrated(events: Events, relation: Relation, delta: float = 0.0) -> Zero
     return ZeroConcentratedDP(rho=rho, delta=leak, relation=relation) if leak < 1 else None
 
 
-def loss_distribution(events: Events, relation: Relation, delta: float = 0.0) -> LossDistribution | None:
+def compose_loss_distributions(
+    events: Events, relation: Relation, delta: float = 0.0
+) -> LossDistribution | None:
     del relation, delta
-    return LossDistribution.total(events) if all(map(LossDistribution.knows, events)) else None
+    return LossDistribution.from_events(events) if all(map(LossDistribution.supports, events)) else None
 
 
-def _single(events: Events, relation: Relation, delta: float) -> Guarantee | None:
+def _take_single(events: Events, relation: Relation, delta: float) -> Guarantee | None:
     del relation, delta
     return next(iter(events)) if sum(events.values()) == 1 else None
 
 
-def _renyi(events: Mapping[Guarantee, int], relation: Relation) -> Guarantee | None:
-    from discreet.accounting.renyi import renyi  # dp-accounting takes a second to load
+def _compose_renyi(events: Mapping[Guarantee, int], relation: Relation) -> Guarantee | None:
+    from discreet.accounting.renyi import compose_renyi  # dp-accounting takes a second to load
 
-    return renyi(events, relation)
+    return compose_renyi(events, relation)
 
 
 THEOREMS: Mapping[str, Theorem] = {
-    "sequential": sequential,
-    "single": _single,
-    "optimal": optimal,
-    "gaussian": gaussian,
-    "loss distribution": loss_distribution,
-    "renyi": lambda events, relation, delta: _renyi(events, relation),
-    "concentrated": concentrated,
-    "advanced": advanced,
+    "sequential": compose_sequential,
+    "single": _take_single,
+    "optimal": compose_optimal,
+    "gaussian": compose_gaussian,
+    "loss distribution": compose_loss_distributions,
+    "renyi": lambda events, relation, delta: _compose_renyi(events, relation),
+    "concentrated": compose_zcdp,
+    "advanced": compose_advanced,
 }
 
 
-def _events(
+def _count_events(
     guarantees: Iterable[Guarantee] | Mapping[Guarantee, int], relation: Relation | str | None
 ) -> tuple[Events, Relation]:
     """Return equal guarantees counted, all for one relation."""
     counted = Counter(guarantees)
     for each, times in counted.items():
-        _checked("compose", each)
-        require(
+        _require_guarantee("compose", each)
+        require_parameter(
             isinstance(times, int) and times >= 0,
             "compose",
             "guarantees",
@@ -236,7 +238,7 @@ def _events(
         wanted = Relation.parse("compose", "relation", relation)
         restated: Counter[Guarantee] = Counter()
         for each, times in counted.items():
-            restated[restate(each, wanted)] += times
+            restated[convert_guarantee(each, wanted)] += times
         return restated, wanted
     found = {each.relation for each in counted}
     if len(found) > 1:
@@ -247,13 +249,13 @@ def _events(
     return counted, found.pop() if found else Relation.VALUE
 
 
-def _checked(place: str, guarantee: Guarantee) -> Guarantee:
+def _require_guarantee(place: str, guarantee: Guarantee) -> Guarantee:
     if not (isinstance(getattr(guarantee, "relation", None), Relation) and hasattr(guarantee, "profile")):
         raise InvalidParameterError(f"{place}.guarantees must be guarantees; got {guarantee!r}.")
     return guarantee
 
 
-def _bounds(guarantee: Guarantee) -> tuple[Fraction, Fraction] | None:
+def _find_epsilon_delta(guarantee: Guarantee) -> tuple[Fraction, Fraction] | None:
     """Return the exact (epsilon, delta) that a guarantee states, or its finite cap, or None."""
     match guarantee:
         case PureDP(epsilon=e) | LaplaceDP(epsilon=e):
@@ -265,17 +267,17 @@ def _bounds(guarantee: Guarantee) -> tuple[Fraction, Fraction] | None:
     return (Fraction(guarantee.cap), Fraction(0)) if math.isfinite(guarantee.cap) else None
 
 
-def _approximate(epsilon: Fraction, delta: Fraction, relation: Relation) -> Guarantee:
+def _make_guarantee(epsilon: Fraction, delta: Fraction, relation: Relation) -> Guarantee:
     if delta > 0:
         return ApproximateDP(epsilon=epsilon, delta=delta, relation=relation)
     return PureDP(epsilon=epsilon, relation=relation)
 
 
-def _epsilon(guarantee: Guarantee, delta: float) -> float:
+def _find_epsilon(guarantee: Guarantee, delta: float) -> float:
     """Return the epsilon that a guarantee states, else the least that holds at `delta`."""
     match guarantee:
         case PureDP(epsilon=e):
             return float(e)
         case ApproximateDP(epsilon=e, delta=d):
             return float(e) if d <= delta else math.inf
-    return least_epsilon(guarantee, delta)
+    return find_least_epsilon(guarantee, delta)

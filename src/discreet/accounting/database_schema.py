@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet.accounting.storage import refused
+from discreet.accounting.ledger_storage import make_ledger_error
 from discreet.core.postgres_address import OTHERS_OF_TABLE, TRUSTED_ROLES
 
 Fetch = Callable[[str, Sequence[Any]], Sequence[Any]]
@@ -70,18 +70,18 @@ def require_own_schema(fetch: Fetch, place: str, schema: str) -> None:
     """Raise an error for a schema that does not exist, or that other roles may change."""
     found = fetch(SCHEMA, [schema])
     if not found:
-        raise refused(
+        raise make_ledger_error(
             place,
             f"names the schema {schema}, which does not exist",
             f"Run CREATE SCHEMA {schema} as the ledger's role, or correct {OWN}.",
         )
     ((ours, others_create, others_functions),) = found
     if not ours:
-        raise _untrusted(place, f"its schema {schema} belongs to another role")
+        raise _make_untrusted_error(place, f"its schema {schema} belongs to another role")
     if others_create:
-        raise _untrusted(place, f"others may create objects in its schema {schema}")
+        raise _make_untrusted_error(place, f"others may create objects in its schema {schema}")
     if others_functions:
-        raise _untrusted(place, f"its schema {schema} holds functions of another role")
+        raise _make_untrusted_error(place, f"its schema {schema} holds functions of another role")
 
 
 def require_own_tables(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> frozenset[str]:
@@ -89,10 +89,12 @@ def require_own_tables(fetch: Fetch, place: str, schema: str, tables: Sequence[s
     found = fetch(TABLES, [schema, list(tables)])
     for table, ours, others_write in found:
         if not ours:
-            raise _untrusted(place, f"its table {table} belongs to another role")
+            raise _make_untrusted_error(place, f"its table {table} belongs to another role")
         if others_write:
             does = "read or write" if table in KEY_TABLES else "write"
-            raise _untrusted(place, f"others may {does} its table {table}, or have set a trigger on it")
+            raise _make_untrusted_error(
+                place, f"others may {does} its table {table}, or have set a trigger on it"
+            )
     return frozenset(table for table, _, _ in found)
 
 
@@ -104,12 +106,12 @@ def revoke_defaults(fetch: Fetch, run: Callable[[str], object], tables: Sequence
             run(f'REVOKE ALL ON TABLE "{table}" FROM {role}'.replace("%", "%%"))
 
 
-def require_none_elsewhere(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> None:
+def require_no_other_ledger(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> None:
     """Raise an error for a new ledger in the default schema if our role has one in another schema."""
     found = fetch(ELSEWHERE, [schema, list(tables), len(tables)])
     if found:
         name = found[0][0]
-        raise refused(
+        raise make_ledger_error(
             place,
             f"names no schema, and the schema {name} has a ledger",
             f"Name it in the address: {OWN.replace('NAME', name)}; a new one in {schema} takes "
@@ -117,8 +119,8 @@ def require_none_elsewhere(fetch: Fetch, place: str, schema: str, tables: Sequen
         )
 
 
-def _untrusted(place: str, what: str) -> Exception:
-    return refused(
+def _make_untrusted_error(place: str, what: str) -> Exception:
+    return make_ledger_error(
         place,
         f"cannot be trusted: {what}",
         f"Keep it in a schema that its role owns and in which nobody else has rights: {OWN}. "

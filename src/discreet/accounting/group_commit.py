@@ -18,24 +18,24 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from discreet.accounting.storage import Rows
+from discreet.accounting.ledger_storage import SqlTransaction
 
 MOST = 128
 T = TypeVar("T")
 
 
 @dataclass
-class _Waiting(Generic[T]):
+class _PendingWrite(Generic[T]):
     """A pending write, and its result."""
 
-    work: Callable[[Rows], T]
+    work: Callable[[SqlTransaction], T]
     done: bool = False
     value: T | None = None
     error: Exception | None = None
 
-    def attempt(self, rows: Rows, *, alone: bool) -> None:
+    def run(self, rows: SqlTransaction, *, is_alone: bool) -> None:
         """Write, behind a savepoint where others write too, and roll back to it on failure."""
-        if alone:
+        if is_alone:
             self.value = self.work(rows)
             return
         rows.execute("SAVEPOINT one")
@@ -54,33 +54,33 @@ class _Waiting(Generic[T]):
 class GroupCommit:
     """A queue of writes, of which `most` at a time run in one `transaction`."""
 
-    transaction: Callable[[], AbstractContextManager[Rows]]
+    transaction: Callable[[], AbstractContextManager[SqlTransaction]]
     most: int = MOST
-    _waiting: deque[_Waiting[Any]] = field(default_factory=deque)
+    _waiting: deque[_PendingWrite[Any]] = field(default_factory=deque)
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def write(self, work: Callable[[Rows], T]) -> T:
+    def write(self, work: Callable[[SqlTransaction], T]) -> T:
         """Return the result of `work`, once the commit that holds it has returned."""
-        own = _Waiting(work)
+        own = _PendingWrite(work)
         self._waiting.append(own)
         with self._turn:
             while not own.done:
                 count = min(self.most, len(self._waiting))
-                self._settle([self._waiting.popleft() for _ in range(count)])
+                self._commit_batch([self._waiting.popleft() for _ in range(count)])
         if own.error is not None:
             raise own.error
         return cast("T", own.value)
 
-    def _settle(self, together: Sequence[_Waiting[Any]]) -> None:
+    def _commit_batch(self, batch: Sequence[_PendingWrite[Any]]) -> None:
         try:
             with self.transaction() as rows:
-                for each in together:
-                    each.attempt(rows, alone=len(together) == 1)
+                for each in batch:
+                    each.run(rows, is_alone=len(batch) == 1)
         except Exception as error:
-            for each in together:
+            for each in batch:
                 each.error = error
         except BaseException:
-            self._waiting.extendleft(reversed(together))  # the next thread takes them over
+            self._waiting.extendleft(reversed(batch))  # the next thread takes them over
             raise
-        for each in together:
+        for each in batch:
             each.done = True

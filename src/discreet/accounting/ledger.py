@@ -31,35 +31,41 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.accounting.accountant import LEAK, Accountant
-from discreet.accounting.amounts import Cost, charged
-from discreet.accounting.book import Book
-from discreet.accounting.chain import Kind, now
-from discreet.accounting.entries import Entry, OpenRelease, State, Stored
-from discreet.accounting.founding import (
-    Foundation,
-    Unit,
+from discreet.accounting.analyst_shares import parse_shares
+from discreet.accounting.budget_amounts import Cost, round_charge
+from discreet.accounting.guarantee_json import guarantee_to_json, is_serializable
+from discreet.accounting.hash_chain import LinkKind, format_current_time
+from discreet.accounting.high_water_marks import HighWaterMark
+from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease, StoredAnswer
+from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.ledger_reader import LedgerReader
+from discreet.accounting.ledger_storage import SQLITE, LedgerStorage, SqlTransaction, is_database_address
+from discreet.accounting.ledger_terms import (
+    LedgerTerms,
+    PrivacyUnit,
     change_units,
     check_marks,
     check_units,
-    is_known,
-    is_used,
-    name_others,
+    has_history,
+    has_marked_link,
     read_mark,
-    require_marked,
+    record_separate_ledgers,
     require_units,
+    require_unmarked_data,
 )
-from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.ledger_reading import LedgerReading
-from discreet.accounting.marks import Mark
-from discreet.accounting.notation import knows, write
-from discreet.accounting.shares import exact_shares
-from discreet.accounting.storage import SQLITE, Rows, Storage, is_database
-from discreet.accounting.sums import compare_totals
+from discreet.accounting.ledger_totals import check_totals
+from discreet.accounting.ledger_transaction import LedgerTransaction
 from discreet.belief import Promise
-from discreet.core.closing import Closing
-from discreet.core.errors import DiscreetError, InvalidParameterError, RequestError, UnderWayError, require
+from discreet.core.closeable import Closeable
+from discreet.core.errors import (
+    AlreadyRunningError,
+    DiscreetError,
+    InvalidParameterError,
+    RequestError,
+    require_parameter,
+)
 from discreet.core.guarantees import Guarantee
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 
 SOLE_ANALYST = "analyst"
 T = TypeVar("T")
@@ -68,7 +74,7 @@ LONGEST_WAIT, MOMENT = 900.0, 0.05
 INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Ledger(LedgerReading, Closing):
+class Ledger(LedgerReader, Closeable):
     """The ledger of one promise. Without `analysts` the shares are unchanged; at first, all to one analyst.
 
     `address` is a path or an address as in `ledger_storage`; several processes and servers may open one
@@ -78,7 +84,7 @@ class Ledger(LedgerReading, Closing):
     >>> with Ledger(":memory:", Promise(0.01, 0.05), analysts={"alice": 0.5, "bob": 0.5}) as ledger:
     ...     entry = ledger.reserve("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=0.5))
     ...     settled = ledger.settle(entry, b"48843")
-    ...     print(ledger.sentence())
+    ...     print(ledger.describe_belief())
     An attacker who was at most 1% sure of a claim about one person can now be at most 1.64% sure...
     """
 
@@ -89,28 +95,28 @@ class Ledger(LedgerReading, Closing):
         *,
         analysts: Mapping[str, Real] | None = None,
         leak: Real = LEAK,
-        foundation: Foundation | None = None,
+        foundation: LedgerTerms | None = None,
     ) -> None:
         self._nothing = Accountant(promise, leak=leak)
-        shares = None if analysts is None else exact_shares(analysts)
-        founded = foundation or Foundation()
+        shares = None if analysts is None else parse_shares(analysts)
+        founded = foundation or LedgerTerms()
         self._units = founded.units
         self.marks, bound = founded.marks, founded.marks.read()
         if bound and not founded.separate and not has_ledger(str(address)):
-            require_marked(str(address), bound)
+            require_unmarked_data(str(address), bound)
         self._reserved: set[int] = set()
         self._abandoned: set[int] = set()
-        self.storage = _storage(str(address))
+        self.storage = _open_storage(str(address))
 
-        def found(book: Book) -> bool:
-            book.accounts.found()
+        def found(book: LedgerTransaction) -> bool:
+            book.accounts.initialize_terms()
             book.accounts.check_standings()
-            book.accounts.divide(shares or book.accounts.shares() or {SOLE_ANALYST: Fraction(1)})
-            book.accounts.chain.check_end()
-            compare_totals(book.accounts)
+            book.accounts.set_shares(shares or book.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)})
+            book.accounts.chain.check_last_link()
+            check_totals(book.accounts)
             check_marks(book, bound, separate=founded.separate)
             check_units(book, founded.units)
-            return is_used(book)
+            return has_history(book)
 
         try:
             if self._write(found):
@@ -129,34 +135,34 @@ class Ledger(LedgerReading, Closing):
         self.marks.close()
         self.storage.close()
 
-    def divide(self, analysts: Mapping[str, Real]) -> None:
+    def set_shares(self, analysts: Mapping[str, Real]) -> None:
         """Replace the analysts' shares; raise an error unless they cover all past spending."""
-        shares = exact_shares(analysts)
-        self._write(lambda book: book.accounts.divide(shares))
+        shares = parse_shares(analysts)
+        self._write(lambda book: book.accounts.set_shares(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; raise `BudgetError` if the share lacks budget."""
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
-        stated, charge = self._priced(guarantee)
+        stated, charge = self._price(guarantee)
 
-        def reserved(book: Book) -> Entry:
+        def reserved(book: LedgerTransaction) -> Entry:
             require_units(book, self._units)
             return book.reserve(analyst, question_key, question_text, stated, charge)
 
         entry = self._write(reserved)
         self._reserved.add(entry.id)
-        self._mark(entry)
+        self._write_marks_of_entry(entry)
         return entry
 
-    def begin(
+    def reserve_or_replay(
         self,
         analyst: str,
         question_key: str,
         question_text: str,
         guarantee: Guarantee,
         *,
-        patience: float = LONGEST_WAIT,
-    ) -> Entry | Stored:
+        timeout: float = LONGEST_WAIT,
+    ) -> Entry | StoredAnswer:
         """Return the stored answer to a question, which is free, or a new reservation to settle.
 
         While another thread or process answers the same question, wait up to `timeout` seconds; then raise
@@ -165,21 +171,21 @@ class Ledger(LedgerReading, Closing):
         _require_text(
             "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
         )
-        stated, charge = self._priced(guarantee)
-        until = time.monotonic() + patience
+        stated, charge = self._price(guarantee)
+        until = time.monotonic() + timeout
 
-        def begun(book: Book) -> Entry | Stored | None:
+        def begun(book: LedgerTransaction) -> Entry | StoredAnswer | None:
             require_units(book, self._units)
-            return book.begin(analyst, question_key, question_text, stated, charge)
+            return book.reserve_or_replay(analyst, question_key, question_text, stated, charge)
 
         while True:
             found = self._write(begun)
             if isinstance(found, Entry):
                 self._reserved.add(found.id)
-                self._mark(found)
+                self._write_marks_of_entry(found)
             if found is not None:
                 return found
-            self._wait(analyst, question_key, until)
+            self._wait_for_answer(analyst, question_key, until)
 
     def abandon(self, entry: Entry) -> None:
         """Mark an open entry that nobody here will settle any more; its charge stays."""
@@ -191,79 +197,79 @@ class Ledger(LedgerReading, Closing):
 
     def settle(self, entry: Entry, answer: bytes, metadata: Mapping[str, object] | None = None) -> Entry:
         """Store the released answer, to be replayed for free."""
-        require(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
-        text = _as_json("settle.metadata", metadata or {})
-        return self._finish(entry, "settle", lambda book: book.settle(entry, answer, text))
+        require_parameter(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
+        text = _to_json_text("settle.metadata", metadata or {})
+        return self._finish_entry(entry, "settle", lambda book: book.settle(entry, answer, text))
 
     def fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
         named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
         # the value given may be a message that holds data, so the error does not repeat it
-        require(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
-        return self._finish(entry, "fault", lambda book: book.fault(entry, incident))
+        require_parameter(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
+        return self._finish_entry(entry, "fault", lambda book: book.fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
         named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
-        require(named, "suspend", "incident", "another text", "a number such as 20240229-7f3a")
+        require_parameter(named, "suspend", "incident", "another text", "a number such as 20240229-7f3a")
 
-        def suspended(book: Book) -> None:
-            book.accounts.account(analyst)
+        def suspended(book: LedgerTransaction) -> None:
+            book.accounts.read_account(analyst)
             book.accounts.suspend(analyst, incident)
 
         self._write(suspended)
 
-    def clear(self, analyst: str) -> None:
+    def clear_suspension(self, analyst: str) -> None:
         """Let a suspended analyst ask again."""
 
-        def cleared(book: Book) -> None:
-            book.accounts.account(analyst)
+        def cleared(book: LedgerTransaction) -> None:
+            book.accounts.read_account(analyst)
             book.accounts.suspend(analyst, None)
 
         self._write(cleared)
 
-    def note_release(
+    def record_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
-    ) -> OpenRelease:
+    ) -> NonPrivateRelease:
         """Record a release without differential privacy, which `describe_belief` names from now on."""
         _require_text("record_release", name=name, description=description)
-        text = _as_json("record_release.certificate", certificate or {})
-        release = self._write(lambda book: book.release(name, description, text))
+        text = _to_json_text("record_release.certificate", certificate or {})
+        release = self._write(lambda book: book.record_release(name, description, text))
         self.write_marks()
         return release
 
-    def change_units(self, units: Mapping[str, Unit]) -> list[str]:
+    def change_units(self, units: Mapping[str, PrivacyUnit]) -> list[str]:
         """Record a change of privacy units; return the tables that it changes."""
         changed = self._write(lambda book: change_units(book, units))
         self._units = {**self._units, **units}
         self.write_marks()
         return changed
 
-    def note_backup(self) -> None:
+    def record_backup(self) -> None:
         """Record that a backup is made now, so that its marks show what a restored one lacks."""
-        self._write(lambda book: book.accounts.chain.append(Kind.BACKUP, {"time": now()}))
+        self._write(lambda book: book.accounts.chain.append(LinkKind.BACKUP, {"time": format_current_time()}))
         self.write_marks()
 
-    def transact(self, work: Callable[[Book], T]) -> T:
+    def transact(self, work: Callable[[LedgerTransaction], T]) -> T:
         """Return the result of `work` on the ledger, in one transaction that excludes other writers."""
         return self._write(work)
 
     def write_marks(self, *, events: int | None = None) -> None:
         """Write the current high-water marks, unless they already hold this many charges."""
 
-        def state() -> Mark:
-            with self._reading() as book:
+        def state() -> HighWaterMark:
+            with self._open_transaction() as book:
                 return read_mark(book)
 
-        def known(mark: Mark) -> bool:
-            with self._reading() as book:
-                return is_known(book, mark)
+        def known(mark: HighWaterMark) -> bool:
+            with self._open_transaction() as book:
+                return has_marked_link(book, mark)
 
-        others = self.marks.reach(events, state, known)
+        others = self.marks.advance(events, state, known)
         if others:
-            self._write(lambda book: name_others(book, others))
+            self._write(lambda book: record_separate_ledgers(book, others))
 
-    def _mark(self, entry: Entry) -> None:
+    def _write_marks_of_entry(self, entry: Entry) -> None:
         """Write the marks of a charge before its data is read; if that fails, the charge is orphaned."""
         try:
             self.write_marks(events=entry.id)
@@ -271,44 +277,46 @@ class Ledger(LedgerReading, Closing):
             self.abandon(entry)
             raise
 
-    def _write(self, work: Callable[[Book], T], *, after_data: bool = False) -> T:
+    def _write(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
         left = sorted(self._abandoned)
 
-        def written(rows: Rows) -> T:
-            book = self._book(rows)
-            book.orphan(left)
+        def written(rows: SqlTransaction) -> T:
+            book = self._make_transaction(rows)
+            book.orphan_entries(left)
             return work(book)
 
         done = self.storage.write(written, after_data=after_data)
         self._abandoned.difference_update(left)
         return done
 
-    def _priced(self, guarantee: Guarantee) -> tuple[str, Cost]:
+    def _price(self, guarantee: Guarantee) -> tuple[str, Cost]:
         """Return a guarantee as JSON text, and its charge."""
-        cost = self._nothing.cost(guarantee)
+        cost = self._nothing.compute_cost(guarantee)
         # a loss distribution is not serialized; its cost is a valid guarantee of the release as well
-        return write(guarantee if knows(guarantee) else cost), charged(cost)
+        return guarantee_to_json(guarantee if is_serializable(guarantee) else cost), round_charge(cost)
 
-    def _wait(self, analyst: str, question_key: str, until: float) -> None:
+    def _wait_for_answer(self, analyst: str, question_key: str, until: float) -> None:
         """Wait until nobody is answering the question any more."""
         while True:
-            with self._reading() as book:
-                if not book.is_under_way(analyst, question_key):
+            with self._open_transaction() as book:
+                if not book.is_being_answered(analyst, question_key):
                     return
             if time.monotonic() > until:
-                raise UnderWayError(
+                raise AlreadyRunningError(
                     "The same question is being answered, and is not charged twice.",
                     hint="Ask again when that is done: its answer is free then.",
                 )
             time.sleep(MOMENT)
 
-    def _finish(self, entry: Entry, verb: str, end: Callable[[Book], Entry]) -> Entry:
+    def _finish_entry(self, entry: Entry, verb: str, end: Callable[[LedgerTransaction], Entry]) -> Entry:
         """Finish an entry; raise an error unless it is still reserved."""
-        require(isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger")
+        require_parameter(
+            isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger"
+        )
 
-        def ended(book: Book) -> Entry:
-            found = book.state(entry)
-            if found is not State.RESERVED:
+        def ended(book: LedgerTransaction) -> Entry:
+            found = book.get_entry_state(entry)
+            if found is not EntryState.RESERVED:
                 state = "not of this ledger" if found is None else f"{found.value} already"
                 raise RequestError(
                     f"{verb}: entry {entry.number} is {state}.", hint="Reserve, then settle once."
@@ -322,7 +330,7 @@ class Ledger(LedgerReading, Closing):
 
 def has_ledger(address: str) -> bool:
     """Return whether an address has content: a file that is not empty, or tables of a ledger."""
-    if not is_database(address):
+    if not is_database_address(address):
         path = Path(address.removeprefix(SQLITE))
         return path.exists() and (path.is_dir() or path.stat().st_size > 0)
     from discreet.accounting.ledger_database import has_tables
@@ -330,9 +338,9 @@ def has_ledger(address: str) -> bool:
     return has_tables(address)
 
 
-def _storage(address: str) -> Storage:
+def _open_storage(address: str) -> LedgerStorage:
     """Open the storage at an address; create a new ledger where there is none."""
-    if is_database(address):
+    if is_database_address(address):
         from discreet.accounting.ledger_database import LedgerDatabase  # loads SQLAlchemy only where used
 
         return LedgerDatabase(address)
@@ -342,10 +350,10 @@ def _storage(address: str) -> Storage:
 def _require_text(owner: str, **values: object) -> None:
     for name, value in values.items():
         holds = isinstance(value, str) and bool(value.strip()) and "\0" not in value
-        require(holds, owner, name, repr(value), "a text that is not empty")
+        require_parameter(holds, owner, name, repr(value), "a text that is not empty")
 
 
-def _as_json(place: str, value: Mapping[str, object]) -> str:
+def _to_json_text(place: str, value: Mapping[str, object]) -> str:
     try:
         return json.dumps(dict(value), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError):

@@ -15,21 +15,21 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.accounting.chain import LINKS
-from discreet.accounting.database import Database
 from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.hash_chain import LINKS
 from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.migration import chain_existing
-from discreet.accounting.storage import (
+from discreet.accounting.ledger_storage import (
     CHAINED_FORMAT,
     DAMAGED,
     FORMAT,
     UNDER_WAY,
-    Rows,
+    SqlTransaction,
     copy_tables,
-    newer,
-    refused,
+    make_ledger_error,
+    make_newer_format_error,
 )
+from discreet.accounting.migration import chain_existing_entries
+from discreet.accounting.shared_database import SharedDatabase
 from discreet.core.errors import RequestError
 
 T = TypeVar("T")
@@ -75,47 +75,47 @@ class LedgerDatabase:
     """A `LedgerStorage` in a database."""
 
     def __init__(self, address: str) -> None:
-        self._database = Database(address)
+        self._database = SharedDatabase(address)
         self.place = self._database.place
-        self.commits = GroupCommit(self._writing)
+        self.commits = GroupCommit(self._write_transaction)
         try:
-            self._database.prepare(TABLES, SCHEMA)
-            with self._database.told(), self._writing() as rows:
-                self._recognize(rows)
+            self._database.create_tables(TABLES, SCHEMA)
+            with self._database.translate_errors(), self._write_transaction() as rows:
+                self._migrate_format(rows)
             # older formats have no table of links before they are chained, so it is checked last
             self._database.check_tables(("link",))
         except BaseException:
             self.close()
             raise
 
-    def reading(self) -> AbstractContextManager[Rows]:
+    def read_transaction(self) -> AbstractContextManager[SqlTransaction]:
         """Open a read-only transaction that sees one snapshot."""
-        return self._database.reading()
+        return self._database.read_transaction()
 
-    def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
+    def write(self, work: Callable[[SqlTransaction], T], *, after_data: bool = False) -> T:
         """Return the result of `work`, which is durable when this returns, or not written at all."""
-        with self._database.told(after_data=after_data):
+        with self._database.translate_errors(after_data=after_data):
             return self.commits.write(work)
 
-    def verify(self, rows: Rows) -> None:
+    def verify(self, rows: SqlTransaction) -> None:
         """Do nothing: the server checks its own pages, and the caller compares the contents."""
 
-    def is_alive(self, rows: Rows, process: str) -> bool:
+    def is_process_alive(self, rows: SqlTransaction, process: str) -> bool:
         """Return whether a process still runs, on whichever machine."""
-        return self._database.is_alive(rows, process)
+        return self._database.is_process_alive(rows, process)
 
     def copy_to(self, path: Path) -> None:
         """Copy one snapshot of all tables into an SQLite ledger."""
         copy = LedgerFile(path)
         try:
-            with self._database.reading() as rows:
+            with self._database.read_transaction() as rows:
                 copy.write(lambda target: copy_tables(rows, target))
         finally:
             copy.close()
 
-    def load_from(self, rows: Rows) -> None:
+    def load_from(self, rows: SqlTransaction) -> None:
         """Copy all tables of another ledger into this one, which is empty."""
-        with self._database.told(), self._writing() as own:
+        with self._database.translate_errors(), self._write_transaction() as own:
             copy_tables(rows, own, keep=" OVERRIDING SYSTEM VALUE")
             own.execute(
                 "SELECT pg_catalog.setval(CAST(pg_catalog.pg_get_serial_sequence("
@@ -123,39 +123,39 @@ class LedgerDatabase:
                 " coalesce(max(id), CAST(1 AS bigint)), max(id) IS NOT NULL) FROM release"
             ).fetchall()
 
-    def damaged(self, what: str) -> RequestError:
+    def make_damage_error(self, what: str) -> RequestError:
         """Return the error for a ledger that contradicts itself."""
-        return refused(self.place, f"{DAMAGED[0]}: {what}", DAMAGED[1])
+        return make_ledger_error(self.place, f"{DAMAGED[0]}: {what}", DAMAGED[1])
 
     def close(self) -> None:
         self._database.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[Rows]:
-        with self._database.writing("ledger") as rows:
+    def _write_transaction(self) -> Iterator[SqlTransaction]:
+        with self._database.write_transaction("ledger") as rows:
             self._find_format(rows)  # a newer version may have taken it over since it was opened
             yield rows
 
-    def _find_format(self, rows: Rows) -> int:
+    def _find_format(self, rows: SqlTransaction) -> int:
         (form,) = rows.execute("SELECT format FROM ledger").fetchone()
         if form > FORMAT:
-            raise newer(self.place, form)
+            raise make_newer_format_error(self.place, form)
         return int(form)
 
-    def _recognize(self, rows: Rows) -> None:
+    def _migrate_format(self, rows: SqlTransaction) -> None:
         form = self._find_format(rows)
         rows.execute(UNDER_WAY)
         if form < CHAINED_FORMAT:
             for statement in CHAINED:
                 rows.execute(statement)
-            chain_existing(rows, self, form)
+            chain_existing_entries(rows, self, form)
         if form < FORMAT:
             rows.execute("UPDATE ledger SET format = :format", {"format": FORMAT})
 
 
 def has_tables(address: str) -> bool:
     """Return whether the schema of an address holds a ledger, or any table of the same name."""
-    database = Database(address)
+    database = SharedDatabase(address)
     try:
         return database.has_tables(TABLES)
     finally:

@@ -23,11 +23,9 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from discreet.accounting.chain import LINKS
 from discreet.accounting.group_commit import GroupCommit
-from discreet.accounting.migration import chain_existing
-from discreet.accounting.processes import is_alive
-from discreet.accounting.storage import (
+from discreet.accounting.hash_chain import LINKS
+from discreet.accounting.ledger_storage import (
     BUSY,
     CHAINED_FORMAT,
     DAMAGED,
@@ -38,11 +36,13 @@ from discreet.accounting.storage import (
     PATIENCE,
     UNDER_WAY,
     UNWRITABLE,
-    Rows,
-    newer,
-    refused,
+    SqlTransaction,
+    make_ledger_error,
+    make_newer_format_error,
     translate_errors,
 )
+from discreet.accounting.migration import chain_existing_entries
+from discreet.accounting.process_identity import is_process_alive
 from discreet.core.errors import RequestError
 
 MARK = int.from_bytes(b"dscr")
@@ -116,40 +116,40 @@ class LedgerFile:
         self._reader: sqlite3.Connection | None = None
         self._writes = threading.RLock()
         self._reads = self._writes if self.place == MEMORY else threading.RLock()
-        self.commits = GroupCommit(self._writing)
-        with self._told():
-            self._writer = self._made()
-            self._reader = self._writer if self.place == MEMORY else self._beside()
+        self.commits = GroupCommit(self._write_transaction)
+        with self._translate_errors():
+            self._writer = self._open_writer()
+            self._reader = self._writer if self.place == MEMORY else self._open_reader()
 
     @contextmanager
-    def reading(self) -> Iterator[Rows]:
+    def read_transaction(self) -> Iterator[SqlTransaction]:
         """Open a read-only transaction that sees one snapshot."""
-        with self._reads, self._told():
-            yield from _transaction(self._own(self._reader), "BEGIN")
+        with self._reads, self._translate_errors():
+            yield from _run_transaction(self._require_connection(self._reader), "BEGIN")
 
-    def write(self, work: Callable[[Rows], T], *, after_data: bool = False) -> T:
+    def write(self, work: Callable[[SqlTransaction], T], *, after_data: bool = False) -> T:
         """Return the result of `work`, which is durable when this returns, or not written at all."""
-        with self._told(after_data=after_data):
+        with self._translate_errors(after_data=after_data):
             return self.commits.write(work)
 
-    def verify(self, rows: Rows) -> None:
+    def verify(self, rows: SqlTransaction) -> None:
         if rows.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-            raise self.damaged("its pages are inconsistent")
+            raise self.make_damage_error("its pages are inconsistent")
 
-    def is_alive(self, rows: Rows, process: str) -> bool:
+    def is_process_alive(self, rows: SqlTransaction, process: str) -> bool:
         """Return whether a process still runs; only processes of this machine use the file."""
-        return is_alive(process)
+        return is_process_alive(process)
 
     def copy_to(self, path: Path) -> None:
         """Copy one snapshot of the file, by SQLite's own online backup."""
-        with self._reads, self._told(), closing(sqlite3.connect(path)) as copy:
-            self._own(self._reader).backup(copy)
+        with self._reads, self._translate_errors(), closing(sqlite3.connect(path)) as copy:
+            self._require_connection(self._reader).backup(copy)
             # a single file, without a log beside it, can be moved
             copy.execute("PRAGMA journal_mode = DELETE")
 
-    def damaged(self, what: str) -> RequestError:
+    def make_damage_error(self, what: str) -> RequestError:
         """Return the error for a file that contradicts itself."""
-        return self._refused(f"{DAMAGED[0]}: {what}", DAMAGED[1])
+        return self._make_error(f"{DAMAGED[0]}: {what}", DAMAGED[1])
 
     def close(self) -> None:
         with self._writes, self._reads:
@@ -163,27 +163,29 @@ class LedgerFile:
                 connection.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[Rows]:
+    def _write_transaction(self) -> Iterator[SqlTransaction]:
         with self._writes:
             # a newer version may have taken the file over since it was opened
-            yield from _transaction(self._own(self._writer), "BEGIN IMMEDIATE", self._recognize)
+            yield from _run_transaction(
+                self._require_connection(self._writer), "BEGIN IMMEDIATE", self._read_format
+            )
 
-    def _own(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+    def _require_connection(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         if connection is None:
-            raise self._refused("was closed", "Open it again.")
+            raise self._make_error("was closed", "Open it again.")
         if self._process != os.getpid():
-            raise self._refused("was opened before a fork", "Open it in each process.")
+            raise self._make_error("was opened before a fork", "Open it in each process.")
         return connection
 
-    def _made(self) -> sqlite3.Connection:
+    def _open_writer(self) -> sqlite3.Connection:
         """Open the writing connection; create or migrate the ledger."""
         if self.place != MEMORY:
             self._require_folder()
-        connection = self._connected()
+        connection = self._connect()
         try:
             # check before anything is written, so that a foreign file is not changed
             connection.execute("BEGIN")
-            form = self._recognize(connection)
+            form = self._read_format(connection)
             connection.execute("COMMIT")
             if not form and self.place != MEMORY:
                 os.chmod(self.place, 0o600)
@@ -191,11 +193,11 @@ class LedgerFile:
             connection.execute("PRAGMA foreign_keys = ON")
             _switch_to_wal(connection)
             connection.execute("BEGIN IMMEDIATE")
-            form = self._recognize(connection)
+            form = self._read_format(connection)
             for statement in MIGRATIONS.get(form, ()):
                 connection.execute(statement)
             if 0 < form < CHAINED_FORMAT:
-                chain_existing(connection, self, form)
+                chain_existing_entries(connection, self, form)
             if 0 < form < FORMAT:
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute(UNDER_WAY)
@@ -205,13 +207,13 @@ class LedgerFile:
             raise
         return connection
 
-    def _beside(self) -> sqlite3.Connection:
+    def _open_reader(self) -> sqlite3.Connection:
         """Open the reading connection."""
-        connection = self._connected()
+        connection = self._connect()
         connection.execute("PRAGMA query_only = ON")
         return connection
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.place, timeout=PATIENCE, isolation_level=None, check_same_thread=False
         )
@@ -221,28 +223,28 @@ class LedgerFile:
     def _require_folder(self) -> None:
         path = Path(self.place)
         if not path.parent.is_dir():
-            raise self._refused("is in a folder that does not exist", f"Create {path.parent}.")
+            raise self._make_error("is in a folder that does not exist", f"Create {path.parent}.")
         if path.is_dir():
-            raise self._refused("is a folder", "Name a file under ledger in the policy.")
+            raise self._make_error("is a folder", "Name a file under ledger in the policy.")
 
-    def _recognize(self, connection: sqlite3.Connection) -> int:
+    def _read_format(self, connection: sqlite3.Connection) -> int:
         """Return the format version of the ledger in the file, or 0 where it is still empty."""
         mark, form = (
             int(connection.execute(f"PRAGMA {name}").fetchone()[0])
             for name in ("application_id", "user_version")
         )
         if mark == MARK and form > FORMAT:
-            raise newer(self.place, form)
+            raise make_newer_format_error(self.place, form)
         if mark == MARK:
             return form
         if mark or form or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise self._refused(*FOREIGN)
+            raise self._make_error(*FOREIGN)
         return 0
 
-    def _refused(self, what: str, hint: str) -> RequestError:
-        return refused(self.place, what, hint)
+    def _make_error(self, what: str, hint: str) -> RequestError:
+        return make_ledger_error(self.place, what, hint)
 
-    def _told(self, *, after_data: bool = False) -> AbstractContextManager[None]:
+    def _translate_errors(self, *, after_data: bool = False) -> AbstractContextManager[None]:
         return translate_errors(self.place, sqlite3.Error, _explain, after_data=after_data)
 
 
@@ -259,9 +261,9 @@ def _require_no_bytes(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any
     return row
 
 
-def _transaction(
+def _run_transaction(
     connection: sqlite3.Connection, begin: str, check: Callable[[sqlite3.Connection], object] | None = None
-) -> Iterator[Rows]:
+) -> Iterator[SqlTransaction]:
     try:
         connection.execute(begin)
         if check is not None:

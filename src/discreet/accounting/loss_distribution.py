@@ -31,13 +31,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.accounting.inversion import FURTHEST
-from discreet.accounting.loss_laws import law, reach
-from discreet.accounting.optimal import RepeatedDP
-from discreet.core.errors import RequestError, require
+from discreet.accounting.loss_laws import build_loss_law, find_largest_loss
+from discreet.accounting.optimal_composition import RepeatedDP
+from discreet.accounting.profile_inversion import FURTHEST
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import DiscreteGaussianDP, GroupOf, Guarantee, PureDP, ZeroConcentratedDP
-from discreet.core.numbers import require_count, require_positive
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import require_count, require_positive
 
 INTERVAL = 1e-4
 CELLS = 1 << 17
@@ -55,7 +55,7 @@ class LossDistribution:
     """Pr[loss = (lowest + i) * interval] <= masses[i], and infinite with at most `leak`.
 
     >>> from discreet.core.guarantees import LaplaceDP
-    >>> LossDistribution.of(LaplaceDP(epsilon=0.01)).repeat(1_000).profile(1.363)
+    >>> LossDistribution.from_guarantee(LaplaceDP(epsilon=0.01)).repeat(1_000).profile(1.363)
     9.98...e-07
     """
 
@@ -69,17 +69,19 @@ class LossDistribution:
     relation: Relation
 
     @staticmethod
-    def knows(guarantee: Guarantee) -> bool:
+    def supports(guarantee: Guarantee) -> bool:
         """Return whether `guarantee` determines a law of the loss that fits on a grid."""
         if isinstance(guarantee, LossDistribution):
             return True
         if isinstance(guarantee, DiscreteGaussianDP) and guarantee.variance > WIDEST:
             return False
-        furthest = reach(guarantee.each if isinstance(guarantee, RepeatedDP) else guarantee)
+        furthest = find_largest_loss(
+            guarantee.single_release if isinstance(guarantee, RepeatedDP) else guarantee
+        )
         return furthest is not None and furthest <= FURTHEST
 
     @classmethod
-    def of(cls, guarantee: Guarantee, *, interval: float = INTERVAL) -> LossDistribution:
+    def from_guarantee(cls, guarantee: Guarantee, *, interval: float = INTERVAL) -> LossDistribution:
         """Return the law of the worst release with this guarantee.
 
         The grid is at least as coarse as `interval`.
@@ -88,8 +90,8 @@ class LossDistribution:
         if isinstance(guarantee, LossDistribution):
             return guarantee
         if isinstance(guarantee, RepeatedDP):
-            return cls.of(guarantee.each, interval=interval).repeat(guarantee.times)
-        if (furthest := reach(guarantee)) is None:
+            return cls.from_guarantee(guarantee.single_release, interval=interval).repeat(guarantee.times)
+        if (furthest := find_largest_loss(guarantee)) is None:
             name = type(guarantee).__name__
             raise RequestError(
                 f"LossDistribution: {name} bounds moments of the loss, which determine no distribution.",
@@ -102,8 +104,8 @@ class LossDistribution:
             )
         while furthest > interval * CELLS / 4:
             interval *= 2
-        found = law(guarantee, interval)
-        lowest, masses = _on_grid(found.losses, found.masses, interval)
+        found = build_loss_law(guarantee, interval)
+        lowest, masses = _discretize(found.losses, found.masses, interval)
         return cls(
             masses=masses,
             lowest=lowest,
@@ -116,17 +118,17 @@ class LossDistribution:
         )
 
     @classmethod
-    def total(cls, events: Iterable[Guarantee] | Mapping[Guarantee, int]) -> LossDistribution:
+    def from_events(cls, events: Iterable[Guarantee] | Mapping[Guarantee, int]) -> LossDistribution:
         """Return the law of all events together: equal ones by doubling, the smallest laws joined first."""
         counted = Counter(events)
         if not counted:
-            return cls.of(PureDP(epsilon=0))
-        interval = _interval(counted)
+            return cls.from_guarantee(PureDP(epsilon=0))
+        interval = _choose_interval(counted)
         order = numbers()
         heap = [
             (found.masses.size, next(order), found)
             for event, times in counted.items()
-            for found in (cls.of(event, interval=interval).repeat(times),)
+            for found in (cls.from_guarantee(event, interval=interval).repeat(times),)
         ]
         heapq.heapify(heap)
         while len(heap) > 1:
@@ -134,26 +136,26 @@ class LossDistribution:
             heapq.heappush(heap, (joined.masses.size, next(order), joined))
         return heap[0][2]
 
-    def then(self, guarantee: Guarantee) -> LossDistribution:
+    def add_event(self, guarantee: Guarantee) -> LossDistribution:
         """Return the law with one more event; the composition so far is reused."""
-        return self.compose(LossDistribution.of(guarantee, interval=self.interval))
+        return self.compose(LossDistribution.from_guarantee(guarantee, interval=self.interval))
 
     def compose(self, other: LossDistribution) -> LossDistribution:
         """Return the law of both together."""
         _require_same_relation(self, other)
         one, two = self, other
         while one.interval < two.interval:
-            one = one.coarser()
+            one = one.coarsen()
         while two.interval < one.interval:
-            two = two.coarser()
-        require(
+            two = two.coarsen()
+        require_parameter(
             one.interval == two.interval,
             self,
             "interval",
             other.interval,
             f"{self.interval} doubled or halved",
         )
-        start, masses, cut = _cut(np.maximum(_convolved(one.masses, two.masses), 0.0))
+        start, masses, cut = _truncate_tails(np.maximum(_convolve(one.masses, two.masses), 0.0))
         rho = one.concentrated.rho + two.concentrated.rho
         delta = min(one.concentrated.delta + two.concentrated.delta, 1 - 2**-53)
         joined = replace(
@@ -167,7 +169,7 @@ class LossDistribution:
             events=one.events + two.events,
         )
         while joined.masses.size > CELLS:
-            joined = joined.coarser()
+            joined = joined.coarsen()
         return joined
 
     def repeat(self, times: int) -> LossDistribution:
@@ -177,7 +179,7 @@ class LossDistribution:
         twice = self if half is None else half.compose(half)
         return twice.compose(self) if times > 1 and times % 2 else twice
 
-    def coarser(self) -> LossDistribution:
+    def coarsen(self) -> LossDistribution:
         """Return the law on every other grid point: mass between two is split between them."""
         masses = np.pad(self.masses, (self.lowest % 2, 0))
         masses = np.pad(masses, (0, 1 - masses.size % 2))
@@ -192,7 +194,7 @@ class LossDistribution:
     def profile(self, epsilon: float) -> float:
         if epsilon >= self.cap:
             return 0.0
-        upper, lower = self._above
+        upper, lower = self._upper_masses
         first = min(max(math.floor(epsilon / self.interval) + 1 - self.lowest, 0), self.masses.size)
         delta = self.leak + float(upper[first]) - math.exp(min(epsilon, 700.0)) * float(lower[first])
         return min(1.0, max(0.0, -math.expm1(epsilon), delta) + (10 + self.events) * ROUNDING)
@@ -201,14 +203,14 @@ class LossDistribution:
         return self if size == 1 else GroupOf(member=self, size=size, relation=self.relation)
 
     @cached_property
-    def _above(self) -> tuple[Floats, Floats]:
+    def _upper_masses(self) -> tuple[Floats, Floats]:
         """Mass from each cell upwards, in the world where the claim holds and in the other."""
         losses = (self.lowest + np.arange(self.masses.size)) * self.interval
         other = self.masses * np.exp(-np.maximum(losses, -700.0))
         return tuple(np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (self.masses, other))  # type: ignore[return-value]
 
 
-def _on_grid(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floats]:
+def _discretize(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floats]:
     """Split each mass between the grid points around its loss; both worlds keep their probability."""
     below = np.floor(losses / interval)
     up = np.clip(np.expm1(below * interval - losses) / math.expm1(-interval), 0.0, 1.0)
@@ -219,7 +221,7 @@ def _on_grid(losses: Floats, masses: Floats, interval: float) -> tuple[int, Floa
     return lowest, np.asarray(split, dtype=np.float64)
 
 
-def _convolved(one: Floats, two: Floats) -> Floats:
+def _convolve(one: Floats, two: Floats) -> Floats:
     """Return the law of the sum. (`scipy.signal` has this too, and takes a second to load.)"""
     size = one.size + two.size - 1
     fft = scipy.fft
@@ -227,7 +229,7 @@ def _convolved(one: Floats, two: Floats) -> Floats:
     return np.asarray(fft.irfft(fft.rfft(one, length) * fft.rfft(two, length), length)[:size])
 
 
-def _cut(masses: Floats) -> tuple[int, Floats, float]:
+def _truncate_tails(masses: Floats) -> tuple[int, Floats, float]:
     """Cut off the ends that hold at most CUT / 2 each; return the start, the rest, and the mass cut above."""
     first = int(np.searchsorted(np.cumsum(masses), CUT / 2))
     last = masses.size - int(np.searchsorted(np.cumsum(masses[::-1]), CUT / 2))
@@ -238,9 +240,9 @@ def _cut(masses: Floats) -> tuple[int, Floats, float]:
     return first, kept, float(masses[last:].sum())
 
 
-def _interval(events: Mapping[Guarantee, int]) -> float:
+def _choose_interval(events: Mapping[Guarantee, int]) -> float:
     """Return an interval fine enough for the smallest event, as far as the whole sum fits into the cells."""
-    scales = [scale for each in events if (scale := reach(each)) is not None and scale > 0]
+    scales = [scale for each in events if (scale := find_largest_loss(each)) is not None and scale > 0]
     rho = math.fsum(
         n * float(each.concentrated.rho) for each, n in events.items() if hasattr(each, "concentrated")
     )

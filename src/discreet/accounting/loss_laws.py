@@ -44,7 +44,7 @@ class LossLaw:
     leak: float = 0.0
 
 
-def reach(guarantee: Guarantee) -> float | None:
+def find_largest_loss(guarantee: Guarantee) -> float | None:
     """Return the largest finite |loss|, or None for a guarantee that determines no law."""
     match guarantee:
         case PureDP(epsilon=e) | LaplaceDP(epsilon=e) | ApproximateDP(epsilon=e):
@@ -56,42 +56,42 @@ def reach(guarantee: Guarantee) -> float | None:
     return None
 
 
-def law(guarantee: Guarantee, interval: float) -> LossLaw:
+def build_loss_law(guarantee: Guarantee, interval: float) -> LossLaw:
     """Return the loss of the worst release that keeps `guarantee`; cells are as wide as `interval`."""
     match guarantee:
         case PureDP(epsilon=e):
-            return _randomized_response(float(e), 0.0)
+            return _build_randomized_response_law(float(e), 0.0)
         case ApproximateDP(epsilon=e, delta=delta):
-            return _randomized_response(float(e), float(delta))
+            return _build_randomized_response_law(float(e), float(delta))
         case LaplaceDP(epsilon=e):
-            return _laplace(float(e), interval)
+            return _build_laplace_law(float(e), interval)
         case GaussianDP(mu=mu) if mu > 0:
-            return _gaussian(float(mu), interval)
+            return _build_gaussian_law(float(mu), interval)
         case DiscreteGaussianDP():
-            return _discrete_gaussian(guarantee)
+            return _build_discrete_gaussian_law(guarantee)
     return LossLaw(losses=np.zeros(1), masses=np.ones(1))
 
 
-def _randomized_response(epsilon: float, delta: float) -> LossLaw:
+def _build_randomized_response_law(epsilon: float, delta: float) -> LossLaw:
     true = 1 / (1 + math.exp(-epsilon))
     masses = (1 - delta) * np.array([true, math.exp(-epsilon) * true])
     return LossLaw(losses=np.array([epsilon, -epsilon]), masses=masses, leak=delta)
 
 
-def _laplace(epsilon: float, interval: float) -> LossLaw:
-    edges = _edges(-epsilon, epsilon, interval)
+def _build_laplace_law(epsilon: float, interval: float) -> LossLaw:
+    edges = _compute_edges(-epsilon, epsilon, interval)
     here = np.exp((edges[:-1] - epsilon) / 2) * np.expm1(np.diff(edges) / 2) / 2
     there = np.exp((-edges[1:] - epsilon) / 2) * np.expm1(np.diff(edges) / 2) / 2
     ends = np.array([0.5, math.exp(-epsilon) / 2])
-    between = _cells(edges, here, there)
+    between = _compute_cell_losses(edges, here, there)
     return LossLaw(losses=np.append(between, [epsilon, -epsilon]), masses=np.append(here, ends))
 
 
-def _gaussian(mu: float, interval: float) -> LossLaw:
+def _build_gaussian_law(mu: float, interval: float) -> LossLaw:
     middle = mu**2 / 2
-    edges = _edges(-middle - SPREAD * mu, middle + SPREAD * mu, interval)
-    here, there = _normal(edges, middle, mu), _normal(edges, -middle, mu)
-    losses = _cells(edges, here, there)
+    edges = _compute_edges(-middle - SPREAD * mu, middle + SPREAD * mu, interval)
+    here, there = _compute_normal_masses(edges, middle, mu), _compute_normal_masses(edges, -middle, mu)
+    losses = _compute_cell_losses(edges, here, there)
     # mass below the first edge is moved up to it, which is pessimistic
     below = float(scipy.special.ndtr((edges[0] - middle) / mu))
     return LossLaw(
@@ -101,7 +101,7 @@ def _gaussian(mu: float, interval: float) -> LossLaw:
     )
 
 
-def _discrete_gaussian(guarantee: DiscreteGaussianDP) -> LossLaw:
+def _build_discrete_gaussian_law(guarantee: DiscreteGaussianDP) -> LossLaw:
     variance, shift = float(guarantee.variance), guarantee.shift
     furthest = math.ceil(40 * math.sqrt(variance))
     z = np.arange(-furthest, furthest + 1, dtype=np.float64)
@@ -119,13 +119,13 @@ def _discrete_gaussian(guarantee: DiscreteGaussianDP) -> LossLaw:
     )
 
 
-def _edges(low: float, high: float, interval: float) -> Floats:
+def _compute_edges(low: float, high: float, interval: float) -> Floats:
     """Return `low`, the grid points in between, and `high`."""
     inside = np.arange(math.floor(low / interval) + 1, math.ceil(high / interval)) * interval
     return np.concatenate(([low], inside[(inside > low) & (inside < high)], [high]))
 
 
-def _normal(edges: Floats, mean: float, deviation: float) -> Floats:
+def _compute_normal_masses(edges: Floats, mean: float, deviation: float) -> Floats:
     """Return the mass of each cell, from the tails that are nearer to its edges."""
     z = (edges - mean) / deviation
     beyond = scipy.special.ndtr(-np.abs(z))
@@ -135,7 +135,7 @@ def _normal(edges: Floats, mean: float, deviation: float) -> Floats:
     return np.asarray(between, dtype=np.float64)
 
 
-def _cells(edges: Floats, here: Floats, there: Floats) -> Floats:
+def _compute_cell_losses(edges: Floats, here: Floats, there: Floats) -> Floats:
     """Return the loss at which each cell is placed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.log(here / there)

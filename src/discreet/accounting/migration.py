@@ -7,43 +7,43 @@ it was before.
 
 from __future__ import annotations
 
-from discreet.accounting.chain import (
+from discreet.accounting.hash_chain import (
     CHARGE,
     IDENTITY_BYTES,
     NO_SUMS,
     RELEASE,
-    Chain,
-    Kind,
-    Sums,
+    HashChain,
+    LinkKind,
+    RunningSums,
     digest_charge,
-    now,
+    format_current_time,
 )
-from discreet.accounting.storage import Rows, Storage
+from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 
 EVERYBODY = ""
 TERMS = ("prior", "posterior", "secret", "group", "tail", "leak")
 
 
-def chain_existing(rows: Rows, storage: Storage, form: int) -> None:
+def chain_existing_entries(rows: SqlTransaction, storage: LedgerStorage, format_version: int) -> None:
     """Chain the entries and releases of a ledger of an older format, inside the caller's transaction."""
     terms = rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
     if terms is None:
         return
-    chain = Chain(rows, storage)
+    chain = HashChain(rows, storage)
     first = rows.execute(f"SELECT {', '.join(CHARGE)} FROM entry ORDER BY id LIMIT 1").fetchone()
     if first is None:
-        chain.found(dict(zip(TERMS, terms, strict=True)))
+        chain.append_terms(dict(zip(TERMS, terms, strict=True)))
     else:
         # older copies of the same ledger get the same identity, so that they are recognized as such
         row = dict(zip(CHARGE, first, strict=True))
-        chain.found(
+        chain.append_terms(
             dict(zip(TERMS, terms, strict=True)),
             identity=digest_charge(row)[: 2 * IDENTITY_BYTES],
             time=row["time"],
         )
     releases = rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id").fetchall()
     pending = [dict(zip(RELEASE, row, strict=True)) for row in releases]
-    running: dict[str, Sums] = {EVERYBODY: NO_SUMS}
+    running: dict[str, RunningSums] = {EVERYBODY: NO_SUMS}
     entries = rows.execute(f"SELECT state, {', '.join(CHARGE)} FROM entry ORDER BY id").fetchall()
     for state, *values in entries:
         row = dict(zip(CHARGE, values, strict=True))
@@ -56,4 +56,6 @@ def chain_existing(rows: Rows, storage: Storage, form: int) -> None:
             chain.append_outcome(row["id"])
     for row in pending:
         chain.append_release(row)
-    chain.append(Kind.MIGRATION, {"format": form, "entries": len(entries), "time": now()})
+    chain.append(
+        LinkKind.MIGRATION, {"format": format_version, "entries": len(entries), "time": format_current_time()}
+    )

@@ -27,7 +27,7 @@ from discreet.core.guarantees import (
     PureDP,
     RenyiDP,
 )
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 NOISE = 1e-14
 """A smaller divergence is rounded up to this."""
@@ -58,7 +58,7 @@ class RenyiCurve:
         return self if size == 1 else GroupOf(member=self, size=size, relation=self.relation)
 
 
-def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | None:
+def compose_renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | None:
     """Return the summed curve, or None where an event has no curve, or curves share no order."""
     known = {float(each.order) for each in events if isinstance(each, RenyiDP)}
     if len(known) > 1:
@@ -70,7 +70,7 @@ def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | N
     for event, count in events.items():
         if isinstance(event, RenyiDP):
             at_order += count * float(event.epsilon)
-        elif (named := _named(event)) is not None:
+        elif (named := _to_dp_event(event)) is not None:
             account.compose(named[0], count)
             delta += count * named[1]
         else:
@@ -85,7 +85,7 @@ def renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | N
     )
 
 
-def _named(guarantee: Guarantee) -> tuple[dp_accounting.DpEvent, float] | None:
+def _to_dp_event(guarantee: Guarantee) -> tuple[dp_accounting.DpEvent, float] | None:
     """Return dp-accounting's event, and the delta beside its divergences, or None where it has no event."""
     match guarantee:
         case PureDP(epsilon=e) | ApproximateDP(epsilon=e) if LEAST <= e <= MOST:

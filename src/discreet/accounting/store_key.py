@@ -9,7 +9,7 @@ as is the key that signs sessions: a role that can read that database can read b
 
 from __future__ import annotations
 
-from discreet.accounting.database import DRAWN, Database
+from discreet.accounting.shared_database import DRAWN, SharedDatabase
 
 TABLES = ("store_key",)
 SCHEMA = ("CREATE TABLE store_key (one INTEGER PRIMARY KEY CHECK (one = 1), key BYTEA NOT NULL)",)
@@ -17,12 +17,12 @@ FIND = "SELECT key FROM store_key"
 DRAW = f"INSERT INTO store_key (one, key) VALUES (1, pg_catalog.sha256({DRAWN})) ON CONFLICT (one) DO NOTHING"
 
 
-def share_store_key(address: str) -> bytes:
+def get_shared_store_key(address: str) -> bytes:
     """Return the key in the ledger's database; have one drawn there if there is none."""
-    database = Database(address)
+    database = SharedDatabase(address)
     try:
-        database.prepare(TABLES, SCHEMA)
-        with database.told(), database.writing("store_key") as rows:
+        database.create_tables(TABLES, SCHEMA)
+        with database.translate_errors(), database.write_transaction("store_key") as rows:
             found = rows.execute(FIND).fetchone()
             if found is None:
                 # another server may draw one at the same moment: the first commit wins, for both

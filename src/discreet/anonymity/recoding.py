@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Codes, Integers
+from discreet.anonymity.equivalence_classes import Codes, Integers
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Extents:
+class LabelExtents:
     """The values that the labels of one column cover.
 
     Value v is at position `order[v]`. Label i covers the positions `low[i]` to `high[i]` (excluded), which
@@ -46,6 +46,6 @@ class Recoding:
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     codes: Codes
-    kept: NDArray[np.bool_]
+    published: NDArray[np.bool_]
     levels: tuple[int, ...] | None = None
-    extents: tuple[Extents, ...] | None = None
+    extents: tuple[LabelExtents, ...] | None = None

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.belief import Belief
-from discreet.core.csv_cells import mark_cell
+from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
-from discreet.sql.accuracy import Off
+from discreet.sql.accuracy import RankError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ class Answer:
     entry: int
     repeated: bool
     sentence: str
-    off: Mapping[str, Off] = field(default_factory=dict)
+    off: Mapping[str, RankError] = field(default_factory=dict)
     no_interval: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -94,7 +94,7 @@ class Answer:
             "rows": [[_plain(value) for value in row] for row in self.rows],
             "intervals": None if self.no_interval and not self.intervals else intervals,
             "no_interval": dict(self.no_interval),
-            "ranks": {name: found.as_object() for name, found in self.off.items()},
+            "ranks": {name: found.to_json() for name, found in self.off.items()},
             "confidence": self.confidence,
             "epsilon": self.epsilon,
             "belief": {
@@ -127,9 +127,9 @@ def _with_marks(table: pa.Table) -> pa.Table:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             values = table.column(place).to_pylist()
-            texts = [None if value is None else mark_cell(value) for value in values]
+            texts = [None if value is None else escape_cell(value) for value in values]
             table = table.set_column(place, column.name, pa.array(texts, pa.string()))
-    return table.rename_columns([mark_cell(name) for name in table.column_names])
+    return table.rename_columns([escape_cell(name) for name in table.column_names])
 
 
 def with_ends(table: pa.Table, intervals: Mapping[str, Ends]) -> pa.Table:

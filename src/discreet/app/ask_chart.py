@@ -10,11 +10,11 @@ import pyarrow as pa
 from discreet.app.answers import Answer
 from discreet.app.charts import styled
 from discreet.app.colours import BLUE, FAINT, INK
-from discreet.belief.wording import number
+from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
-from discreet.engines.duckdb import run_released
-from discreet.sql.answer import shape
-from discreet.sql.plan import Plan
+from discreet.engines.duckdb import query_released_tables
+from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.planner import Plan
 
 MOST_BARS = 40
 WIDTH = 420
@@ -23,7 +23,10 @@ LINE = 70
 
 def require_drawable(plan: Plan) -> None:
     """Refuse a question whose answer has no measure to draw, before it is asked."""
-    table, noisy = shape(plan, run_released).table, {**plan.errors.measures, **plan.errors.missing}
+    table, noisy = (
+        build_empty_release(plan, query_released_tables).table,
+        {**plan.column_errors.measures, **plan.column_errors.missing_reasons},
+    )
     if not any(_is_number(table[name].type) for name in noisy):
         raise _refuse_picture()
 
@@ -49,7 +52,7 @@ def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
     )
     bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X("value:Q", title=name))
     barred = any(row["low"] is not None for row in rows)
-    told = f"epsilon {number(answer.epsilon)}"
+    told = f"epsilon {format_number(answer.epsilon)}"
     reason = answer.no_interval.get(name)
     note = alt.Title(
         f"{name}, ± at {answer.confidence:.0%}" if barred else name,

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from discreet.app.answers import NOTE, Answer
 from discreet.app.proposals import Proposal
-from discreet.belief.wording import at_most, number, number_up, percent
+from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 
 MOST_ROWS = 200
 
@@ -21,16 +21,16 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
         table.add_column(heading)
     for each in proposal.expected_error:
-        error = f"± {number_up(each.error95)}" if each.error95 is not None else each.note
-        table.add_row(each.name, each.mechanism, percent(each.share), error)
+        error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
+        table.add_row(each.name, each.mechanism, format_percent(each.share), error)
     console.print(table)
-    groups = "selected privately" if plan.groups is None else f"{plan.groups:,}, as declared"
-    prior, posterior = percent(proposal.belief_before.prior), percent(promise.posterior)
+    groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}, as declared"
+    prior, posterior = format_percent(proposal.belief_before.prior), format_percent(promise.posterior)
     facts = [
-        ("cost", f"epsilon {number(proposal.cost)} of {number(promise.epsilon)}"),
+        ("cost", f"epsilon {format_number(proposal.cost)} of {format_number(promise.epsilon)}"),
         ("belief", f"{prior} → {change(proposal)} (promise: {posterior})"),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
-        ("bounding", plan.bounding.sentence),
+        ("bounding", plan.bounding.description),
     ]
     if plan.least_rows is not None:
         facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))
@@ -39,12 +39,12 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 def change(proposal: Proposal) -> str:
     """What the answer would do to belief."""
-    before = at_most(proposal.belief_before.highest)
+    before = format_percent_up(proposal.belief_before.highest)
     if proposal.repeated:
         return f"{before}, as before: the answer is stored and costs nothing"
     if not proposal.fits:
         return f"{before}, as before: it costs more than is left and would be refused"
-    return f"at most {at_most(proposal.belief_after.highest)} after it ({before} before)"
+    return f"at most {format_percent_up(proposal.belief_after.highest)} after it ({before} before)"
 
 
 def show_answer(console: Console, answer: Answer) -> None:
@@ -63,10 +63,10 @@ def show_answer(console: Console, answer: Answer) -> None:
     if answer.no_interval:
         console.print(answer.no_interval_sentence, style="dim", highlight=False, markup=False)
     if answer.off:
-        told = "; ".join(f"{name}: {found.sentence}" for name, found in answer.off.items())
+        told = "; ".join(f"{name}: {found.description}" for name, found in answer.off.items())
         note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on data that stay."
         console.print(note, style="dim", highlight=False, markup=False)
-    charge = f"epsilon {number(answer.epsilon)}"
+    charge = f"epsilon {format_number(answer.epsilon)}"
     if answer.repeated:
         charge = "nothing: the same question was answered before"
     show_facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])

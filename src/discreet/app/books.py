@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.accounting.founding import Foundation, require_marked
+from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.marks import Marks
-from discreet.accounting.storage import MEMORY, is_database
+from discreet.accounting.ledger_storage import MEMORY, is_database_address
+from discreet.accounting.ledger_terms import LedgerTerms, require_unmarked_data
 from discreet.app.ledger_addresses import kept_at
 from discreet.app.ledger_marks import find_foundation
 from discreet.app.policies import promise_of
@@ -36,10 +36,10 @@ def opened(
 
 def open_unmarked(policy: Policy, address: str) -> Ledger:
     """Open a ledger at an address without looking at marks or units, as restoring one does."""
-    return _ledger(policy, address, Foundation())
+    return _ledger(policy, address, LedgerTerms())
 
 
-def find_marks(policy: Policy) -> Marks:
+def find_marks(policy: Policy) -> HighWaterMarks:
     """Return where the marks of a policy's ledger are."""
     return find_foundation(policy).marks
 
@@ -47,13 +47,13 @@ def find_marks(policy: Policy) -> Marks:
 def looked_into(policy: Policy) -> Ledger:
     """The same to be read; one that nobody asked anything yet is shown empty, and not made."""
     address = kept_at(policy.ledger)
-    if is_database(address) or Path(address).exists():
+    if is_database_address(address) or Path(address).exists():
         return _ledger(policy, address, find_foundation(policy))
-    require_marked(address, find_foundation(policy).marks.read())
+    require_unmarked_data(address, find_foundation(policy).marks.read())
     return Ledger(MEMORY, promise_of(policy), analysts=shares_of(policy) or None)
 
 
-def _ledger(policy: Policy, address: str, foundation: Foundation) -> Ledger:
+def _ledger(policy: Policy, address: str, foundation: LedgerTerms) -> Ledger:
     shares = shares_of(policy)
     return Ledger(address, promise_of(policy), analysts=shares or None, foundation=foundation)
 

@@ -13,7 +13,7 @@ import numpy as np
 import vl_convert
 
 from discreet.app.colours import FAINT, INK, OTHERS, SUSPECTED
-from discreet.belief import Promise, belief, wording
+from discreet.belief import Promise, compute_belief, wording
 from discreet.core.errors import RequestError
 from discreet.core.output_files import require_output, write_output
 
@@ -61,7 +61,10 @@ def _people(share: float, title: str, subtitle: str) -> alt.LayerChart:
 def _curve(promise: Promise) -> alt.LayerChart:
     loss = math.log(promise.gamma)
     priors = np.unique(np.concatenate([np.linspace(0.001, 0.999, 200), [promise.prior]]))
-    points = [{"before": float(p), "after": belief(float(p), loss).highest, "same": float(p)} for p in priors]
+    points = [
+        {"before": float(p), "after": compute_belief(float(p), loss).highest, "same": float(p)}
+        for p in priors
+    ]
     percent = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], grid=True, gridColor="#EEF1F4")
     frame = alt.Chart(alt.Data(values=points)).encode(
         x=alt.X("before:Q", title="belief before", axis=percent, scale=alt.Scale(domain=[0, 1]))
@@ -78,7 +81,7 @@ def _curve(promise: Promise) -> alt.LayerChart:
 
 def promise_picture(promise: Promise) -> alt.HConcatChart:
     """100 people before and after, and the curve of posterior over prior."""
-    before, after = (wording.percent(share) for share in (promise.prior, promise.posterior))
+    before, after = (wording.format_percent(share) for share in (promise.prior, promise.posterior))
     people = [f"as {share.rstrip('%')} of 100 people" for share in (before, after)]
     return styled(
         alt.hconcat(

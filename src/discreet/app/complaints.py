@@ -12,9 +12,19 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet.app.yaml_lines import Place
-from discreet.core.hierarchies import Alphabet, HierarchyEntry, Missing, Period, Side
-from discreet.core.policy import Analyst, Column, Kind, Link, Policy, Role, Scale, Table, Terms
-from discreet.core.relations import Relation
+from discreet.core.hierarchy_entry import HierarchyEntry, MaskAlphabet, MaskSide, MissingValues, Period
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import (
+    Analyst,
+    BinScale,
+    Column,
+    ColumnType,
+    Link,
+    Policy,
+    PromiseTerms,
+    Role,
+    Table,
+)
 
 SYNONYMS = {
     "low": ("min", "minimum", "lower", "from", "lower_bound"),
@@ -37,17 +47,17 @@ SYNONYMS = {
     "tree": ("groups", "taxonomy", "nodes"),
     "dates": ("date", "periods", "time"),
     "order": ("ordered", "ordering", "values"),
-    Missing.CATEGORY: ("own", "value", "keep"),
-    Missing.SUPPRESS: ("suppressed", "drop", "remove", "delete"),
-    Scale.LOG: ("logarithmic", "log10", "ln", "exponential"),
-    Side.RIGHT: ("end", "suffix", "trailing"),
-    Side.LEFT: ("start", "prefix", "leading"),
-    Kind.INTEGER: ("int", "bigint", "long", "number"),
-    Kind.DECIMAL: ("float", "double", "real", "numeric"),
-    Kind.CATEGORY: ("categorical", "enum", "factor", "nominal"),
-    Kind.TEXT: ("str", "string", "varchar"),
-    Kind.TIMESTAMP: ("datetime", "time"),
-    Kind.BOOLEAN: ("bool", "binary", "flag"),
+    MissingValues.CATEGORY: ("own", "value", "keep"),
+    MissingValues.SUPPRESS: ("suppressed", "drop", "remove", "delete"),
+    BinScale.LOG: ("logarithmic", "log10", "ln", "exponential"),
+    MaskSide.RIGHT: ("end", "suffix", "trailing"),
+    MaskSide.LEFT: ("start", "prefix", "leading"),
+    ColumnType.INTEGER: ("int", "bigint", "long", "number"),
+    ColumnType.DECIMAL: ("float", "double", "real", "numeric"),
+    ColumnType.CATEGORY: ("categorical", "enum", "factor", "nominal"),
+    ColumnType.TEXT: ("str", "string", "varchar"),
+    ColumnType.TIMESTAMP: ("datetime", "time"),
+    ColumnType.BOOLEAN: ("bool", "binary", "flag"),
     Role.IDENTIFIER: ("id", "direct", "key", "identifying"),
     Role.QUASI: ("quasi-identifier", "quasi_identifier", "qi", "qid", "indirect"),
     Role.SENSITIVE: ("secret", "confidential", "private"),
@@ -67,13 +77,13 @@ EXAMPLES = {
     "analysts": "analysts: {NAME: {share: 50%}}",
 }
 ENTRY_EXAMPLES: dict[type[BaseModel], str] = {
-    Terms: "{prior: 1%, posterior: 5%}",
+    PromiseTerms: "{prior: 1%, posterior: 5%}",
     Table: "{source: FILE, columns: {…}}",
     Column: "{type: integer, low: 0, high: 100}",
     Analyst: "{share: 50%}",
 }
 OWNERS: dict[type[BaseModel], str] = {
-    Terms: "promise",
+    PromiseTerms: "promise",
     Table: "a table",
     Column: "a column",
     Policy: "the top",
@@ -81,13 +91,13 @@ OWNERS: dict[type[BaseModel], str] = {
 }
 ENTRIES: dict[str, type[BaseModel]] = {"tables": Table, "analysts": Analyst, "hierarchies": HierarchyEntry}
 CHOICES: dict[str, type[StrEnum]] = {
-    "type": Kind,
+    "type": ColumnType,
     "role": Role,
     "secret": Relation,
-    "missing": Missing,
-    "scale": Scale,
-    "mask": Side,
-    "alphabet": Alphabet,
+    "missing": MissingValues,
+    "scale": BinScale,
+    "mask": MaskSide,
+    "alphabet": MaskAlphabet,
     "dates": Period,
 }
 EXPECTED = {
@@ -218,7 +228,7 @@ def _model(place: Place) -> type[BaseModel]:
     """The model whose entries stand at a place."""
     match place:
         case ("promise",):
-            return Terms
+            return PromiseTerms
         case (str(part), _) if part in ENTRIES:
             return ENTRIES[part]
         case ("tables", _, "columns", _):

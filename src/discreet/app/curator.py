@@ -22,38 +22,38 @@ from typing import Self, TypeVar
 
 import pyarrow as pa
 
-from discreet.accounting.entries import Entry, Stored
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_entries import Entry, StoredAnswer
 from discreet.app import engines, fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.books import asking, opened
 from discreet.app.policies import load, policy_version, promise_of
 from discreet.app.pricing import Pricing, smaller
 from discreet.app.proposals import Proposal
-from discreet.app.publishing.frames import standing_for
+from discreet.app.publishing.frames import frames_to_tables
 from discreet.app.source_digests import require_unchanged_sources
 from discreet.app.work_limits import Late, WorkLimits
 from discreet.belief import Promise
-from discreet.core.closing import Closing
-from discreet.core.engine import Engine, Foreseeing, Stoppable
+from discreet.core.closeable import Closeable
+from discreet.core.engine import Engine, Stoppable, ValidatesStatements
 from discreet.core.errors import BudgetError, EngineFault
 from discreet.core.guarantees import Guarantee
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import run_released
-from discreet.engines.faults import guard_charged, guarded, logged
-from discreet.sql.accuracy import off, traced
-from discreet.sql.answer import Release, answer
-from discreet.sql.expressions import Scalar
-from discreet.sql.parameters import filled
-from discreet.sql.parse import read
-from discreet.sql.plan import CONFIDENCE, Plan
+from discreet.engines.duckdb import query_released_tables
+from discreet.engines.engine_faults import log_fault, run_charged, run_guarded
+from discreet.sql.accuracy import find_measures_by_column, find_rank_error
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.plan_execution import Release, execute_plan
+from discreet.sql.planner import CONFIDENCE, Plan
+from discreet.sql.query_parameters import fill_parameters
+from discreet.sql.query_parser import parse_statement
 
 T = TypeVar("T")
 
 
-class Curator(Closing):
+class Curator(Closeable):
     """Answers questions under a policy.
 
     Open one with `Curator.open("privacy.yaml")`; it is a context manager.
@@ -112,7 +112,7 @@ class Curator(Closing):
 
         `separate_promise`: the ledger may be another one than that by which its data are marked.
         """
-        who, held = asking(policy, analyst), standing_for(policy, frames or {})
+        who, held = asking(policy, analyst), frames_to_tables(policy, frames or {})
         ledger = opened(policy, separate_promise=separate_promise, frames=held)
         try:
             require_unchanged_sources(policy, held)
@@ -142,7 +142,7 @@ class Curator(Closing):
         `least_rows`, how many rows every group is taken to have at least. `split` weighs columns for their
         part of epsilon. `values` are those of the question's parameters $1, $2 ….
         """
-        spent = self.ledger.accountant(self.alone)
+        spent = self.ledger.get_accountant(self.alone)
         priced = self._pricing.of(
             sql,
             leak=getattr(spent.limit, "delta", 0),
@@ -155,14 +155,14 @@ class Curator(Closing):
         made = priced(self._pricing.epsilon(priced, epsilon=epsilon, share=share, within=within))
         self._limits.require(made)
         self._require_written(made)
-        meaning = f"{made.key}:{self._version}:{self.policy.data_version}"
+        meaning = f"{made.release_key}:{self._version}:{self.policy.data_version}"
         key = hashlib.sha256(meaning.encode()).hexdigest()
-        repeated = self.ledger.stored(self.analyst, key) is not None
-        before = spent.belief()
-        fits = repeated or self.ledger.fits(self.analyst, made.guarantee)
-        after = spent.spend(made.guarantee).belief() if fits and not repeated else before
+        repeated = self.ledger.find_stored_answer(self.analyst, key) is not None
+        before = spent.compute_belief()
+        fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
+        after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
         return Proposal(
-            text=filled(read(sql), values).sql("duckdb") if values else sql,
+            text=fill_parameters(parse_statement(sql), values).sql("duckdb") if values else sql,
             plan=made,
             key=key,
             belief_before=before,
@@ -210,14 +210,19 @@ class Curator(Closing):
                 proposal.key,
                 proposal.text,
                 proposal.plan.guarantee,
-                lambda engine, random: watched(lambda: answer(proposal.plan, engine, random, run_released)),
+                lambda engine, random: watched(
+                    lambda: execute_plan(proposal.plan, engine, random, query_released_tables)
+                ),
                 lambda release: packed(release.table, release.intervals),
                 {"confidence": proposal.plan.confidence},
             )
         except BudgetError as refusal:
-            message, left = refusal.message.replace("reserve:", "ask:", 1), self.ledger.left(self.analyst)
+            message, left = (
+                refusal.message.replace("reserve:", "ask:", 1),
+                self.ledger.get_remaining_budget(self.analyst),
+            )
             raise BudgetError(message, hint=smaller(proposal, left) or refusal.hint) from None
-        if isinstance(found, Stored):
+        if isinstance(found, StoredAnswer):
             table, intervals = unpacked(found.answer)
             return self._answer(proposal, table, intervals, found.entry.number, repeated=True)
         release, entry = found
@@ -247,11 +252,11 @@ class Curator(Closing):
         work: Callable[[Engine, Randomness], T | Late[T]],
         kept: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
-    ) -> tuple[T, Entry] | Stored:
+    ) -> tuple[T, Entry] | StoredAnswer:
         """The same, unless this analyst has it under that key already: then what the ledger has stored."""
-        stored = self.ledger.stored(self.analyst, key)
-        found = stored or self.ledger.begin(self.analyst, key, text, guarantee)
-        return found if isinstance(found, Stored) else self._worked(found, work, kept, metadata)
+        stored = self.ledger.find_stored_answer(self.analyst, key)
+        found = stored or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
+        return found if isinstance(found, StoredAnswer) else self._worked(found, work, kept, metadata)
 
     def _worked(
         self,
@@ -264,7 +269,7 @@ class Curator(Closing):
             released = self._released(entry, work)
             if isinstance(released, Late):
                 # first, so that whoever is killed in between is suspended
-                self.ledger.suspend(self.analyst, logged(TimeoutError("the answer left late")).incident)
+                self.ledger.suspend(self.analyst, log_fault(TimeoutError("the answer left late")).incident)
                 released = released.value
             return released, self.ledger.settle(entry, kept(released), metadata)
         finally:
@@ -277,14 +282,14 @@ class Curator(Closing):
 
     def _released(self, entry: Entry, work: Callable[[Engine, Randomness], T | Late[T]]) -> T | Late[T]:
         try:
-            return guard_charged(lambda: work(self._engine, self._random))
+            return run_charged(lambda: work(self._engine, self._random))
         except EngineFault as fault:
             self.ledger.fault(entry, fault.incident)
             raise
 
     def looked(self, look: Callable[[Engine], T]) -> T:
         """What the custodian sees of the data itself: it may not be released, so nothing is charged."""
-        return guarded(lambda: look(self._engine))
+        return run_guarded(lambda: look(self._engine))
 
     def _answer(
         self,
@@ -295,30 +300,32 @@ class Curator(Closing):
         *,
         repeated: bool,
     ) -> Answer:
-        errors = proposal.plan.errors
+        errors = proposal.plan.column_errors
         return Answer(
             table=table,
             # an answer that was stored by an earlier version may have intervals that do not hold
-            intervals={name: ends for name, ends in intervals.items() if name in errors.kept},
-            no_interval=errors.missing,
+            intervals={
+                name: ends for name, ends in intervals.items() if name in errors.measures_with_intervals
+            },
+            no_interval=errors.missing_reasons,
             confidence=proposal.plan.confidence,
             epsilon=proposal.cost,
-            belief=self.ledger.belief(analyst=self.alone),
+            belief=self.ledger.compute_belief(analyst=self.alone),
             entry=entry,
             repeated=repeated,
-            sentence=self.ledger.sentence(analyst=self.alone),
+            sentence=self.ledger.describe_belief(analyst=self.alone),
             off={
                 name: found
-                for name, each in traced(proposal.plan).items()
-                if name in errors.kept and (found := off(proposal.plan, each))
+                for name, each in find_measures_by_column(proposal.plan).items()
+                if name in errors.measures_with_intervals and (found := find_rank_error(proposal.plan, each))
             },
         )
 
     def _require_written(self, made: Plan) -> None:
         """Refuse what the engine cannot compute, while nothing is charged."""
-        if isinstance(self._engine, Foreseeing):
-            for statement in (made.statement, *(each.statement for each in made.counted.values())):
-                self._engine.require(statement)
+        if isinstance(self._engine, ValidatesStatements):
+            for statement in (made.statement, *(each.statement for each in made.value_selections.values())):
+                self._engine.validate(statement)
 
     @property
     def alone(self) -> str | None:

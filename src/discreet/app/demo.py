@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.accounting.storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.app.answers import Answer
 from discreet.app.curator import Curator
 from discreet.app.policies import load
 from discreet.app.sample import SAMPLES, write, write_policy
 from discreet.app.sample.census import PEOPLE
 from discreet.attacks.averaging import expected_posterior
-from discreet.belief import Belief, Choice, Promise, epsilon_generation
+from discreet.belief import Belief, EpsilonChoice, Promise, epsilon_generation
 from discreet.core.errors import BudgetError
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -57,7 +57,7 @@ class Demo:
 
     promise: Promise
     answer: Answer
-    egm: Choice
+    egm: EpsilonChoice
     real_epsilon: float
     attack: Averaging
     policy: Path
@@ -102,6 +102,6 @@ def _attack(curator: Curator, first: Answer) -> Averaging:
         values=len({str(each.rows) for each in answers}),
         fresh=fresh,
         refusal=refusal,
-        belief=curator.ledger.belief(),
+        belief=curator.ledger.compute_belief(),
         unbounded=expected_posterior(count_noise, prior=curator.promise.prior, answers=REPEATS),
     )

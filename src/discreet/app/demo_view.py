@@ -9,8 +9,8 @@ from discreet.app.ask_view import show_answer
 from discreet.app.demo import SMALLEST, SQL, Demo
 from discreet.app.promise_object import terms
 from discreet.app.sample.census import PEOPLE
-from discreet.belief.odds import highest
-from discreet.belief.wording import at_most, number, percent
+from discreet.belief.odds import highest_posterior
+from discreet.belief.wording import format_number, format_percent, format_percent_up
 
 MOST_WIDTH = 100
 
@@ -37,7 +37,8 @@ def show(console: Console, demo: Demo) -> None:
 def _promise(demo: Demo) -> str:
     promise = demo.promise
     return (
-        f"{percent(promise.prior)} → {percent(promise.posterior)}, in all epsilon {number(promise.epsilon)}. "
+        f"{format_percent(promise.prior)} → {format_percent(promise.posterior)}, in all epsilon "
+        f"{format_number(promise.epsilon)}. "
         "It is stated for an attacker who knows all other records or takes records as independent; that "
         "someone is in the data is not hidden."
     )
@@ -45,23 +46,27 @@ def _promise(demo: Demo) -> str:
 
 def _egm(demo: Demo) -> str:
     egm, real = demo.egm, demo.real_epsilon
-    allowed = ", ".join(f"{percent(p)} → {at_most(highest(p, egm.epsilon))}" for p in (0.01, 0.5))
+    allowed = ", ".join(
+        f"{format_percent(p)} → {format_percent_up(highest_posterior(p, egm.epsilon))}" for p in (0.01, 0.5)
+    )
     return (
-        f"The Epsilon Generation Model would take epsilon {number(egm.epsilon)} from the table's size alone. "
+        f"The Epsilon Generation Model would take epsilon {format_number(egm.epsilon)} from the "
+        "table's size alone. "
         f"That allows {allowed}, if the noise fits the question; its noise is for a sensitivity of 1, so the "
-        f"mean of a class of {SMALLEST} people has a real epsilon of {number(real)}: "
-        f"1% → {at_most(highest(0.01, real))}."
+        f"mean of a class of {SMALLEST} people has a real epsilon of {format_number(real)}: "
+        f"1% → {format_percent_up(highest_posterior(0.01, real))}."
     )
 
 
 def _attack(demo: Demo) -> str:
-    attack, prior = demo.attack, percent(demo.promise.prior)
+    attack, prior = demo.attack, format_percent(demo.promise.prior)
     return (
         f"Averaging. The same question {attack.repeats:,} more times: {attack.values} answer, charged once. "
         f"Then with a slightly different budget each time, for fresh noise: {attack.fresh} answers, and the "
-        f"next was refused. All of them together take {prior} to at most {at_most(attack.belief.highest)}. "
+        f"next was refused. All of them together take {prior} to at most "
+        f"{format_percent_up(attack.belief.highest)}. "
         f"Without a ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "
-        f"{percent(attack.unbounded)} on average."
+        f"{format_percent(attack.unbounded)} on average."
     )
 
 
@@ -73,7 +78,7 @@ def as_object(demo: Demo) -> dict[str, object]:
         "ask": {"sql": SQL, **demo.answer.as_object()},
         "egm": {
             "epsilon": demo.egm.epsilon,
-            "posterior": highest(promise.prior, demo.egm.epsilon),
+            "posterior": highest_posterior(promise.prior, demo.egm.epsilon),
             "real_epsilon": demo.real_epsilon,
             "smallest": SMALLEST,
         },

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from discreet.app.colours import FAINT, INK, RULED
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 WIDTH, MARGIN, GAP = 480, 8, 8
 LETTER = 6.0  # about as wide as a letter of the text
@@ -84,7 +84,7 @@ def steps(curves: Sequence[tuple[str, Points]], *, over: str, title: str, height
     for share in FRACTIONS:
         y = top + height * (1 - share)
         parts.append(line(left, y, left + WIDTH, y, {"stroke": RULED}))
-        parts.append(label(left - GAP, y, percent(share), anchor="end", colour=FAINT))
+        parts.append(label(left - GAP, y, format_percent(share), anchor="end", colour=FAINT))
     parts += [label(x, top + height + 14, said, colour=FAINT) for x, said in across.ticks(sizes)]
     parts.append(label(left + WIDTH / 2, top + height + 32, over))
     for colour, points in curves:
@@ -156,7 +156,7 @@ def _short(size: float) -> str:
 def _ruled(axis: _Axis, top: float, bottom: float, title: str) -> Iterator[str]:
     for share in axis.ticks():
         yield line(axis.at(share), top, axis.at(share), bottom, {"stroke": RULED})
-        yield label(axis.at(share), bottom + 12, percent(share), colour=FAINT)
+        yield label(axis.at(share), bottom + 12, format_percent(share), colour=FAINT)
     yield label(axis.start + axis.length / 2, bottom + 28, title)
 
 

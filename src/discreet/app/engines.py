@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from discreet.accounting.storage import MEMORY, is_database
+from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.app.addresses import engine_of
 from discreet.app.ledger_addresses import file_beside, kept_at
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare, secret_key
+from discreet.engines.prepared_store import load_or_create_key, prepare_store
 
 
 def opened(
@@ -35,7 +35,9 @@ def opened(
     scheme = engine_of(policy.engine).scheme
     key = key or find_shared_key(policy)
     if scheme == "duckdb":
-        return DuckDB.open(prepare(policy, store_folder(policy), frames=frames, progress=progress, key=key))
+        return DuckDB.open(
+            prepare_store(policy, store_folder(policy), frames=frames, progress=progress, key=key)
+        )
     if frames:
         raise RequestError(
             f"ask: a frame is in this program, and the tables of the policy are in {scheme}.",
@@ -43,7 +45,7 @@ def opened(
         )
     if progress is not None:
         progress(f"connecting to {scheme}")
-    key = key or secret_key(_folder(None, policy.ledger))
+    key = key or load_or_create_key(_folder(None, policy.ledger))
     if scheme == "postgresql":
         from discreet.engines.postgres import PostgreSQL  # only those who use it wait for it to load
 
@@ -57,7 +59,7 @@ def opener(policy: Policy, *, progress: Callable[[str], None] | None = None) -> 
     """What opens engines over the tables of the policy, as many as are wanted, prepared once for all."""
     key = find_shared_key(policy)
     if engine_of(policy.engine).scheme == "duckdb":
-        store = prepare(policy, store_folder(policy), progress=progress, key=key)
+        store = prepare_store(policy, store_folder(policy), progress=progress, key=key)
         return lambda: DuckDB.open(store)
     # what is wrong is told at once, and a store is written now
     opened(policy, progress=progress, key=key).close()
@@ -67,11 +69,11 @@ def opener(policy: Policy, *, progress: Callable[[str], None] | None = None) -> 
 def find_shared_key(policy: Policy) -> bytes | None:
     """Return the store key of a ledger that servers share; None where the ledger is this machine's."""
     ledger = kept_at(policy.ledger)
-    if not is_database(ledger):
+    if not is_database_address(ledger):
         return None
-    from discreet.accounting.store_key import share_store_key  # only those who share one load it
+    from discreet.accounting.store_key import get_shared_store_key  # only those who share one load it
 
-    return share_store_key(ledger)
+    return get_shared_store_key(ledger)
 
 
 def opened_over(address: str, name: str, source: str) -> Engine:
@@ -84,11 +86,11 @@ def opened_over(address: str, name: str, source: str) -> Engine:
     if engine.scheme == "postgresql":
         from discreet.engines.postgres import PostgreSQL
 
-        return PostgreSQL.over({name: found}, address)
+        return PostgreSQL.open_tables({name: found}, address)
     if engine.scheme != "duckdb":
         from discreet.engines.spark import Spark
 
-        return Spark.over({name: found}, address)
+        return Spark.open_tables({name: found}, address)
     try:
         return DuckDB({name: Path(found)})
     except EngineFault:

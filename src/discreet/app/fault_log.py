@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.app.ledger_addresses import file_beside
-from discreet.engines.faults import CUSTODIAN
+from discreet.engines.engine_faults import CUSTODIAN_LOG
 
 
 class FaultLog(logging.FileHandler):
@@ -44,7 +44,7 @@ def keep_faults(ledger: str) -> FaultLog | None:
     with GUARD:
         log, holders = KEPT.get(path) or (FaultLog(path), 0)
         if not holders:
-            CUSTODIAN.addHandler(log)
+            CUSTODIAN_LOG.addHandler(log)
         KEPT[path] = log, holders + 1
     return log
 
@@ -68,5 +68,5 @@ def stop(log: FaultLog | None) -> None:
         if holders > 1:
             KEPT[path] = log, holders - 1
         else:
-            CUSTODIAN.removeHandler(log)
+            CUSTODIAN_LOG.removeHandler(log)
             log.close()

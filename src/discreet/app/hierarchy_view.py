@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.app.shown_hierarchy import Shown
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 MOST_LINES = 60
 MOST_BRANCHES = 6
@@ -89,7 +89,7 @@ def _text(hierarchy: Hierarchy, level: int, place: int) -> Text:
     label = _named(hierarchy.labels[level][place])
     if level in (0, hierarchy.height):
         return Text(label)
-    share = f"  {percent(float(hierarchy.shares[level][place]))}"
+    share = f"  {format_percent(float(hierarchy.shares[level][place]))}"
     return Text.assemble(label, (share, "dim"), (_values(hierarchy, place) if level == 1 else "", "dim"))
 
 

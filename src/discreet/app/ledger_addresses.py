@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.accounting.storage import MEMORY, SQLITE, is_database
+from discreet.accounting.ledger_storage import MEMORY, SQLITE, is_database_address
 from discreet.core.errors import RequestError
 
 USUAL = "ledger.db"
@@ -27,7 +27,7 @@ def anchored(address: str, absolute: Callable[[str], str]) -> str:
     """
     if address == MEMORY:
         return address
-    if is_database(address):
+    if is_database_address(address):
         return f"{address.partition('#')[0]}#{absolute(USUAL)}"
     path = address.removeprefix(SQLITE)
     if not path or "://" in path:
@@ -40,10 +40,10 @@ def anchored(address: str, absolute: Callable[[str], str]) -> str:
 
 def kept_at(ledger: str) -> str:
     """Where the ledger itself is."""
-    return ledger.partition("#")[0] if is_database(ledger) else ledger
+    return ledger.partition("#")[0] if is_database_address(ledger) else ledger
 
 
 def file_beside(ledger: str, suffix: str) -> Path | None:
     """The file or folder of that suffix beside a ledger; None for one in memory."""
-    file = ledger.partition("#")[2] or USUAL if is_database(ledger) else ledger
+    file = ledger.partition("#")[2] or USUAL if is_database_address(ledger) else ledger
     return None if file == MEMORY else Path(file).with_suffix(suffix)

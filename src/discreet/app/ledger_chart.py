@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from discreet.accounting.entries import OpenRelease
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_entries import NonPrivateRelease
 from discreet.app.colours import FAINT, INK, SUSPECTED
 from discreet.belief import Promise, wording
 
@@ -30,13 +30,13 @@ def ledger_picture(
     Of one analyst's answers it has no rules: when something was published is counted in everybody's. What the
     ledger comes to is `told` in words above it.
     """
-    promise, releases = ledger.promise, ledger.releases() if analyst is None else []
-    steps = [(number, belief.highest) for number, belief in ledger.staircase(analyst=analyst)]
+    promise, releases = ledger.promise, ledger.list_releases() if analyst is None else []
+    steps = [(number, belief.highest) for number, belief in ledger.compute_belief_history(analyst=analyst)]
     last = max(steps[-1][0], 5)
     layers = [_stairs(steps, last, promise), _ceiling(promise, last)]
     if releases:
         layers.append(_open_releases(releases, promise))
-    words = textwrap.wrap(ledger.sentence(analyst=analyst), LETTERS * width // WIDTH) if told else []
+    words = textwrap.wrap(ledger.describe_belief(analyst=analyst), LETTERS * width // WIDTH) if told else []
     title = alt.Title("What may be believed, answer by answer", subtitle=words, offset=14)
     return (
         alt.layer(*layers)
@@ -59,7 +59,7 @@ def _height(promise: Promise) -> alt.Scale:
 
 def _stairs(steps: Sequence[Step], last: int, promise: Promise) -> alt.LayerChart:
     points = [{"answers": number, "belief": highest} for number, highest in steps]
-    title = f"belief, at most, in a claim that had {wording.percent(promise.prior)}"
+    title = f"belief, at most, in a claim that had {wording.format_percent(promise.prior)}"
     frame = alt.Chart(alt.Data(values=points)).encode(
         x=alt.X(
             "answers:Q",
@@ -80,21 +80,23 @@ def _stairs(steps: Sequence[Step], last: int, promise: Promise) -> alt.LayerChar
     place = {"x": alt.X("answers:Q"), "y": alt.Y("belief:Q", scale=_height(promise))}
     point = now.mark_point(color=SUSPECTED, filled=True, size=70, opacity=1).encode(**place)
     side = {"align": "right", "dx": -4} if number else {"align": "left", "dx": 8}
-    label = now.mark_text(text=f"now {wording.at_most(highest)}", color=INK, baseline="bottom", dy=-7, **side)
+    label = now.mark_text(
+        text=f"now {wording.format_percent_up(highest)}", color=INK, baseline="bottom", dy=-7, **side
+    )
     return line + point + label.encode(**place)
 
 
 def _ceiling(promise: Promise, last: int) -> alt.LayerChart:
     data = alt.Chart(alt.Data(values=[{"answers": last, "belief": promise.posterior}]))
     rule = data.mark_rule(color=INK, strokeDash=[6, 4]).encode(y=alt.Y("belief:Q", scale=_height(promise)))
-    text = f"promise: {wording.percent(promise.posterior)}"
+    text = f"promise: {wording.format_percent(promise.posterior)}"
     if promise.tail > 0:
-        text += f", but for a chance of {wording.chance(promise.tail)}"
+        text += f", but for a chance of {wording.format_chance(promise.tail)}"
     label = data.mark_text(text=text, align="left", baseline="bottom", dy=-4, color=INK)
     return rule + label.encode(x=alt.value(4), y=alt.Y("belief:Q", scale=_height(promise)))
 
 
-def _open_releases(releases: Sequence[OpenRelease], promise: Promise) -> alt.LayerChart:
+def _open_releases(releases: Sequence[NonPrivateRelease], promise: Promise) -> alt.LayerChart:
     values = [
         {"answers": each.after, "name": f"{each.name}: not in this bound", "belief": 0.06 * promise.posterior}
         for each in releases

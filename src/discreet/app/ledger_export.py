@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_entries import Entry
 from discreet.app.ledger_object import size
-from discreet.core.csv_cells import mark_cell
+from discreet.core.csv_escaping import escape_cell
 from discreet.core.guarantees import PureDP
 
 PAGE = 1_000
@@ -60,13 +60,13 @@ class _Page:
         first = self._first
         while self._most is None or self.count < self._most:
             wanted = PAGE if self._most is None else min(PAGE, self._most - self.count)
-            entries = self._ledger.page(first, wanted, analyst=self._analyst)
+            entries = self._ledger.list_entry_page(first, wanted, analyst=self._analyst)
             if not entries:
                 break
             first = entries[-1].id + 1
             self.count += len(entries)
             yield [_row(each) for each in entries]
-        rest = self._ledger.page(first, 1, analyst=self._analyst) if self._most is not None else []
+        rest = self._ledger.list_entry_page(first, 1, analyst=self._analyst) if self._most is not None else []
         self.following = rest[0].id if rest else None
 
 
@@ -94,7 +94,7 @@ def _write_csv(path: Path, pages: Iterable[list[Row]]) -> None:
             for row in page:
                 cells = row | {"time": _time(row)}
                 writer.writerow(
-                    {name: mark_cell(x) if isinstance(x, str) else x for name, x in cells.items()}
+                    {name: escape_cell(x) if isinstance(x, str) else x for name, x in cells.items()}
                 )
 
 

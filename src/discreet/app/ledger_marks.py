@@ -20,19 +20,19 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from discreet.accounting.founding import Foundation
-from discreet.accounting.marks import BESIDE_SOURCES, MarkFile, Marks
+from discreet.accounting.high_water_marks import BESIDE_SOURCES, HighWaterMarks, MarkFile
+from discreet.accounting.ledger_storage import MEMORY
+from discreet.accounting.ledger_terms import LedgerTerms
 from discreet.accounting.source_overlap import DATABASES, split_source
-from discreet.accounting.storage import MEMORY
 from discreet.app.ledger_addresses import file_beside
 from discreet.app.privacy_units import find_anchor, find_units, resolve_source
 from discreet.core.policy import Policy, Table
 
 
-def find_foundation(policy: Policy, *, separate: bool = False, frames: Collection[str] = ()) -> Foundation:
+def find_foundation(policy: Policy, *, separate: bool = False, frames: Collection[str] = ()) -> LedgerTerms:
     """Return what the ledger of a policy is founded on; `frames` are tables that no source is read for."""
-    return Foundation(
-        marks=Marks([*_find_files(policy, frames)]),
+    return LedgerTerms(
+        marks=HighWaterMarks([*_find_files(policy, frames)]),
         units=find_units(policy, frames),
         separate=separate,
     )
@@ -67,7 +67,7 @@ def _find_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:
 
 
 def _beside_store(policy: Policy) -> Path | None:
-    if policy.embedded and policy.store not in (None, MEMORY):
+    if policy.is_embedded and policy.store not in (None, MEMORY):
         return Path(f"{str(policy.store).rstrip('/')}.mark")
     return file_beside(policy.ledger, ".mark")
 

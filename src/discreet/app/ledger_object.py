@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from discreet.accounting.amounts import Cost, unit
-from discreet.accounting.entries import Account, Entry, OpenRelease
+from discreet.accounting.budget_amounts import Cost, name_unit
+from discreet.accounting.guarantee_json import guarantee_to_json
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.notation import write
+from discreet.accounting.ledger_entries import AnalystAccount, Entry, NonPrivateRelease
 from discreet.belief import Belief
 from discreet.core.guarantees import PureDP
 
@@ -17,24 +17,24 @@ def as_object(ledger: Ledger, analyst: str | None = None, *, alone: str | None =
 
     Belief is stated of all answers, or of those to one analyst `alone`.
     """
-    now = ledger.belief(analyst=alone)
-    spent, left = ledger.spent(analyst), ledger.left(analyst)
+    now = ledger.compute_belief(analyst=alone)
+    spent, left = ledger.get_total_spent(analyst), ledger.get_remaining_budget(analyst)
     return {
-        "entries": [entry_object(each, own=analyst is not None) for each in ledger.entries(analyst)],
-        "unit": unit(spent),
+        "entries": [entry_object(each, own=analyst is not None) for each in ledger.list_entries(analyst)],
+        "unit": name_unit(spent),
         "spent": size(spent),
         "left": size(left),
         **({} if isinstance(spent, PureDP) else {"delta": {"spent": _delta(spent), "left": _delta(left)}}),
         "analysts": {each.analyst: _account(each) for each in accounts_of(ledger, analyst)},
         "belief": belief_object(now, ledger.promise.posterior),
-        "releases": [release_object(each) for each in ledger.releases()],
-        "sentence": ledger.sentence(analyst=alone),
+        "releases": [release_object(each) for each in ledger.list_releases()],
+        "sentence": ledger.describe_belief(analyst=alone),
     }
 
 
-def accounts_of(ledger: Ledger, analyst: str | None) -> list[Account]:
+def accounts_of(ledger: Ledger, analyst: str | None) -> list[AnalystAccount]:
     """Everybody's accounts, or one analyst's."""
-    return ledger.accounts() if analyst is None else [ledger.account(analyst)]
+    return ledger.list_accounts() if analyst is None else [ledger.get_account(analyst)]
 
 
 def size(cost: Cost) -> float:
@@ -56,13 +56,13 @@ def entry_object(entry: Entry, *, own: bool = False) -> dict[str, object]:
         "analyst": entry.analyst,
         "question": entry.question,
         **amounts,
-        "guarantee": json.loads(write(entry.guarantee)),
+        "guarantee": json.loads(guarantee_to_json(entry.guarantee)),
         "state": entry.state.value,
         "incident": entry.incident,
     }
 
 
-def _account(account: Account) -> dict[str, object]:
+def _account(account: AnalystAccount) -> dict[str, object]:
     return {
         "share": float(account.share),
         "spent": size(account.spent),
@@ -76,7 +76,7 @@ def belief_object(now: Belief, promised: float) -> dict[str, object]:
     return {"prior": now.prior, "posterior": now.highest, "promised": promised, "tail": now.tail}
 
 
-def release_object(release: OpenRelease) -> dict[str, object]:
+def release_object(release: NonPrivateRelease) -> dict[str, object]:
     return {
         "name": release.name,
         "time": release.time.isoformat(),

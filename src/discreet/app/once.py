@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from discreet.accounting.entries import Stored
+from discreet.accounting.ledger_entries import StoredAnswer
 from discreet.app.curator import Curator
 from discreet.app.policies import policy_version
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
 from discreet.core.guarantees import Guarantee
-from discreet.core.numbers import Real, is_real
+from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import Randomness
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ def once(
         found = curator.once(key, text, guarantee, work, packed)
     except BudgetError as refusal:
         raise BudgetError(refusal.message.replace("reserve:", f"{verb}:", 1), hint=refusal.hint) from None
-    if isinstance(found, Stored):
+    if isinstance(found, StoredAnswer):
         return Once(released=unpacked(found.answer), entry=found.entry.number, repeated=True)
     released, entry = found
     return Once(released=released, entry=entry.number, repeated=False)

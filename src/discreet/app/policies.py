@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from discreet.accounting.storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.app.addresses import engine_of
 from discreet.app.complaints import complaints, nearest
 from discreet.app.drafting.fitting import misfit

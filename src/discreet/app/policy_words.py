@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from discreet.app.yaml_lines import Place, Tree, Word
-from discreet.core.policy import Kind
+from discreet.core.policy import ColumnType
 
 NOTHING = ("", "~", "null", "Null", "NULL")
 NUMBER = re.compile(r"[-+]?([0-9][0-9_]*)?(\.[0-9_]*)?([eE][-+]?[0-9]{1,2})?")
@@ -97,16 +97,16 @@ def _moment(text: str) -> datetime | None:
 
 
 READINGS: Mapping[str, tuple[Callable[[str], object], str]] = {
-    Kind.INTEGER: (_whole, "a whole number"),
-    Kind.DECIMAL: (_number, "a number such as 0.5"),
-    Kind.DATE: (_day, "a date such as 2024-01-31"),
-    Kind.TIMESTAMP: (_moment, "a time without a zone such as 2024-01-31 12:00:00"),
+    ColumnType.INTEGER: (_whole, "a whole number"),
+    ColumnType.DECIMAL: (_number, "a number such as 0.5"),
+    ColumnType.DATE: (_day, "a date such as 2024-01-31"),
+    ColumnType.TIMESTAMP: (_moment, "a time without a zone such as 2024-01-31 12:00:00"),
 }
 
 
 def _read_bounds(values: dict[str, Any], tree: dict[str, Tree], place: Place, problems: Problems) -> None:
     """Bounds as the type of their column says; a bound that is none is taken out, with its twin."""
-    kind = values.get("type", Kind.TEXT)
+    kind = values.get("type", ColumnType.TEXT)
     reading, wanted = READINGS.get(kind, (lambda _: 0, "")) if isinstance(kind, str) else (lambda _: 0, "")
     wrong = []
     for name in ("low", "high"):
@@ -122,6 +122,6 @@ def _read_bounds(values: dict[str, Any], tree: dict[str, Tree], place: Place, pr
             wrong.append(((*place, name), f"must be {wanted} for type {kind}; got {given}"))
         values[name] = read_bound
     problems.extend(wrong)
-    if wrong or not isinstance(kind, str) or kind not in set(Kind):
+    if wrong or not isinstance(kind, str) or kind not in set(ColumnType):
         values.pop("low", None)
         values.pop("high", None)

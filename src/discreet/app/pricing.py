@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.amounts import Cost
+from discreet.accounting.budget_amounts import Cost
 from discreet.app.proposals import Proposal, expected
 from discreet.belief import Promise
-from discreet.belief.wording import number_up
+from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import Real, require_probability
+from discreet.core.number_checks import Real, require_probability
 from discreet.core.policy import Policy
-from discreet.sql.accuracy import least_epsilon
-from discreet.sql.expressions import Scalar
-from discreet.sql.plan import Plan, plan
+from discreet.sql.accuracy import find_least_epsilon
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.planner import Plan, plan_query
 
 KEPT_PLANS = 64
 PLACES = 10**4
@@ -70,7 +70,7 @@ class Pricing:
         if len(given) > 1:
             raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
         if within is not None:
-            return least_epsilon(within, priced)
+            return find_least_epsilon(within, priced)
         if share is not None:
             require_probability("ask", "share", share)
             return Fraction(self._promise.epsilon) * Fraction(share)
@@ -94,7 +94,7 @@ class Pricing:
         raw: bool,
         values: tuple[tuple[type, Scalar | float], ...],
     ) -> Plan:
-        return plan(
+        return plan_query(
             sql,
             self._policy,
             self._promise,
@@ -118,6 +118,6 @@ def smaller(proposal: Proposal, left: Cost) -> str:
     if fits <= 0:
         return ""
     errors = ", ".join(
-        f"±{number_up(each.error95)}" for each in expected(proposal.priced(fits)) if each.error95
+        f"±{format_number_up(each.error95)}" for each in expected(proposal.priced(fits)) if each.error95
     )
     return f"What would still fit: --epsilon {float(fits)}" + (f" → {errors}." if errors else ".")

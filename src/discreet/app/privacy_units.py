@@ -18,14 +18,14 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from discreet.accounting.founding import Unit
+from discreet.accounting.ledger_terms import PrivacyUnit
 from discreet.accounting.source_overlap import DATABASES, overlap, split_source
 from discreet.app.ledger_addresses import file_beside
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Table
 
 
-def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, Unit]:
+def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, PrivacyUnit]:
     """Return the privacy unit of each table; refuse a policy that declares rows twice with two units."""
     require_one_unit(policy, frames)
     return {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
@@ -50,12 +50,12 @@ def require_one_unit(policy: Policy, frames: Collection[str] = ()) -> None:
 
 
 def _share_rows(
-    one: str, other: str, policy: Policy, units: Mapping[str, Unit], frames: Collection[str]
+    one: str, other: str, policy: Policy, units: Mapping[str, PrivacyUnit], frames: Collection[str]
 ) -> bool:
     if one in frames or other in frames:
         held = frames if isinstance(frames, Mapping) else {}
         return one in held and other in held and held[one] is held[other]
-    if policy.embedded and not all(_has_files(policy.tables[name]) for name in (one, other)):
+    if policy.is_embedded and not all(_has_files(policy.tables[name]) for name in (one, other)):
         return False  # a program that hands frames over may name anything
     first, second = units[one].places, units[other].places
     if any(overlap(each, another) for each in first for another in second):
@@ -65,12 +65,14 @@ def _share_rows(
     return not _identify(policy.tables[one]).isdisjoint(_identify(policy.tables[other]))
 
 
-def _find_unit(name: str, table: Table, policy: Policy) -> Unit:
+def _find_unit(name: str, table: Table, policy: Policy) -> PrivacyUnit:
     person = describe_person(table)
     file, inner = split_source(table.source)
     if not os.path.isabs(file):
         # what has an address of its own is compared as it is
-        return Unit(source=table.source if "://" in table.source else f"#{table.source}", person=person)
+        return PrivacyUnit(
+            source=table.source if "://" in table.source else f"#{table.source}", person=person
+        )
     beside = file_beside(policy.ledger, ".db")
 
     def place(path: Path) -> str:
@@ -81,14 +83,14 @@ def _find_unit(name: str, table: Table, policy: Policy) -> Unit:
     if file.lower().endswith(DATABASES):
         source = f"{source}#{inner or name}"
     elsewhere = tuple(sorted(each for each in linked if not overlap(each, source)))
-    return Unit(source=source, person=person, elsewhere=elsewhere)
+    return PrivacyUnit(source=source, person=person, elsewhere=elsewhere)
 
 
 def describe_person(table: Table) -> str:
     """Return what one person is in the rows of a table, in words."""
-    if table.through is not None:
-        link = table.links[table.through]
-        return f"that of {link.table}.{link.column} through {table.through}"
+    if table.person_link is not None:
+        link = table.links[table.person_link]
+        return f"that of {link.table}.{link.column} through {table.person_link}"
     if table.person_column is not None:
         return f"the column {table.person_column}"
     return "nobody" if table.person == "none" else "a row"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from discreet.belief import Belief
-from discreet.belief.wording import number
-from discreet.core.numbers import Real
-from discreet.sql.accuracy import off, reach
-from discreet.sql.expressions import Column
-from discreet.sql.plan import Output, Plan
+from discreet.belief.wording import format_number
+from discreet.core.number_checks import Real
+from discreet.sql.accuracy import find_error_bound, find_rank_error
+from discreet.sql.expression_tree import Column
+from discreet.sql.planner import DecomposedMeasure, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Proposal:
             "epsilon": self.cost,
             "of": self.plan.promise.epsilon,
             "measures": [vars(each) for each in self.expected_error],
-            "groups": self.plan.groups,
+            "groups": self.plan.group_count,
             "least_rows": self.plan.least_rows,
             "bounding": self.plan.bounding.rule,
             "relation": self.plan.promise.secret.value,
@@ -83,37 +83,39 @@ def expected(made: Plan) -> list[Expected]:
     return [_expected(made, output) for output in made.outputs]
 
 
-def _expected(made: Plan, output: Output) -> Expected:
-    around = made.question.after[0].outputs
+def _expected(made: Plan, output: DecomposedMeasure) -> Expected:
+    around = made.question.post_processing[0].outputs
     names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
-    missing = made.errors.explain_missing(output.column)
-    error, rows = (reach(made, output), off(made, output)) if missing is None else (None, None)
+    missing = made.column_errors.explain_missing(output.column)
+    error, rows = (
+        (find_error_bound(made, output), find_rank_error(made, output)) if missing is None else (None, None)
+    )
     return Expected(
         name=names.get(output.column, output.measure.function),
         mechanism=type(_mechanism(made, output)).__name__,
-        share=float(sum(made.shares[name] for name in output.paid)),
+        share=float(sum(made.shares[name] for name in output.charged_names)),
         error95=None if error is None else float(error),
         rows95=None if rows is None else float(rows.rows),
         note=missing or (_note(made, output) if error is None else ""),
     )
 
 
-def _mechanism(made: Plan, output: Output) -> object:
-    if output.column in made.counted:
-        return made.counted[output.column].mechanism
-    return made.vectors[output.parts[0]].noise
+def _mechanism(made: Plan, output: DecomposedMeasure) -> object:
+    if output.column in made.value_selections:
+        return made.value_selections[output.column].mechanism
+    return made.noisy_primitives[output.primitive_names[0]].noise
 
 
-def _note(made: Plan, output: Output) -> str:
+def _note(made: Plan, output: DecomposedMeasure) -> str:
     """What is known of an error that depends on the data."""
-    rows = off(made, output)
+    rows = find_rank_error(made, output)
     if rows is not None:
         of_all = (
             f" ({100 * rows.rows / made.least_rows:.2g}% of {made.least_rows:,})" if made.least_rows else ""
         )
-        return f"{rows.sentence}{of_all}"
+        return f"{rows.description}{of_all}"
     if output.measure.function == "avg":
-        vector = made.vectors[output.parts[0]]
+        vector = made.noisy_primitives[output.primitive_names[0]]
         half = float(vector.half_width(made.confidence) * vector.primitive.unit)
-        return f"about {number(half)} / the rows of a group"
+        return f"about {format_number(half)} / the rows of a group"
     return "depends on the rows of a group"

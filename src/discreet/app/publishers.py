@@ -15,18 +15,18 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.app.addresses import engine_of
-from discreet.core.closing import Closing
-from discreet.core.engine import Keeping, Publisher, State
+from discreet.core.closeable import Closeable
+from discreet.core.engine import DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind, Policy, Table
-from discreet.core.values import Exact
-from discreet.engines.publishing import DuckDBPublisher, Target
-from discreet.engines.schema import kind_of
+from discreet.core.exact_values import Exact
+from discreet.core.policy import ColumnType, Policy, Table
+from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget
+from discreet.engines.file_schema import find_kind
 
-Columns = tuple[tuple[str, Kind | None], ...]
+Columns = tuple[tuple[str, ColumnType | None], ...]
 
 
-class Elsewhere(Publisher, Keeping, Protocol):
+class Elsewhere(Publisher, SupportsWrites, Protocol):
     """A publisher whose engine is not DuckDB."""
 
 
@@ -61,15 +61,15 @@ def publisher(
 def described(address: str, source: str) -> Columns:
     """Names and types of the columns of a table that an engine elsewhere has."""
     with _elsewhere(address, {source: Table(source=source, columns={})}, None) as engine:
-        return tuple((name, kind_of(kind)) for name, kind in engine.types(source).items())
+        return tuple((name, find_kind(kind)) for name, kind in engine.column_types(source).items())
 
 
-def target_of(policy: Policy, text: str | Path) -> Target:
+def target_of(policy: Policy, text: str | Path) -> ReleaseTarget:
     """Where a release of a policy's table goes; a table without a schema is one of the policy's store."""
     scheme = engine_of(policy.engine).scheme
-    target = Target.of(text, elsewhere=scheme != "duckdb")
-    if scheme == "postgresql" and target.kept and "." not in target.kept and policy.store:
-        return Target.of(f"{policy.store}.{target.kept}", elsewhere=True)
+    target = ReleaseTarget.parse(text, allows_engine_names=scheme != "duckdb")
+    if scheme == "postgresql" and target.engine_name and "." not in target.engine_name and policy.store:
+        return ReleaseTarget.parse(f"{policy.store}.{target.engine_name}", allows_engine_names=True)
     return target
 
 
@@ -77,41 +77,41 @@ def _elsewhere(
     address: str, tables: Mapping[str, Table], store: str | None, lists: Collection[str] = ()
 ) -> Elsewhere:
     if engine_of(address).scheme == "postgresql":
-        from discreet.engines.postgres_publishing import PostgreSQLPublisher  # only who uses it waits for it
+        from discreet.engines.postgres_publisher import PostgreSQLPublisher  # only who uses it waits for it
 
         return PostgreSQLPublisher(address, tables, store=store, lists=lists)
-    from discreet.engines.spark_publishing import SparkPublisher
+    from discreet.engines.spark_publisher import SparkPublisher
 
     return SparkPublisher(address, tables, lists=lists)
 
 
-class TwoPublishers(Closing):
+class TwoPublishers(Closeable):
     """One of files and frames `here`, one of the tables `names` of an engine `there`."""
 
     def __init__(self, *, here: DuckDBPublisher, there: Elsewhere, names: frozenset[str]) -> None:
         self._here, self._there, self._names = here, there, names
 
-    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
-        return self._of(sql).count(sql, lent)
+    def count(self, sql: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
+        return self._of(sql).count(sql, lookup_tables)
 
-    def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
-        self._of(sql).write(sql, path, lent)
+    def write(self, sql: str, path: Path, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
+        self._of(sql).write(sql, path, lookup_tables)
 
-    def require_new(self, name: str) -> None:
-        self._there.require_new(name)
+    def require_new_table(self, name: str) -> None:
+        self._there.require_new_table(name)
 
-    def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
-        self._there.keep(sql, name, lent)
+    def write_table(self, sql: str, name: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
+        self._there.write_table(sql, name, lookup_tables)
 
-    def types(self, name: str) -> Mapping[str, str]:
-        return (self._there if name in self._names else self._here).types(name)
+    def column_types(self, name: str) -> Mapping[str, str]:
+        return (self._there if name in self._names else self._here).column_types(name)
 
-    def is_read(self, file: Path, table: str = "") -> bool:
-        return self._here.is_read(file, table) or self._there.is_read(file, table)
+    def is_source(self, file: Path, table: str = "") -> bool:
+        return self._here.is_source(file, table) or self._there.is_source(file, table)
 
     @property
-    def state(self) -> State:
-        return [*self._here.state, *self._there.state]
+    def data_state(self) -> DataState:
+        return [*self._here.data_state, *self._there.data_state]
 
     def close(self) -> None:
         self._here.close()
@@ -122,7 +122,7 @@ class TwoPublishers(Closing):
         read = {table.name for table in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)}
         if not read & self._names:
             return self._here
-        if any(self._here.has(name) for name in read):
+        if any(self._here.has_table(name) for name in read):
             raise RequestError(
                 "attack: two releases are joined by their pseudonyms, and they are in different places.",
                 hint="Put both into files, or both into the engine.",

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.anonymity.hierarchies import Dates, Flat, Hierarchy, Intervals, Mask, Spec, draft, spec, spec_of
+from discreet.anonymity.hierarchies import (
+    Dates,
+    Flat,
+    Hierarchy,
+    HierarchySpec,
+    Intervals,
+    Mask,
+    build_column_spec,
+    build_spec,
+    draft_hierarchy,
+)
 from discreet.app.complaints import nearest
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Policy, Table
@@ -17,7 +27,7 @@ class Shown:
     `listed` tells whether the domain is all there; else it is a part of it, or made up.
     """
 
-    spec: Spec
+    spec: HierarchySpec
     hierarchy: Hierarchy
     listed: bool
     drafted: bool
@@ -33,7 +43,7 @@ def find(policy: Policy, name: str) -> Shown:
     if not columns and name not in policy.hierarchies:
         raise _unknown(policy, name)
     if not columns:
-        return _over_domain(spec(name, policy.hierarchies[name]), Column(), drafted=False)
+        return _over_domain(build_spec(name, policy.hierarchies[name]), Column(), drafted=False)
     (table, column), *others = columns
     facts = policy.tables[table].columns[column]
     if any(policy.tables[other].columns[its] != facts for other, its in others):
@@ -41,8 +51,8 @@ def find(policy: Policy, name: str) -> Shown:
             f"hierarchy: tables declare different columns for {name}.",
             hint=f"Name one of them, such as {table}.{column}.",
         )
-    found = spec_of(column, facts, policy)
-    drafted = (facts.hierarchy or column) not in policy.hierarchies and draft(facts) is not None
+    found = build_column_spec(column, facts, policy)
+    drafted = (facts.hierarchy or column) not in policy.hierarchies and draft_hierarchy(facts) is not None
     return _over_domain(found, facts, drafted=drafted, table=table, column=column, policy=policy)
 
 
@@ -57,7 +67,7 @@ def _columns(policy: Policy, name: str) -> list[tuple[str, str]]:
 
 
 def _over_domain(
-    found: Spec,
+    found: HierarchySpec,
     facts: Column,
     *,
     drafted: bool,
@@ -66,9 +76,9 @@ def _over_domain(
     policy: Policy | None = None,
 ) -> Shown:
     open_ended = isinstance(found, Mask | Flat)
-    values = (facts.values or ()) if open_ended else found.domain()
-    shown_values = values or found.domain()
-    hierarchy = found.over(shown_values)
+    values = (facts.values or ()) if open_ended else found.list_example_values()
+    shown_values = values or found.list_example_values()
+    hierarchy = found.build_hierarchy(shown_values)
     partial = isinstance(found, Intervals | Dates) and len(shown_values) < hierarchy.size
     return Shown(
         spec=found,

@@ -40,9 +40,9 @@ def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> N
     for name, table in policy.tables.items():
         if name in frames or table.person == "none":  # what is about nobody may change
             continue
-        source = sources.locate(name, table)
+        source = sources.locate_source(name, table)
         # as JSON has it
-        state, remembered = json.loads(json.dumps([source.state, source.inner])), tables.get(name)
+        state, remembered = json.loads(json.dumps([source.state, source.inner_table])), tables.get(name)
         if remembered is not None and remembered["state"] == state:
             continue
         digest = digest_contents(source)

@@ -16,10 +16,10 @@ from discreet.accounting.accountant import Accountant
 from discreet.app.proposals import Expected, expected
 from discreet.belief import Promise
 from discreet.belief.odds import logit, sigmoid
-from discreet.belief.wording import number_up, percent
+from discreet.belief.wording import format_number_up, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.sql.plan import CONFIDENCE, Plan, plan
+from discreet.sql.planner import CONFIDENCE, Plan, plan_query
 
 CAPS = 24
 LEAST_CHANGE = math.log(1.2)
@@ -52,8 +52,8 @@ class Tradeoff:
         many = "" if self.questions == 1 else f" after {self.questions:,} questions like this one"
         each = "" if self.questions == 1 else " each"
         return (
-            f"To promise at most {percent(point.posterior)}{many} costs "
-            f"± {number_up(point.error)} {self.unit}{each}."
+            f"To promise at most {format_percent(point.posterior)}{many} costs "
+            f"± {format_number_up(point.error)} {self.unit}{each}."
         )
 
 
@@ -102,7 +102,7 @@ def tradeoff(
 def caps(prior: float, own: float) -> list[float]:
     """Round caps above a prior, about evenly spaced in their log odds, and the one that is promised.
 
-    >>> [percent(each) for each in caps(0.01, 0.05)][:5]
+    >>> [format_percent(each) for each in caps(0.01, 0.05)][:5]
     ['1.2%', '1.6%', '2.1%', '2.8%', '3.7%']
     """
     start = logit(prior) + LEAST_CHANGE
@@ -129,11 +129,11 @@ def _planned(
     confidence: float,
 ) -> Plan:
     accountant = Accountant(promise)
-    return plan(
+    return plan_query(
         sql,
         policy,
         promise,
-        epsilon=accountant.equal_part(questions),
+        epsilon=accountant.epsilon_per_question(questions),
         leak=getattr(accountant.limit, "delta", 0),
         least_rows=least_rows,
         confidence=confidence,
@@ -162,5 +162,5 @@ def _unit(made: Plan, place: int) -> str:
     if each.error95 is None:
         return f"rows of the rank of {each.name}"
     if output.measure.function == "count":
-        return "people" if output.measure.of_people else "rows"
+        return "people" if output.measure.counts_people else "rows"
     return f"in {each.name}"

@@ -13,7 +13,7 @@ from discreet.app.colours import BLUE, FAINT, INK, RULED, SUSPECTED
 from discreet.app.drawings import framed, label, line
 from discreet.app.tradeoff import Point, Tradeoff
 from discreet.belief.odds import logit
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 
 WIDTH, HEIGHT = 380.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 24.0, 42.0
@@ -77,7 +77,7 @@ def _caps(plot: Plot) -> Iterator[str]:
         if points[0].posterior <= cap <= points[-1].posterior and plot.x(cap) >= free:
             x, free = plot.x(cap), plot.x(cap) + ROOM
             yield line(x, TOP, x, HEIGHT - BOTTOM, {"stroke": RULED})
-            yield label(x, HEIGHT - BOTTOM + 13, percent(cap), colour=FAINT)
+            yield label(x, HEIGHT - BOTTOM + 13, format_percent(cap), colour=FAINT)
     yield label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "may be believed at most")
 
 
@@ -85,7 +85,7 @@ def _errors(plot: Plot) -> Iterator[str]:
     for error in _round(*plot.ends):
         y = plot.y(error)
         yield line(LEFT, y, WIDTH - RIGHT, y, {"stroke": RULED})
-        yield label(LEFT - 8, y, f"± {number(error)}", anchor="end", colour=FAINT)
+        yield label(LEFT - 8, y, f"± {format_number(error)}", anchor="end", colour=FAINT)
 
 
 def _round(low: float, high: float) -> list[float]:
@@ -103,4 +103,4 @@ def _promised(plot: Plot) -> Iterator[str]:
     cap = plot.found.points[plot.found.own].posterior
     x = plot.x(cap)
     yield line(x, TOP, x, HEIGHT - BOTTOM, {"stroke": INK, "stroke-width": 1.2, "stroke-dasharray": "5 3"})
-    yield label(x, TOP - 11, f"promised: {percent(cap)}", anchor="start" if x < WIDTH / 2 else "end")
+    yield label(x, TOP - 11, f"promised: {format_percent(cap)}", anchor="start" if x < WIDTH / 2 else "end")

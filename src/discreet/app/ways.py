@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.belief import (
-    Choice,
+    EpsilonChoice,
     Promise,
     accuracy_first,
     epsilon_generation,
@@ -17,13 +17,13 @@ from discreet.belief import (
     risk_profile,
 )
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.numbers import parse_number, parse_probability, require_probability
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import parse_number, parse_probability, require_probability
 
 Given = dict[str, str | int | bool | None]
 
 
-def promised(given: Given) -> tuple[Promise, Choice | None]:
+def promised(given: Given) -> tuple[Promise, EpsilonChoice | None]:
     """The promise that the options state, and the choice of epsilon that it came from if it did."""
     named = [way for way in WAYS if way in given]
     if len(named) != 1:
@@ -46,7 +46,7 @@ def promised(given: Given) -> tuple[Promise, Choice | None]:
         if way == STATED:
             return _stated(given), None
         choice = WAYS[way].choose(given)
-        return choice.promise(_probability(given, "--prior", "1%")), choice
+        return choice.to_promise(_probability(given, "--prior", "1%")), choice
     except InvalidParameterError as error:
         raise InvalidParameterError(_as_typed(error.message, way), hint=error.hint) from None
 
@@ -93,8 +93,8 @@ def _stated(given: Given) -> Promise:
     )
 
 
-def _epsilon(given: Given) -> Choice:
-    return Choice(
+def _epsilon(given: Given) -> EpsilonChoice:
+    return EpsilonChoice(
         name="As stated",
         epsilon=_number(given, "--epsilon"),
         relation=Relation.parse("promise", "secret", _secret(given)),
@@ -102,7 +102,7 @@ def _epsilon(given: Given) -> Choice:
     )
 
 
-def _within(given: Given) -> Choice:
+def _within(given: Given) -> EpsilonChoice:
     return accuracy_first(
         _number(given, "--within"),
         1 - _confidence(given),
@@ -122,7 +122,7 @@ class Way:
 
     needs: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    choose: Callable[[Given], Choice] = _epsilon
+    choose: Callable[[Given], EpsilonChoice] = _epsilon
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -22,11 +22,11 @@ from typing import Generic, TypeVar
 
 from discreet.app.addresses import engine_of
 from discreet.core.policy import ASSUMED_ROWS, Policy
-from discreet.engines import limits
-from discreet.sql.plan import Plan
-from discreet.sql.refusal import refuse
-from discreet.sql.tree import scans
-from discreet.sql.work import Work, measure_everybody, measure_person
+from discreet.engines import statement_timeout
+from discreet.sql.planner import Plan
+from discreet.sql.refusal import refuse_query
+from discreet.sql.relational_algebra import find_scans
+from discreet.sql.worst_case_work import Work, measure_person_work, measure_total_work
 
 T = TypeVar("T")
 TIMES = 5
@@ -62,7 +62,9 @@ class Pace:
     case_growth: int = 3
 
     def a_row(self, plan: Plan, *, in_place: bool) -> float:
-        return self.in_place if in_place else self.row * (TIMES if plan.bounding.bounds_itself else 1)
+        return (
+            self.in_place if in_place else self.row * (TIMES if plan.bounding.is_bounded_in_statement else 1)
+        )
 
     def seconds(self, work: Work) -> float:
         return work.rows * self.row + work.calls * self.call + work.characters * self.character
@@ -99,12 +101,12 @@ class WorkLimits:
 
     def estimate(self, plan: Plan) -> float:
         """Return the seconds that a plan takes at most on the declared rows."""
-        tables = scans(plan.question.rows)
-        rows = sum(self.policy.tables[each.table].declared_rows for each in tables)
-        passes = len(tables) + len(plan.counted)
-        groups = plan.groups or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
-        a_row = self.pace.a_row(plan, in_place=self.policy.in_place)
-        everybody = measure_everybody(plan, self.policy, text=USUAL_TEXT)
+        tables = find_scans(plan.question.rows)
+        rows = sum(self.policy.tables[each.table].expected_rows for each in tables)
+        passes = len(tables) + len(plan.value_selections)
+        groups = plan.group_count or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
+        a_row = self.pace.a_row(plan, in_place=self.policy.is_read_only)
+        everybody = measure_total_work(plan, self.policy, text_length=USUAL_TEXT)
         return (
             rows * passes * a_row
             + groups * (1 + len(plan.outputs)) * self.pace.group
@@ -124,32 +126,32 @@ class WorkLimits:
 
     def one_person(self, plan: Plan) -> tuple[float, int]:
         """Return the most seconds and bytes that one person's rows can take."""
-        work = measure_person(plan, self.policy, case_growth=self.pace.case_growth)
+        work = measure_person_work(plan, self.policy, case_growth=self.pace.case_growth)
         seconds = ALONE * self.pace.seconds(work)
-        if plan.selection is not None or plan.counted:
+        if plan.partition_selection is not None or plan.value_selections:
             # each row may be a group or a value of its own, which is drawn for
             seconds += plan.question.rows.rows * self.pace.group
         return seconds, work.memory
 
     def require(self, plan: Plan) -> None:
         """Refuse a plan that may not end in time, or in which one person takes too much of it."""
-        longest = limits.SECONDS * max(1.0, self.slack)
+        longest = statement_timeout.DEFAULT_SECONDS * max(1.0, self.slack)
         given = self.fixed_time(plan)
         seconds, memory = self.one_person(plan)
         if seconds > PART * given:
-            refuse(
+            refuse_query(
                 f"one person's rows could take {_brief(seconds)} s of the {given:g} s that the question is "
                 f"given, and at most {PART:.0%} of them are allowed.",
                 f"{FEWER}; the custodian can lengthen times with --slack.",
             )
         if given > longest:
-            refuse(
+            refuse_query(
                 f"the declared rows could take {_brief(given)} s, and a statement is stopped after "
                 f"{longest:g} s.",
                 f"{FEWER}, or the table's most_rows in the policy.",
             )
         if memory > PART * MEMORY:
-            refuse(
+            refuse_query(
                 f"one person's rows could take {memory / 2**20:,.0f} MiB of memory, and at most "
                 f"{PART * MEMORY / 2**20:.0f} MiB are allowed.",
                 f"{FEWER}, or leave out columns of long text.",
@@ -158,7 +160,7 @@ class WorkLimits:
 
 def _statement_length(plan: Plan) -> int:
     """Return how long the statements of a plan are together; of quoted texts there may be thousands."""
-    statements = (plan.statement, *(each.statement for each in plan.counted.values()))
+    statements = (plan.statement, *(each.statement for each in plan.value_selections.values()))
     return sum(len(QUOTED.sub("", each)) for each in statements)
 
 

@@ -27,9 +27,9 @@ from discreet.attacks.held_out import judged
 from discreet.attacks.nearest import ONE, Integers, Places, votes
 from discreet.attacks.nearness import Floats, Guesses
 from discreet.attacks.synthetic_release import SyntheticRelease
-from discreet.belief.wording import percent
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import is_real
+from discreet.belief.wording import format_percent
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import is_real
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class AttributeInference:
     def __post_init__(self) -> None:
         for name in ("within", "close"):
             value = getattr(self, name)
-            require(is_real(value) and 0 <= value <= 1, self, name, value, "a share from 0 to 1")
+            require_parameter(is_real(value) and 0 <= value <= 1, self, name, value, "a share from 0 to 1")
         if self.secret in self.known:
             raise RequestError(f"attack: {self.secret} is known, so it need not be inferred.")
 
@@ -93,7 +93,7 @@ class AttributeInference:
 
     @property
     def _where(self) -> str:
-        return "" if self.within == 1 else f", by rows that are nearer than {percent(self.within)}"
+        return "" if self.within == 1 else f", by rows that are nearer than {format_percent(self.within)}"
 
 
 def ask(

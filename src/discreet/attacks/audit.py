@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from discreet.attacks.events import Outputs, choose, columns, part
 from discreet.attacks.lower_bound import epsilon_lower_bound
-from discreet.belief.wording import chance, number, percent
-from discreet.core.errors import require
-from discreet.core.numbers import Real, is_real, require_count, require_positive, require_probability
+from discreet.belief.wording import format_chance, format_number, format_percent
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
 
 __all__ = ["Audited", "Draw", "audit", "epsilon_lower_bound"]
 
@@ -53,15 +53,15 @@ class Audited:
     def verdict(self) -> str:
         """One sentence; where the claim is broken, another on how often that is said wrongly."""
         claimed, bound = self.written
-        at = f" at delta {number(self.delta)}" if self.delta else ""
-        shown = f"at least {bound}{at} with {percent(self.confidence)} confidence"
+        at = f" at delta {format_number(self.delta)}" if self.delta else ""
+        shown = f"at least {bound}{at} with {format_percent(self.confidence)} confidence"
         if self.holds:
             return f"Epsilon is {shown}; {claimed} is claimed, and the runs do not contradict it."
         miss = 1 - self.confidence
         return (
             f"The claim is broken: epsilon is {shown}, and {claimed} is claimed. Of sound mechanisms up to "
-            f"{chance(miss)} would be told the same at this confidence: run it again, with one of "
-            f"{percent(1 - miss / 1000)}."
+            f"{format_chance(miss)} would be told the same at this confidence: run it again, with one of "
+            f"{format_percent(1 - miss / 1000)}."
         )
 
     @property
@@ -69,7 +69,7 @@ class Audited:
         """The claim and the bound, in as many digits as tell them apart."""
         both = (self.claimed, self.lower_bound)
         for digits in range(3, MOST_DIGITS):
-            claimed, bound = (number(each, digits) for each in both)
+            claimed, bound = (format_number(each, digits) for each in both)
             if claimed != bound:
                 break
         return claimed, bound
@@ -89,12 +89,14 @@ def audit(
     `here` and `there` give as many independent outputs as they are asked for: numbers, words, rows or tables.
     """
     require_positive("audit", "claimed", claimed)
-    require(is_real(delta) and 0 <= delta < 1, "audit", "delta", delta, "a number in [0, 1)")
-    require_count("audit", "runs", runs, least=LEAST_RUNS)
+    require_parameter(is_real(delta) and 0 <= delta < 1, "audit", "delta", delta, "a number in [0, 1)")
+    require_count("audit", "runs", runs, minimum=LEAST_RUNS)
     require_probability("audit", "confidence", confidence)
     miss, half = 1 - confidence, runs // 2
     first, second = columns(here(runs), there(runs))
-    require(bool(first), "audit", "here", "outputs without a value", "a draw of outputs that have values")
+    require_parameter(
+        bool(first), "audit", "here", "outputs without a value", "a draw of outputs that have values"
+    )
     event = choose(part(first, 0, half), part(second, 0, half), miss=miss, delta=float(delta))
     hits = event.hits(part(first, half, runs)), event.hits(part(second, half, runs))
     more, fewer = hits[::-1] if event.reversed else hits

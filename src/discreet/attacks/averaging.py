@@ -24,7 +24,7 @@ import scipy
 from discreet.attacks.asking import Answerer, Noise, Victim, count, require_victims, score
 from discreet.attacks.attack import Findings
 from discreet.belief.odds import logit
-from discreet.core.numbers import Real, require_count, require_probability
+from discreet.core.number_checks import Real, require_count, require_probability
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 

@@ -25,13 +25,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.recoding import Floats
 from discreet.attacks.attack import Findings
 from discreet.attacks.claims import Claims, commonest, findings, ranked, right_of, said_values
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count, require_nonnegative
+from discreet.core.number_checks import require_count, require_nonnegative
 
 
 @dataclass(frozen=True, kw_only=True)

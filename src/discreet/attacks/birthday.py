@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.attacks.attack import Findings
 from discreet.attacks.intersection import combined
 from discreet.attacks.match_sets import MatchSets, Matrix

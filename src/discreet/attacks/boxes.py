@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
-from discreet.core.compiled import kernel
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.core.numba_kernels import compile_kernel
 
 FAN = 8
 Words = NDArray[np.uint64]
@@ -78,7 +78,7 @@ def _parts(tree: Tree) -> tuple[Integers, Integers, Integers, Integers, NDArray[
     return tree.bounds, tree.levels, tree.order, tree.boxes.marks, tree.boxes.inside
 
 
-@kernel
+@compile_kernel
 def halve(middles: Integers, order: Integers, least: int) -> None:
     """Put near boxes together, in place; blocks are cut at multiples of `least`."""
     stack = [(0, len(order))]
@@ -108,7 +108,7 @@ def halve(middles: Integers, order: Integers, least: int) -> None:
         stack.append((half, end))
 
 
-@kernel
+@compile_kernel
 def walk(
     bounds: Integers,
     levels: Integers,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.recoding import Floats
 from discreet.attacks.attack import Finding, Findings, Points, Stated
 from discreet.attacks.match_sets import MatchSets, Matrix

@@ -19,8 +19,8 @@ import numpy as np
 from discreet.attacks.attack import Findings
 from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
 from discreet.attacks.match_sets import MatchSets
-from discreet.core.errors import require
-from discreet.core.numbers import is_real
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import is_real
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class ClassInference:
 
     def __post_init__(self) -> None:
         holds = is_real(self.confidence) and 0 < self.confidence <= 1
-        require(holds, self, "confidence", self.confidence, "a probability above 0 and at most 1")
+        require_parameter(holds, self, "confidence", self.confidence, "a probability above 0 and at most 1")
 
     def run(self, sets: MatchSets) -> Findings:
         """Guess the value of everybody whom some row fits."""

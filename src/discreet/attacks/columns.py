@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.core.numerals import numeral
+from discreet.core.numeral_patterns import extract_numeral_sql
 
 DAY, DAYS = "day", "days"
 WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
@@ -70,7 +70,7 @@ def _text(name: str) -> exp.Expr:
 
 
 def _numeral(name: str) -> exp.Expr:
-    return exp.maybe_parse(numeral(_text(name).sql(dialect="duckdb")), dialect="duckdb")
+    return exp.maybe_parse(extract_numeral_sql(_text(name).sql(dialect="duckdb")), dialect="duckdb")
 
 
 def _tried(value: exp.Expr, kind: str) -> exp.Expr:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from discreet.anonymity.classes import Codes, Integers, Sensitive, Tuples
-from discreet.anonymity.compression import COUNT, in_order, natural, text_of
-from discreet.anonymity.grouping import grouped
-from discreet.anonymity.numbering import numbered
+from discreet.anonymity.equivalence_classes import Codes, Integers, SensitiveCounts, Tuples
+from discreet.anonymity.key_numbering import number_rows
+from discreet.anonymity.tuple_counts import COUNT, cast_to_text, natural_sort_key, order_codes
+from discreet.anonymity.tuple_grouping import group_tuples
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 
@@ -25,7 +25,7 @@ Values = tuple[tuple[str, ...], ...]
 
 def columns_of(engine: Publisher, table: str) -> tuple[str, ...]:
     """The names of a table's columns."""
-    return tuple(engine.types(table))
+    return tuple(engine.column_types(table))
 
 
 def require_columns(engine: Publisher, table: str, wanted: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ def _of_people(
     return values, Tuples(codes=codes, counts=counts, sensitive=having)
 
 
-def _having(found: pa.Table, values: Values, codes: Codes) -> Sensitive:
+def _having(found: pa.Table, values: Values, codes: Codes) -> SensitiveCounts:
     """How many people of each tuple have each value of the column that is counted behind the others."""
     known = [pa.array(each, pa.string()) for each in values]
     there = [pc.index_in(found.column(j).combine_chunks(), value_set=each) for j, each in enumerate(known)]
@@ -99,7 +99,9 @@ def _having(found: pa.Table, values: Values, codes: Codes) -> Sensitive:
     both = np.concatenate([codes, theirs])
     sizes = [len(each) for each in values]
     keys, number = (
-        numbered([both[:, j] for j in range(len(sizes))], sizes) if sizes else (np.zeros(len(both), int), 1)
+        number_rows([both[:, j] for j in range(len(sizes))], sizes)
+        if sizes
+        else (np.zeros(len(both), int), 1)
     )
     place = np.zeros(number, np.int64)
     place[keys[: len(codes)]] = np.arange(len(codes))
@@ -119,13 +121,13 @@ def _statement(
 ) -> str:
     one = None if person is None else exp.column(person, quoted=True)
     select = exp.select(
-        *(text_of(name).as_(f"c{place}") for place, name in enumerate(columns)),
+        *(cast_to_text(name).as_(f"c{place}") for place, name in enumerate(columns)),
         exp.Count(this=exp.Star() if one is None else exp.Distinct(expressions=[one])).as_(COUNT),
     ).from_(exp.to_identifier(table, quoted=True))
     if one is not None:
         select = select.where(one.copy().is_(exp.null()).not_())
     for name, value in where.items():
-        select = select.where(text_of(name).eq(exp.Literal.string(value)))
+        select = select.where(cast_to_text(name).eq(exp.Literal.string(value)))
     by = [exp.Literal.number(place + 1) for place in range(len(columns))]
     return (select.group_by(*by) if by else select).sql(dialect="duckdb")
 
@@ -137,7 +139,7 @@ def _ordered(found: pa.Table, columns: int) -> tuple[Values, Codes, pa.Table]:
     """
     coded = [_coded(found.column(place)) for place in range(columns)]
     codes = _stacked([each for _, each in coded], found.num_rows)
-    order = in_order(codes)
+    order = order_codes(codes)
     return tuple(values for values, _ in coded), codes[order], found.take(order)
 
 
@@ -156,14 +158,14 @@ def _stacked(columns: Sequence[Codes], rows: int) -> Codes:
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int32)
 
 
-def _each(column: pa.ChunkedArray, counts: Integers) -> Sensitive:
+def _each(column: pa.ChunkedArray, counts: Integers) -> SensitiveCounts:
     """One sensitive value a row; names in the order of numbers, then of texts."""
     names, codes = _coded(column)
-    order = sorted(range(len(names)), key=lambda place: natural(names[place]))
+    order = sorted(range(len(names)), key=lambda place: natural_sort_key(names[place]))
     rank = np.empty(len(names), np.int32)
     rank[order] = np.arange(len(names), dtype=np.int32)
     values = rank[codes] if len(names) else codes
-    return Sensitive(
+    return SensitiveCounts(
         starts=np.arange(len(codes) + 1),
         values=values,
         counts=counts,
@@ -176,8 +178,8 @@ def _distinct(rows: Tuples, sizes: Sequence[int]) -> Tuples:
     if not len(rows):
         return rows
     columns = [rows.codes[:, j] for j in range(len(sizes))]
-    groups, number = numbered(columns, sizes) if columns else (np.zeros(len(rows), np.int64), 1)
-    classes, ids = grouped(rows, groups, number)
+    groups, number = number_rows(columns, sizes) if columns else (np.zeros(len(rows), np.int64), 1)
+    classes, ids = group_tuples(rows, groups, number)
     firsts = np.empty(len(classes), np.int64)
     firsts[ids[::-1]] = np.arange(len(rows))[::-1]
     return Tuples(codes=rows.codes[firsts], counts=classes.sizes, sensitive=classes.sensitive)

@@ -18,11 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.compression import natural
-from discreet.anonymity.hierarchies.dates import read_day
-from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
-from discreet.anonymity.hierarchies.labels import Affix, Days, Numbers, Reading, number, readings
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.hierarchies.date_periods import parse_day
+from discreet.anonymity.hierarchies.generalization_hierarchy import TOP, Hierarchy
+from discreet.anonymity.hierarchies.label_parsing import (
+    Affix,
+    DateRange,
+    NumberRange,
+    Reading,
+    parse_number,
+    parse_readings,
+)
+from discreet.anonymity.tuple_counts import natural_sort_key
 
 Run = tuple[int, int]
 EXACT = "exact"
@@ -58,7 +65,7 @@ class Covering:
 def covering(labels: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> Covering:
     """What each label covers of the values."""
     index = _Index(values, hierarchy)
-    read = [[] if label == TOP else readings(label) for label in labels]
+    read = [[] if label == TOP else parse_readings(label) for label in labels]
     places = _ranked(index.sorted_by(_usual(read, index))[1], len(values))
     low, high = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
     scattered = np.full(len(labels), -1, np.int64)
@@ -93,7 +100,7 @@ def _marked(covered: Integers, number_of_values: int) -> NDArray[np.bool_]:
 def _kind(reading: Reading) -> str:
     if isinstance(reading, Affix):
         return "endings" if reading.at_end else "beginnings"
-    return "numbers" if isinstance(reading, Numbers) else "days"
+    return "numbers" if isinstance(reading, NumberRange) else "days"
 
 
 def _usual(read: Sequence[Sequence[Reading]], index: _Index) -> str:
@@ -153,9 +160,9 @@ class _Index:
 
     def _read(self, reading: Reading) -> Integers:
         keys, order = self.sorted_by(_kind(reading))
-        if isinstance(reading, Numbers):
+        if isinstance(reading, NumberRange):
             low, high = _between(keys, reading)
-        elif isinstance(reading, Days):
+        elif isinstance(reading, DateRange):
             low, high = bisect_left(keys, reading.first), bisect_right(keys, reading.last)
         else:
             text = reading.text[::-1] if reading.at_end else reading.text
@@ -173,7 +180,7 @@ class _Index:
         return [paths.get(value) for value in self._values]
 
 
-def _between(keys: list[Any], reading: Numbers) -> Run:
+def _between(keys: list[Any], reading: NumberRange) -> Run:
     low, high = 0, len(keys)
     if reading.low is not None:
         low = (bisect_right if reading.low_open else bisect_left)(keys, reading.low)
@@ -183,9 +190,9 @@ def _between(keys: list[Any], reading: Numbers) -> Run:
 
 
 KEYS: dict[str, Callable[[str], Any]] = {
-    EXACT: natural,
-    "numbers": number,
+    EXACT: natural_sort_key,
+    "numbers": parse_number,
     "beginnings": lambda value: value,
     "endings": lambda value: value[::-1],
-    "days": read_day,
+    "days": parse_day,
 }

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.anonymity.risk.attackers import Risks, risks
+from discreet.anonymity.risk.reidentification_risk import AttackerRisks, assess_risks
 from discreet.attacks.attack import Findings
 from discreet.attacks.claims import commonest
 from discreet.attacks.class_inference import ClassInference
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.match_sets import MatchSets
-from discreet.core.numbers import require_probability
+from discreet.core.number_checks import require_probability
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Criteria:
     singling_out: Criterion
     linkability: Criterion
     inference: tuple[Criterion, ...]
-    risks: Risks | None = None
+    risks: AttackerRisks | None = None
 
 
 def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.5) -> Criteria:
@@ -61,7 +61,7 @@ def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.
         singling_out=_singling_out(sets),
         linkability=_linkability(linked),
         inference=tuple(_inference(sets, column, significant) for column in columns),
-        risks=risks(sets.as_classes),
+        risks=assess_risks(sets.as_classes),
     )
 
 

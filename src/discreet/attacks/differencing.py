@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from discreet.attacks.asking import Answerer, Noise, Victim, believed, count, require_victims, score
 from discreet.attacks.attack import Findings
-from discreet.core.numbers import require_probability
+from discreet.core.number_checks import require_probability
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from discreet.attacks.events import is_fine
 from discreet.attacks.lower_bound import epsilon_lower_bound
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 
 Floats = NDArray[np.float64]
 Release = Callable[[int, int], Floats]
@@ -47,7 +47,7 @@ class FloatingPoint:
     stopped_by: ClassVar[str] = "noise on a grid that does not depend on the data"
 
     def __post_init__(self) -> None:
-        require_count(self, "runs", self.runs, least=100)
+        require_count(self, "runs", self.runs, minimum=100)
 
     def run(self, release: Release) -> Findings:
         """`release(value, runs)` gives that many outputs for the exact answer `value`, as doubles."""
@@ -74,7 +74,7 @@ class FloatingPoint:
         self, right: int, attempts: int, commoner: int, fine: list[NDArray[np.bool_]], note: str = ""
     ) -> Findings:
         hits = [int(each.sum()) for each in fine]
-        sure = clopper_pearson(hits[0], sum(hits), miss=2 * MISS)[0] if sum(hits) else 0.5
+        sure = clopper_pearson(hits[0], sum(hits), alpha=2 * MISS)[0] if sum(hits) else 0.5
         shown = max(epsilon_lower_bound(hits[a], hits[b], self.runs, miss=MISS) for a, b in ((0, 1), (1, 0)))
         return Findings(
             attack=self.name,

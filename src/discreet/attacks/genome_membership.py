@@ -53,8 +53,8 @@ from discreet.attacks.genomes import (
 )
 from discreet.belief.odds import logit
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import require_probability
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import require_probability
 
 Booleans = NDArray[np.bool_]
 FEWEST = 100  # SNPs at which the curve begins
@@ -76,7 +76,7 @@ class GenomeMembership:
 
     def __post_init__(self) -> None:
         known = self.statistic in ("likelihood ratio", "homer")
-        require(known, self, "statistic", self.statistic, "'likelihood ratio' or 'homer'")
+        require_parameter(known, self, "statistic", self.statistic, "'likelihood ratio' or 'homer'")
         require_probability(self, "false_positives", self.false_positives)
         require_probability(self, "prior", self.prior)
 
@@ -93,7 +93,9 @@ class GenomeMembership:
         """Judge every candidate, and compare with who was a `member`."""
         _fits(published, reference, candidates, member, panel)
         known = names or [f"candidate {who}" for who in range(len(candidates))]
-        require(len(known) == len(candidates), self, "names", f"{len(names)} names", "one for each candidate")
+        require_parameter(
+            len(known) == len(candidates), self, "names", f"{len(names)} names", "one for each candidate"
+        )
         shares = expected_shares(published, reference)
         weights = self.weights(shares, reference.inside)
         marks = _marks(published.share.size)

@@ -19,8 +19,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_count, require_nonnegative, require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, require_count, require_nonnegative, require_probability
 
 Floats = NDArray[np.float64]
 Genotypes = NDArray[np.int8]
@@ -47,9 +47,13 @@ class Frequencies:
             require_count(self, "people", self.people)
         require_nonnegative(self, "noise", self.noise)
         holds = share.ndim == 1 and share.size > 0 and bool(np.isfinite(share).all())
-        require(holds, self, "share", f"an array of {share.shape}", "one column of numbers, one for each SNP")
+        require_parameter(
+            holds, self, "share", f"an array of {share.shape}", "one column of numbers, one for each SNP"
+        )
         if not self.noise:
-            require(share.min() >= 0 and share.max() <= 1, self, "share", "others", "shares between 0 and 1")
+            require_parameter(
+                share.min() >= 0 and share.max() <= 1, self, "share", "others", "shares between 0 and 1"
+            )
 
     @property
     def inside(self) -> Floats:

@@ -123,7 +123,7 @@ def shared_snps(first: Shares, *others: Shares | Genomes) -> pa.Array:
 
 def _rows(engine: Publisher, table: str, snp: str, columns: Sequence[str]) -> pa.Table:
     """The SNPs that are whole: no number of theirs is missing or is none."""
-    kinds = engine.types(table)
+    kinds = engine.column_types(table)
     numbers = [number_in(name, kinds[name]).as_(f"c{place}") for place, name in enumerate(columns)]
     select = exp.select(exp.cast(exp.column(snp, quoted=True), "text").as_("snp"), *numbers)
     found = engine.count(select.from_(exp.to_identifier(table, quoted=True)).sql(dialect="duckdb")).secret

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.attacks.attack import Finding, Findings, strongest
-from discreet.belief.inference import Likelihood, posterior, uniform
+from discreet.belief.informed_adversary import SupportsLikelihood, compute_posterior, uniform_prior
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class InformedAdversary:
     """
 
     worlds: Mapping[object, float]
-    mechanism: Likelihood[float]
+    mechanism: SupportsLikelihood[float]
     prior: Mapping[object, Real] | None = None
     victim: str = "the missing person"
 
@@ -54,13 +54,13 @@ class InformedAdversary:
     @property
     def before(self) -> dict[object, float]:
         """The prior of each world; all alike where none was given."""
-        return {w: float(p) for w, p in (self.prior or uniform(self.worlds)).items()}
+        return {w: float(p) for w, p in (self.prior or uniform_prior(self.worlds)).items()}
 
     def believes(self, *outputs: float) -> dict[object, float]:
         """The belief in each world after all these independent outputs."""
         now = self.before
         for output in outputs:
-            now = posterior(self.mechanism, self.worlds, now, output)
+            now = compute_posterior(self.mechanism, self.worlds, now, output)
         return now
 
     def run(self, outputs: Sequence[float], truths: Sequence[object]) -> Findings:

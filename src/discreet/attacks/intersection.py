@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.attacks.attack import Findings, Stated
 from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values
 from discreet.attacks.match_sets import MatchSets, Matrix

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.compression import text_of
-from discreet.anonymity.grouping import chosen
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
+from discreet.anonymity.tuple_counts import cast_to_text
+from discreet.anonymity.tuple_grouping import select_tuples
 from discreet.attacks.counting import Values, columns_of, counted, require_columns
 from discreet.attacks.published import PublishedTable
 from discreet.core.engine import Publisher
@@ -103,7 +103,7 @@ def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:
     return Known(
         columns=tuple(hierarchy.name for hierarchy in hierarchies),
         values=tuple(hierarchy.values for hierarchy in hierarchies),
-        tuples=chosen(tuples, np.flatnonzero(tuples.counts > 0)),
+        tuples=select_tuples(tuples, np.flatnonzero(tuples.counts > 0)),
     )
 
 
@@ -130,15 +130,16 @@ def _naming(
             for j in range(len(columns))
         } | {"place": pa.array(np.arange(len(places)))}
         matches = [
-            text_of(name, table="r").eq(exp.column(f"q{j}", table="l")) for j, name in enumerate(columns)
+            cast_to_text(name, table="r").eq(exp.column(f"q{j}", table="l")) for j, name in enumerate(columns)
         ]
         wanted = [
-            text_of(name, table="r").eq(exp.Literal.string(value))
+            cast_to_text(name, table="r").eq(exp.Literal.string(value))
             for name, value in (register.victim or {}).items()
         ]
         select = (
             exp.select(
-                exp.column("place", table="l"), exp.Min(this=text_of(register.person or "", "r")).as_("name")
+                exp.column("place", table="l"),
+                exp.Min(this=cast_to_text(register.person or "", "r")).as_("name"),
             )
             .from_(exp.alias_(exp.table_(register.table, quoted=True), "r", table=True))
             .join(exp.alias_(exp.to_table(LOOKED_UP), "l", table=True), on=exp.and_(*matches, *wanted))

@@ -12,9 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from discreet.anonymity.hierarchies.dates import read_day
-from discreet.anonymity.hierarchies.hierarchy import TOP, Hierarchy
-from discreet.anonymity.hierarchies.labels import Days, Numbers, Reading, number, readings
+from discreet.anonymity.hierarchies.date_periods import parse_day
+from discreet.anonymity.hierarchies.generalization_hierarchy import TOP, Hierarchy
+from discreet.anonymity.hierarchies.label_parsing import (
+    DateRange,
+    NumberRange,
+    Reading,
+    parse_number,
+    parse_readings,
+)
 from discreet.attacks.known import Known
 from discreet.attacks.matching import pairs
 from discreet.attacks.published import PublishedTable
@@ -50,7 +56,7 @@ def illegible(
         kinds = _kinds(values)
         unread = [label for label in labels if label not in named and not _read(label, kinds)]
         if unread and values:
-            shown = [_kind(reading) for label in unread for reading in readings(label)]
+            shown = [_kind(reading) for label in unread for reading in parse_readings(label)]
             found.append(
                 Illegible(
                     column=name,
@@ -70,9 +76,9 @@ def _named(hierarchy: Hierarchy | None) -> set[str]:
 def _kinds(values: Collection[str]) -> set[str | None]:
     """The kinds of which some value is; every text has characters to be masked."""
     kinds: set[str | None] = {None}
-    if any(number(value) is not None for value in values):
+    if any(parse_number(value) is not None for value in values):
         kinds.add(NUMBERS)
-    if any(read_day(value) is not None for value in values):
+    if any(parse_day(value) is not None for value in values):
         kinds.add(DAYS)
     if any(character.isdigit() for value in values for character in value):
         kinds.add(DIGITS)
@@ -80,13 +86,13 @@ def _kinds(values: Collection[str]) -> set[str | None]:
 
 
 def _read(label: str, kinds: Collection[str | None]) -> bool:
-    return any(_kind(reading) in kinds for reading in readings(label))
+    return any(_kind(reading) in kinds for reading in parse_readings(label))
 
 
 def _kind(reading: Reading) -> str | None:
     """What values must have to be compared with a label."""
-    if isinstance(reading, Numbers):
+    if isinstance(reading, NumberRange):
         return NUMBERS
-    if isinstance(reading, Days):
+    if isinstance(reading, DateRange):
         return DAYS
     return DIGITS if reading.text.isdigit() else None

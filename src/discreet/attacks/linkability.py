@@ -23,7 +23,7 @@ from discreet.attacks.nearest import Integers, Places, together
 from discreet.attacks.nearness import Guesses
 from discreet.attacks.synthetic_release import FEWEST, SyntheticRelease
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Linkability:
     stopped_by: ClassVar[str] = "a promise about a person, kept by how the table was made"
 
     def __post_init__(self) -> None:
-        require_count(self, "lineup", self.lineup, least=2)
+        require_count(self, "lineup", self.lineup, minimum=2)
         if not self.first or set(self.first) & set(self.second):
             raise RequestError(
                 "attack: linkability takes two sets of columns that have none in common.",

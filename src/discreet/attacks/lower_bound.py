@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import require
-from discreet.core.numbers import require_count, require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count, require_probability
 
 
 def epsilon_lower_bound(
@@ -23,7 +23,7 @@ def epsilon_lower_bound(
     require_count("epsilon_lower_bound", "trials", trials)
     require_probability("epsilon_lower_bound", "miss", miss)
     for name, count in (("hits", hits), ("neighbour_hits", neighbour_hits)):
-        require(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
-    at_least = clopper_pearson(hits, trials, miss=miss)[0] - delta
-    at_most = clopper_pearson(neighbour_hits, trials, miss=miss)[1]
+        require_parameter(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
+    at_least = clopper_pearson(hits, trials, alpha=miss)[0] - delta
+    at_most = clopper_pearson(neighbour_hits, trials, alpha=miss)[1]
     return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0

@@ -18,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive, picked
-from discreet.anonymity.numbering import numbered
+from discreet.anonymity.equivalence_classes import (
+    EquivalenceClasses,
+    Integers,
+    SensitiveCounts,
+    select_ragged_rows,
+)
+from discreet.anonymity.key_numbering import number_rows
 from discreet.anonymity.recoding import Floats
 from discreet.attacks.known import Known
 from discreet.attacks.published import PublishedTable
@@ -120,16 +125,16 @@ class MatchSets:
     def refined(self, parts: Integers, number: int) -> MatchSets:
         """Sets divided by something that is known of people: tuple i is in part `parts[i]` below `number`."""
         inside = self.group >= 0
-        keys, many = numbered([self.group[inside], parts[inside]], [max(len(self), 1), number])
+        keys, many = number_rows([self.group[inside], parts[inside]], [max(len(self), 1), number])
         group = np.full(len(self.group), UNMATCHED, np.int64)
         group[inside] = keys
         parents = np.zeros(many, np.int64)
         parents[keys] = self.group[inside]
-        starts, places = picked(self.starts, parents)
+        starts, places = select_ragged_rows(self.starts, parents)
         return replace(self, group=group, starts=starts, members=self.members[places])
 
     @cached_property
-    def as_classes(self) -> Classes:
+    def as_classes(self) -> EquivalenceClasses:
         """The release's classes, with how many people of the knowledge each may hold."""
         return replace(self.published.as_classes, population=self._population)
 
@@ -139,7 +144,7 @@ class MatchSets:
         many = np.bincount(self.members, per_member, len(self.published.classes))
         return many.astype(np.int64)
 
-    def _published(self, column: str) -> Sensitive:
+    def _published(self, column: str) -> SensitiveCounts:
         found = self.published.classes.sensitive.get(column)
         if found is None:
             there = ", ".join(self.published.classes.sensitive) or "none"
@@ -179,11 +184,11 @@ def told(published: PublishedTable, known: Known, classes: Integers) -> MatchSet
     )
 
 
-def _matrix(column: Sensitive, number: int) -> Matrix:
+def _matrix(column: SensitiveCounts, number: int) -> Matrix:
     return csr_array((column.counts, column.values, column.starts), shape=(number, len(column.names)))
 
 
-def _renamed(column: Sensitive, names: tuple[str, ...]) -> Sensitive:
+def _renamed(column: SensitiveCounts, names: tuple[str, ...]) -> SensitiveCounts:
     """The same under the codes of other names; values that are not among them are left out."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in column.names], np.int32)[column.values]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.numbering import numbered
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.key_numbering import number_rows
 from discreet.attacks.boxes import Boxes, listed, summed, tree
 from discreet.attacks.covering import Covering, covering
 from discreet.attacks.known import Known
@@ -50,8 +50,8 @@ def _by_label(published: PublishedTable, known: Known, sides: Sequence[_Side]) -
             return None
         columns.append(np.concatenate([side.labels, sole[side.values]]) + 1)
         sizes.append(len(side.covering.low) + 1)
-    keys, many = numbered(columns, sizes)
-    ids = numbered([keys[:number]], [max(many, 1)])[0]
+    keys, many = number_rows(columns, sizes)
+    ids = number_rows([keys[:number]], [max(many, 1)])[0]
     order = np.argsort(ids, kind="stable")
     place = np.full(many, UNMATCHED, np.int64)
     place[keys[:number]] = ids
@@ -89,7 +89,7 @@ def _by_box(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> 
 
 
 def _overlap(sides: Sequence[_Side]) -> Overlap:
-    shown = numbered([side.labels for side in sides], [len(side.covering.low) for side in sides])[0]
+    shown = number_rows([side.labels for side in sides], [len(side.covering.low) for side in sides])[0]
     vague = np.any([side.unknown[side.values] for side in sides], axis=0)
     return Overlap(shown=shown, vague=vague)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.compiled import kernel
+from discreet.core.numba_kernels import compile_kernel
 
 Places = NDArray[np.int32]
 Booleans = NDArray[np.bool_]
@@ -28,7 +28,7 @@ FURTHEST = (1 << 31) - 1
 BLOCK = 1_024
 
 
-@kernel
+@compile_kernel
 def spread(record: Places, table: Places, numeric: Booleans, start: int, out: Places) -> None:
     """The distances of a record from the rows that begin at `start`, into `out`."""
     out[:] = 0
@@ -81,7 +81,7 @@ def _contiguous(records: Places) -> Places:
     return np.ascontiguousarray(records)  # one layout, so that one form of each kernel is compiled
 
 
-@kernel
+@compile_kernel
 def first_of_nearest(records: Places, table: Places, numeric: Booleans) -> Integers:
     """`closest`."""
     rows = table.shape[1]
@@ -92,7 +92,7 @@ def first_of_nearest(records: Places, table: Places, numeric: Booleans) -> Integ
     return found
 
 
-@kernel
+@compile_kernel
 def count_inside(records: Places, table: Places, numeric: Booleans, width: int) -> Integers:
     """`insiders`."""
     rows = table.shape[1]
@@ -111,7 +111,7 @@ def count_inside(records: Places, table: Places, numeric: Booleans, width: int) 
     return found
 
 
-@kernel
+@compile_kernel
 def vote(held: Places, number: bool) -> int:
     """The middle of numbers; of words the commonest, the first of those that are."""
     held.sort()
@@ -126,7 +126,7 @@ def vote(held: Places, number: bool) -> int:
     return int(best)
 
 
-@kernel
+@compile_kernel
 def vote_of_nearest(
     records: Places,
     table: Places,
@@ -167,7 +167,7 @@ def vote_of_nearest(
     return picked, away
 
 
-@kernel
+@compile_kernel
 def nearest_to_both(
     left: Places, right: Places, lefts: Places, rights: Places, left_kinds: Booleans, right_kinds: Booleans
 ) -> Places:

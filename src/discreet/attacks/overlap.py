@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.grouping import chosen
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.tuple_grouping import select_tuples
 from discreet.attacks.attack import Findings
 from discreet.attacks.known import Known
 from discreet.attacks.match_sets import UNMATCHED, MatchSets
@@ -67,7 +67,7 @@ def _only(known: Known, places: Integers) -> Known:
     naming = known.naming
     return replace(
         known,
-        tuples=chosen(known.tuples, places),
+        tuples=select_tuples(known.tuples, places),
         naming=None if naming is None else lambda these: naming(places[these]),
     )
 

@@ -16,25 +16,25 @@ import numpy as np
 
 from discreet.attacks.audit import Draw
 from discreet.attacks.events import Outputs
-from discreet.core.errors import RequestError, require
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import Guarantee
-from discreet.core.numbers import Real, is_real, require_positive
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, is_real, require_positive
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms import MECHANISMS, named
+from discreet.mechanisms import MECHANISMS, get_mechanism_name
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import Gaussian, exact_sigma
-from discreet.mechanisms.group_selection import Groups, GroupSelection
-from discreet.mechanisms.grouped import Grouped
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.median import SmoothMedian
 from discreet.mechanisms.noisy_max import NoisyMax
+from discreet.mechanisms.partition_selection import GroupCounts, GroupSelection
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.smooth_median import SmoothMedian
+from discreet.mechanisms.value_counts import ValueCounts
 
 DELTA = 1e-6
 MANY, FEW = 100_000, 10_000
@@ -82,7 +82,7 @@ def draws(mechanism: Mechanism, truth: object, random: Randomness) -> Draw:
     def drawn(runs: int) -> Outputs:
         if isinstance(mechanism, Laplace | Gaussian) and isinstance(truth, Fraction):
             # the truths of pairs are on the grid, so that there is nothing to round
-            steps = draws(mechanism.steps, int(truth / mechanism.resolution), random)(runs)
+            steps = draws(mechanism.integer_mechanism, int(truth / mechanism.resolution), random)(runs)
             return np.asarray(steps, np.float64) * float(mechanism.resolution)
         many = _many(mechanism, runs)
         if many is not None and isinstance(truth, int):
@@ -102,17 +102,19 @@ def _many(mechanism: Mechanism, runs: int) -> Callable[[Any, Randomness], Releas
 def pair(name: str, *, epsilon: Real, delta: Real = DELTA) -> Pair:
     """The pair of a mechanism by its name, as `discrete-laplace` or `DiscreteLaplace`, or one of `CALLED`."""
     require_positive("audit", "epsilon", epsilon)
-    require(is_real(delta) and 0 < delta <= 0.5, "audit", "delta", delta, "a number above 0 and at most 1/2")
+    require_parameter(
+        is_real(delta) and 0 < delta <= 0.5, "audit", "delta", delta, "a number above 0 and at most 1/2"
+    )
     wanted = re.sub(r"[\W_]", "", name).lower()
     for kind in MECHANISMS:
         if kind.__name__.lower() == wanted or wanted in CALLED.get(kind, ()):
             return PAIRS[kind](Fraction(epsilon), Fraction(delta))
-    known = ", ".join(named(kind) for kind in MECHANISMS)
+    known = ", ".join(get_mechanism_name(kind) for kind in MECHANISMS)
     raise RequestError(f"audit: there is no mechanism {name}.", hint=f"There are {known}.")
 
 
 def _plain(output: object) -> object:
-    return output.people if isinstance(output, Groups) else output
+    return output.people if isinstance(output, GroupCounts) else output
 
 
 def _scores() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -136,21 +138,25 @@ def _gaussian_variance(epsilon: Fraction, delta: Fraction) -> Fraction:
 def _quantile(epsilon: Fraction, _: Fraction) -> Pair:
     """One of two rows leaves the lower end: then all values are not alike any more."""
     mechanism = Quantile(epsilon=epsilon, low=0, high=10)
-    return Pair(mechanism=mechanism, here=Grouped.of(np.array([0, 10])), there=Grouped.of(np.array([10, 10])))
+    return Pair(
+        mechanism=mechanism,
+        here=ValueCounts.from_rows(np.array([0, 10])),
+        there=ValueCounts.from_rows(np.array([10, 10])),
+    )
 
 
 def _median(epsilon: Fraction, delta: Fraction) -> Pair:
     """The middle row moves from one end to the other."""
     here, there = (np.array([0] * 5 + [middle] + [100] * 5) for middle in (0, 100))
     mechanism = SmoothMedian(epsilon=epsilon, delta=delta, low=0, high=100)
-    return Pair(mechanism=mechanism, here=Grouped.of(here), there=Grouped.of(there))
+    return Pair(mechanism=mechanism, here=ValueCounts.from_rows(here), there=ValueCounts.from_rows(there))
 
 
 def _groups(epsilon: Fraction, delta: Fraction) -> Pair:
     """One group that is shown about as often as not, with one person more or less."""
     mechanism = GroupSelection(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)
     here, there = (
-        Groups(np.array(["group"]), np.array([mechanism.threshold + more], np.int64)) for more in (1, 0)
+        GroupCounts(np.array(["group"]), np.array([mechanism.threshold + more], np.int64)) for more in (1, 0)
     )
     return Pair(mechanism=mechanism, here=here, there=there)
 

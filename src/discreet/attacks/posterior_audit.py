@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from discreet.attacks.audit import CONFIDENCE
 from discreet.belief import Promise
 from discreet.belief.odds import logit
-from discreet.belief.wording import at_most, chance
+from discreet.belief.wording import format_chance, format_percent_up
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import require
-from discreet.core.numbers import require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_probability
 
 ROUNDING = 1e-9
 
@@ -55,9 +55,11 @@ class PosteriorAudited:
     @property
     def verdict(self) -> str:
         """One sentence."""
-        allowed = f"; a chance of {chance(self.tail)} is promised" if self.tail else ""
-        ended = f"{self.above:,} of {self.runs:,} attackers ended above {at_most(self.cap)}{allowed}"
-        reached = f"the highest belief was {at_most(self.highest)}"
+        allowed = f"; a chance of {format_chance(self.tail)} is promised" if self.tail else ""
+        ended = (
+            f"{self.above:,} of {self.runs:,} attackers ended above {format_percent_up(self.cap)}{allowed}"
+        )
+        reached = f"the highest belief was {format_percent_up(self.highest)}"
         return f"{'' if self.holds else 'The promise is broken: '}{ended}; {reached}."
 
 
@@ -71,7 +73,9 @@ def posterior_audit(
     require_probability("posterior_audit", "confidence", confidence)
     reached = np.asarray(list(posteriors) if not isinstance(posteriors, np.ndarray) else posteriors)
     believed = reached.size > 0 and bool(np.all((reached >= 0) & (reached <= 1)))
-    require(believed, "posterior_audit", "posteriors", f"{reached.size} values", "one or more probabilities")
+    require_parameter(
+        believed, "posterior_audit", "posteriors", f"{reached.size} values", "one or more probabilities"
+    )
     above = int(np.count_nonzero(reached > promise.posterior * (1 + ROUNDING)))
     return PosteriorAudited(
         prior=promise.prior,
@@ -80,7 +84,7 @@ def posterior_audit(
         highest=float(reached.max()),
         above=above,
         runs=int(reached.size),
-        interval=clopper_pearson(above, int(reached.size), miss=2 * (1 - confidence)),
+        interval=clopper_pearson(above, int(reached.size), alpha=2 * (1 - confidence)),
         confidence=confidence,
     )
 

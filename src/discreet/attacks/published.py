@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Sensitive, Tuples
-from discreet.anonymity.grouping import classes_of_recoding
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, SensitiveCounts, Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.attacks.counting import Values, counted
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
@@ -42,9 +42,9 @@ class PublishedTable:
         return self.classes.rows
 
     @property
-    def as_classes(self) -> Classes:
+    def as_classes(self) -> EquivalenceClasses:
         """What models and risks are computed from."""
-        return Classes(sizes=self.classes.counts, rows=self.rows, sensitive=self.classes.sensitive)
+        return EquivalenceClasses(sizes=self.classes.counts, rows=self.rows, sensitive=self.classes.sensitive)
 
     def shown(self, place: int) -> tuple[str, ...]:
         """The labels of a class."""
@@ -86,7 +86,7 @@ def from_recoding(
     tuples: Tuples, recoding: Recoding, hierarchies: Sequence[Hierarchy], person: str | None = None
 ) -> PublishedTable:
     """The classes that a recoding would publish; of people, where tuples count those."""
-    classes, ids = classes_of_recoding(tuples, recoding)
+    classes, ids = group_by_recoding(tuples, recoding)
     if not len(classes):
         raise DataError("attack: the recoding publishes nothing.", hint="Ask for less, or suppress less.")
     inside = np.flatnonzero(ids >= 0)[::-1]
@@ -105,6 +105,6 @@ def from_recoding(
     )
 
 
-def _as_shown(column: Sensitive) -> Sensitive:
+def _as_shown(column: SensitiveCounts) -> SensitiveCounts:
     totals = np.bincount(column.values, column.counts, len(column.names)).astype(np.int64)
     return replace(column, totals=totals)

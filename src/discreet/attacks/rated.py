@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.anonymity.hierarchies.labels import number
+from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.attacks.columns import DAY, DAYS, days_in, days_of, text_in
 from discreet.attacks.counting import require_columns
 from discreet.attacks.known import nobody_has
@@ -144,7 +144,9 @@ class _Rows:
             "title": text_in(rated.title),
         }
         columns |= {} if rated.rating is None else {"rating": text_in(rated.rating)}
-        columns |= {} if rated.date is None else days_in(rated.date, engine.types(rated.table)[rated.date])
+        columns |= (
+            {} if rated.date is None else days_in(rated.date, engine.column_types(rated.table)[rated.date])
+        )
         columns |= {} if rated.truth is None else {"truth": text_in(rated.truth)}
         select = exp.select(*(each.as_(name) for name, each in columns.items()))
         select = select.from_(exp.to_identifier(rated.table, quoted=True))
@@ -239,7 +241,7 @@ def _scaled(
 def _stars(shown: pa.ChunkedArray, told: pa.ChunkedArray) -> tuple[int | None, tuple[Integers, Integers]]:
     """Numbers in steps of which a star has `steps`; words by their place, of which only equal ones fit."""
     words = pa.chunked_array([*shown.chunks, *told.chunks]).unique()
-    amounts = [number(word) for word in words.to_pylist()]
+    amounts = [parse_number(word) for word in words.to_pylist()]
     if any(each is None for each in amounts):
         return None, (_places(shown, words), _places(told, words))
     scale = np.array([float(each) for each in amounts if each is not None])

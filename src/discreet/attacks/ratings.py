@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import require_count
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import require_count
 
 Integers = NDArray[np.int64]
 NOBODY = -1
@@ -49,7 +49,7 @@ class Ratings:
         _within(self, "stars", 0, STARS)
         _within(self, "day", 0, DAYS)
         named = not self.names or int(self.person.max()) < len(self.names) <= self.people
-        require(named, self, "names", f"{len(self.names)} names", "those of all who rated, or none")
+        require_parameter(named, self, "names", f"{len(self.names)} names", "those of all who rated, or none")
 
     def name(self, record: int) -> str:
         return self.names[record] if self.names else f"{record}"
@@ -103,7 +103,7 @@ class Overheard:
             raise RequestError("Nothing is known of anybody.", hint="Give at least one rating of a victim.")
         _within(self, "victim", 0, self.victims)
         named = len(self.names) in (0, self.victims)
-        require(named, self, "names", f"{len(self.names)} names", "as many as the victims, or none")
+        require_parameter(named, self, "names", f"{len(self.names)} names", "as many as the victims, or none")
 
     @property
     def victims(self) -> int:
@@ -124,17 +124,21 @@ def _columns(owner: object, names: tuple[str, ...]) -> None:
     for name in names:
         object.__setattr__(owner, name, _whole(owner, name, getattr(owner, name)))
     lengths = {name: getattr(owner, name).size for name in names}
-    require(len(set(lengths.values())) == 1, owner, names[0], lengths, "a column as long as the others")
+    require_parameter(
+        len(set(lengths.values())) == 1, owner, names[0], lengths, "a column as long as the others"
+    )
 
 
 def _whole(owner: object, name: str, values: ArrayLike) -> Integers:
     column = np.asarray(values)
     kind = column.dtype.kind if column.size else "i"
-    require(column.ndim == 1 and kind in "iu", owner, name, f"{column.dtype}", "one column of integers")
+    require_parameter(
+        column.ndim == 1 and kind in "iu", owner, name, f"{column.dtype}", "one column of integers"
+    )
     return column.astype(np.int64, copy=False)
 
 
 def _within(owner: object, name: str, low: int, high: int) -> None:
     column = getattr(owner, name)
     holds = bool(((column >= low) & (column < high)).all())
-    require(holds, owner, name, "others", f"numbers from {low} to {high - 1}")
+    require_parameter(holds, owner, name, "others", f"numbers from {low} to {high - 1}")

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from discreet.attacks.asking import Answerer, count
 from discreet.attacks.attack import Findings
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import require_count, require_probability
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import require_count, require_probability
 from discreet.core.randomness import Randomness
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,9 @@ class Reconstruction:
     def __post_init__(self) -> None:
         require_count(self, "per_person", self.per_person)
         require_probability(self, "prior", self.prior)
-        require(self.method in DECODERS, self, "method", self.method, f"one of {', '.join(DECODERS)}")
+        require_parameter(
+            self.method in DECODERS, self, "method", self.method, f"one of {', '.join(DECODERS)}"
+        )
 
     def run(
         self, answerer: Answerer, keys: Sequence[int | str], truth: Sequence[bool], random: Randomness
@@ -114,7 +116,7 @@ class Reconstruction:
 
 def random_sets(questions: int, people: int, random: Randomness) -> Sets:
     """Each person in each set with probability one half; no set is empty."""
-    words = random.words(math.ceil(questions * people / 64)).view(np.uint8)
+    words = random.draw_words(math.ceil(questions * people / 64)).view(np.uint8)
     sets = np.unpackbits(words, count=questions * people).reshape(questions, people).astype(bool)
     sets[~sets.any(axis=1), 0] = True
     return sets
@@ -123,7 +125,7 @@ def random_sets(questions: int, people: int, random: Randomness) -> Sets:
 def decode(sets: Sets, answers: Floats, method: Method = "least squares") -> Sets:
     """The bits that fit counts of these sets best."""
     fits = sets.ndim == 2 and answers.shape == (sets.shape[0],) and sets.size > 0
-    require(fits, "decode", "answers", f"{answers.size} numbers", "one number for each set")
+    require_parameter(fits, "decode", "answers", f"{answers.size} numbers", "one number for each set")
     return np.asarray(DECODERS[method](sets, answers) > 0.5)
 
 

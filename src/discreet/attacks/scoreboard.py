@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from discreet.attacks.attack import Finding, Findings, Points, strongest
 from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import is_real, require_count, require_nonnegative, require_probability
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import is_real, require_count, require_nonnegative, require_probability
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -75,8 +75,10 @@ class Scoreboard:
     def __post_init__(self) -> None:
         for name in ("days", "stars"):
             if getattr(self, name) is not None:
-                require_count(self, name, getattr(self, name), least=0)
-        require(is_real(self.wrong) and 0 <= self.wrong < 1, self, "wrong", self.wrong, "a share below 1")
+                require_count(self, name, getattr(self, name), minimum=0)
+        require_parameter(
+            is_real(self.wrong) and 0 <= self.wrong < 1, self, "wrong", self.wrong, "a share below 1"
+        )
         require_probability(self, "present", self.present)
         require_nonnegative(self, "eccentricity", self.eccentricity)
 

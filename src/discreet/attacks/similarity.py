@@ -21,16 +21,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
-from discreet.anonymity.hierarchies.labels import number
-from discreet.anonymity.models.counts import at_most
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.label_parsing import parse_number
+from discreet.anonymity.models.class_counts import is_at_most
 from discreet.anonymity.recoding import Floats
 from discreet.attacks.attack import Findings
 from discreet.attacks.claims import Claims, Holds, findings, right_of
 from discreet.attacks.match_sets import MatchSets
-from discreet.core.errors import DataError, RequestError, require
-from discreet.core.numbers import keep_fraction
+from discreet.core.errors import DataError, RequestError, require_parameter
+from discreet.core.number_checks import coerce_positive_fraction
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,8 +60,8 @@ class Similarity:
     stopped_by: ClassVar[str] = "t-closeness with a distance by meaning"
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "narrow")
-        require(0 < self.narrow < 1, self, "narrow", self.narrow, "a fraction between 0 and 1")
+        coerce_positive_fraction(self, "narrow")
+        require_parameter(0 < self.narrow < 1, self, "narrow", self.narrow, "a fraction between 0 and 1")
 
     def run(self, sets: MatchSets) -> Findings:
         """Claim what everybody's possible values have in common."""
@@ -98,7 +98,7 @@ class Similarity:
 
     def _labels(self, sets: MatchSets, hierarchy: Hierarchy) -> list[Integers]:
         """The label of every value of the release at every level."""
-        places = np.array([hierarchy.places.get(name, -1) for name in sets.names(self.column)], np.int64)
+        places = np.array([hierarchy.positions.get(name, -1) for name in sets.names(self.column)], np.int64)
         if (places < 0).any():
             raise DataError(
                 f"attack: the hierarchy {hierarchy.name} does not cover {int((places < 0).sum())} of the "
@@ -109,7 +109,7 @@ class Similarity:
 
     def _ranges(self, sets: MatchSets) -> _Common:
         names = sets.names(self.column)
-        numbers = [number(name) for name in names]
+        numbers = [parse_number(name) for name in names]
         if any(each is None for each in numbers):
             raise RequestError(
                 f"attack: {self.column} has values that are no numbers, so there is no range of them.",
@@ -122,7 +122,7 @@ class Similarity:
         below = np.concatenate([[0], np.cumsum(sets.totals(self.column)[order])])
         within = below[high + 1] - below[low]
         return _Common(
-            tells=at_most(within, np.full(len(sets), sets.published.rows), self.narrow),
+            tells=is_at_most(within, np.full(len(sets), sets.published.rows), self.narrow),
             prior=within / sets.published.rows,
             holds=lambda of, value: (low[of] <= rank[value]) & (rank[value] <= high[of]),
             said=lambda of: f"between {names[order[low[of]]]} and {names[order[high[of]]]}",

@@ -29,9 +29,9 @@ from discreet.attacks.held_out import judged
 from discreet.attacks.nearest import ONE, Booleans, Integers, Places, closest, insiders
 from discreet.attacks.nearness import Guesses
 from discreet.attacks.synthetic_release import SyntheticRelease, spread_evenly
-from discreet.belief.wording import percent
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import is_real
+from discreet.belief.wording import format_percent
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import is_real
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,9 @@ class SinglingOut:
     stopped_by: ClassVar[str] = "a promise about a person, kept by how the table was made"
 
     def __post_init__(self) -> None:
-        require(is_real(self.width) and 0 <= self.width < 1, self, "width", self.width, "a share below 1")
+        require_parameter(
+            is_real(self.width) and 0 <= self.width < 1, self, "width", self.width, "a share below 1"
+        )
         if not self.columns:
             raise RequestError("attack: a condition needs a column.", hint="Name at least one.")
 
@@ -89,7 +91,7 @@ class SinglingOut:
 
     @property
     def _said_width(self) -> str:
-        return f"within {percent(self.width)} of the synthetic values" if self.width else "as they are"
+        return f"within {format_percent(self.width)} of the synthetic values" if self.width else "as they are"
 
     def _said(self, release: SyntheticRelease, chosen: Integers, centre: Places) -> str:
         cells = zip(self.columns, chosen.tolist(), centre.tolist(), strict=True)

@@ -21,8 +21,8 @@ import numpy as np
 from discreet.attacks.attack import Findings
 from discreet.attacks.claims import Claims, findings, right_of, said_values
 from discreet.attacks.match_sets import MatchSets
-from discreet.core.errors import RequestError, require
-from discreet.core.numbers import is_real
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.number_checks import is_real
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Skewness:
 
     def __post_init__(self) -> None:
         holds = is_real(self.factor) and self.factor > 1
-        require(holds, self, "factor", self.factor, "a number above 1")
+        require_parameter(holds, self, "factor", self.factor, "a number above 1")
 
     def run(self, sets: MatchSets) -> Findings:
         """Claim the value whose belief rose by the most."""

@@ -19,8 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.risk.discovery import Count, counting, discover
+from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.risk.quasi_identifier_discovery import (
+    Count,
+    discover_quasi_identifiers,
+    make_tuple_counter,
+)
 from discreet.attacks.attack import Findings
 from discreet.attacks.attribute_inference import AttributeInference, Usual, ask, best_constant, usual_of
 from discreet.attacks.linkability import Linkability
@@ -60,7 +64,9 @@ def sweep(
 def telling_sets(release: SyntheticRelease, count: Count | None = None) -> Sets:
     """For each size up to four, the sets of columns that tell most synthetic rows apart; small ones first."""
     most = min(MOST, len(release.columns))
-    found = discover(release.columns, count or counting(_cells(release), release.columns), most=most)
+    found = discover_quasi_identifiers(
+        release.columns, count or make_tuple_counter(_cells(release), release.columns), most=most
+    )
     return [
         each.columns
         for size in range(1, most + 1)

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from discreet.attacks.nearest import MISSING, MOST_COLUMNS, ONE, Booleans, Integers, Places
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
-from discreet.core.policy import Kind
+from discreet.core.number_checks import require_count
+from discreet.core.policy import ColumnType
 
 Floats = NDArray[np.float64]
-NUMBERS = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+NUMBERS = frozenset({ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP})
 VICTIMS = 2_000
 FEWEST = 40
 
@@ -93,12 +93,12 @@ def compare(
     synthetic: pa.Table,
     original: pa.Table,
     panel: pa.Table,
-    kinds: Mapping[str, Kind],
+    kinds: Mapping[str, ColumnType],
     *,
     victims: int = VICTIMS,
 ) -> SyntheticRelease:
     """Put three tables on the scales of the synthetic one, by the columns of declared kinds."""
-    require_count("compare", "victims", victims, least=FEWEST)
+    require_count("compare", "victims", victims, minimum=FEWEST)
     tables = {"synthetic table": synthetic, "original table": original, "panel": panel}
     _check(tables, kinds)
     scaled = [_column(name, kind, list(tables.values())) for name, kind in kinds.items()]
@@ -120,7 +120,7 @@ def spread_evenly(rows: int, most: int) -> Integers:
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.int64))
 
 
-def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, Kind]) -> None:
+def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, ColumnType]) -> None:
     if not 2 <= len(kinds) <= MOST_COLUMNS:
         raise RequestError(
             f"attack: two columns at least can be compared, and {MOST_COLUMNS:,} at most.",
@@ -138,7 +138,7 @@ def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, Kind]) -> None:
             raise RequestError(f"attack: the {called} has too few rows.", hint=f"Give {least} at least.")
 
 
-def _column(name: str, kind: Kind, tables: list[pa.Table]) -> tuple[pa.Array, list[Places]]:
+def _column(name: str, kind: ColumnType, tables: list[pa.Table]) -> tuple[pa.Array, list[Places]]:
     columns = [table.column(name).combine_chunks() for table in tables]
     return _numbers(name, columns) if kind in NUMBERS else _words(columns)
 

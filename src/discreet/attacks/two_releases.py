@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.numbering import numbered
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.key_numbering import number_rows
 from discreet.attacks.claims import commonest, right_of
 from discreet.attacks.match_sets import MatchSets, Matrix
 from discreet.core.errors import RequestError
@@ -99,7 +99,7 @@ class TwoReleases:
             codes = np.array([place.setdefault(label, len(place)) for label in theirs], np.int64)
             columns.append(np.concatenate([one.classes.codes[:, j], codes[other.classes.codes[:, j]]]))
             sizes.append(len(place))
-        keys, many = numbered(columns, sizes)
+        keys, many = number_rows(columns, sizes)
         found = np.full(many, -1, np.int64)
         found[keys[: len(one.classes)]] = np.arange(len(one.classes))
         same = found[keys[len(one.classes) :]]

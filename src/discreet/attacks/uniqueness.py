@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.attacks.attack import Findings
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 
 Integers = NDArray[np.int64]
 SMALL = (1, 2, 3, 4, 5, 10, 20, 50, 100, 200, 500, 1_000)

@@ -5,18 +5,19 @@ privacy loss, the effect of single outputs on the belief in a property, and the 
 Nothing here reads data or draws noise: it is arithmetic about the releases of other packages.
 """
 
+from discreet.belief.belief_update import Belief, compute_belief
 from discreet.belief.breaches import (
     Amplification,
     Breach,
     WorstProperty,
     amplification,
-    downward_breaches,
-    posteriors,
-    upward_breaches,
-    worst_property,
+    compute_posteriors,
+    find_downward_breaches,
+    find_upward_breaches,
+    find_worst_property,
 )
-from discreet.belief.choice import Choice, WhatIf
-from discreet.belief.choosing import (
+from discreet.belief.epsilon_choice import EpsilonChoice, WhatIf
+from discreet.belief.epsilon_selection import (
     accuracy_first,
     epsilon_generation,
     identifiability,
@@ -26,66 +27,65 @@ from discreet.belief.choosing import (
     risk_profile,
     tight_identifiability,
 )
-from discreet.belief.inference import Likelihood, posterior, uniform
 from discreet.belief.information import (
-    bound_from_information,
-    breach_bound,
+    bound_posterior,
+    bound_posterior_from_information,
     mutual_information,
     worst_case_information,
-    worst_case_information_of,
+    worst_case_information_for_epsilon,
 )
+from discreet.belief.informed_adversary import SupportsLikelihood, compute_posterior, uniform_prior
 from discreet.belief.odds import (
     Gain,
-    chance_of_reaching,
+    bound_chance_of_reaching,
     gamma,
-    highest,
+    highest_posterior,
     largest_gain,
     logit,
-    lowest,
+    lowest_posterior,
     sigmoid,
 )
 from discreet.belief.promise import Promise
-from discreet.belief.tails import smallest_gamma, tail
-from discreet.belief.update import Belief, belief
+from discreet.belief.tail_bounds import smallest_gamma, tail_probability
 
 __all__ = [
     "Amplification",
     "Belief",
     "Breach",
-    "Choice",
+    "EpsilonChoice",
     "Gain",
-    "Likelihood",
     "Promise",
+    "SupportsLikelihood",
     "WhatIf",
     "WorstProperty",
     "accuracy_first",
     "amplification",
-    "belief",
-    "bound_from_information",
-    "breach_bound",
-    "chance_of_reaching",
-    "downward_breaches",
+    "bound_chance_of_reaching",
+    "bound_posterior",
+    "bound_posterior_from_information",
+    "compute_belief",
+    "compute_posterior",
+    "compute_posteriors",
     "epsilon_generation",
+    "find_downward_breaches",
+    "find_upward_breaches",
+    "find_worst_property",
     "gamma",
-    "highest",
+    "highest_posterior",
     "identifiability",
     "largest_gain",
     "limiting_breaches",
     "logit",
-    "lowest",
+    "lowest_posterior",
     "mutual_information",
     "possible_worlds",
-    "posterior",
-    "posteriors",
     "relative_error",
     "risk_profile",
     "sigmoid",
     "smallest_gamma",
-    "tail",
+    "tail_probability",
     "tight_identifiability",
-    "uniform",
-    "upward_breaches",
+    "uniform_prior",
     "worst_case_information",
-    "worst_case_information_of",
-    "worst_property",
+    "worst_case_information_for_epsilon",
 ]

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.errors import InvalidParameterError, require
-from discreet.core.numbers import Real, require_probability
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.number_checks import Real, require_probability
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -74,9 +74,9 @@ def amplification(channel: ArrayLike) -> Amplification:
     return Amplification(per_output=tuple(ratios.tolist()), overall=float(ratios.max()))
 
 
-def posteriors(channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask) -> Floats:
+def compute_posteriors(channel: ArrayLike, prior: ArrayLike, has_property: Sequence[bool] | Mask) -> Floats:
     """Return Pr[Q | y] for every output y, NaN where y cannot occur. `has_property` marks the values in Q."""
-    matrix, p, mask = _problem(channel, prior, holds)
+    matrix, p, mask = _check_inputs(channel, prior, has_property)
     joint = p[:, None] * matrix
     total = joint.sum(axis=0)
     hit = joint[mask].sum(axis=0)
@@ -86,11 +86,11 @@ def posteriors(channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mas
     return after
 
 
-def upward_breaches(
-    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
+def find_upward_breaches(
+    channel: ArrayLike, prior: ArrayLike, has_property: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[Breach, ...]:
     """Return every output that raises a property of prior at most `rho1` above `rho2`."""
-    before, after = _beliefs(channel, prior, holds, rho1, rho2)
+    before, after = _compute_beliefs(channel, prior, has_property, rho1, rho2)
     if before > rho1:
         return ()
     return tuple(
@@ -99,11 +99,11 @@ def upward_breaches(
     )
 
 
-def downward_breaches(
-    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
+def find_downward_breaches(
+    channel: ArrayLike, prior: ArrayLike, has_property: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[Breach, ...]:
     """Return every output that lowers a property of prior at least `rho2` below `rho1`."""
-    before, after = _beliefs(channel, prior, holds, rho1, rho2)
+    before, after = _compute_beliefs(channel, prior, has_property, rho1, rho2)
     if before < rho2:
         return ()
     return tuple(
@@ -112,7 +112,7 @@ def downward_breaches(
     )
 
 
-def worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstProperty | None:
+def find_worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstProperty | None:
     """Return the property of prior at most `rho1` with the highest posterior, after its worst output.
 
     Its complement is the worst one downward, from at least 1 - rho1. None if every value has a larger prior.
@@ -122,7 +122,7 @@ def worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstPro
     bound = float(rho1) * (1 + ROUNDING)
     if not np.any((p > 0) & (p <= bound)):
         return None
-    search = _by_enumeration if p.size <= ENUMERABLE else _by_likelihood
+    search = _search_by_enumeration if p.size <= ENUMERABLE else _search_by_likelihood
     possible = np.flatnonzero(p @ matrix > 0)
     found = [search(matrix[:, y], p, bound, y) for y in possible.tolist()]
     best = max(found, key=lambda each: each.posterior)
@@ -134,54 +134,58 @@ def worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> WorstPro
 
 def require_channel(channel: ArrayLike) -> Floats:
     """Return the channel as a matrix; raise an error unless its rows are distributions."""
-    matrix = _floats("channel", channel)
-    require(matrix.ndim == 2 and matrix.size > 0, "breaches", "channel", f"shape {matrix.shape}", "a matrix")
+    matrix = _to_floats("channel", channel)
+    require_parameter(
+        matrix.ndim == 2 and matrix.size > 0, "breaches", "channel", f"shape {matrix.shape}", "a matrix"
+    )
     holds = bool(np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=ROUNDING))
-    require(holds, "breaches", "channel", "another matrix", "rows of probabilities that sum to 1")
+    require_parameter(holds, "breaches", "channel", "another matrix", "rows of probabilities that sum to 1")
     return matrix
 
 
 def require_distribution(name: str, values: ArrayLike, size: int) -> Floats:
     """Return `size` probabilities; raise an error unless they sum to 1."""
-    p = _floats(name, values)
-    require(
+    p = _to_floats(name, values)
+    require_parameter(
         p.shape == (size,), "breaches", name, f"shape {p.shape}", f"{size} probabilities, one for each value"
     )
     holds = bool(np.all(p >= 0) and abs(float(p.sum()) - 1) <= ROUNDING)
-    require(holds, "breaches", name, f"a sum of {float(p.sum()):g}", "probabilities that sum to 1")
+    require_parameter(holds, "breaches", name, f"a sum of {float(p.sum()):g}", "probabilities that sum to 1")
     return p
 
 
-def _floats(name: str, values: ArrayLike) -> Floats:
+def _to_floats(name: str, values: ArrayLike) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidParameterError(f"breaches.{name} must be numbers; got {values!r}.") from None
 
 
-def _problem(
-    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask
+def _check_inputs(
+    channel: ArrayLike, prior: ArrayLike, has_property: Sequence[bool] | Mask
 ) -> tuple[Floats, Floats, Mask]:
     matrix = require_channel(channel)
     p = require_distribution("prior", prior, matrix.shape[0])
-    mask = np.asarray(holds)
+    mask = np.asarray(has_property)
     fits = mask.shape == p.shape and mask.dtype == np.bool_
-    require(fits, "breaches", "holds", f"shape {mask.shape}", f"{p.size} booleans, one for each value")
+    require_parameter(
+        fits, "breaches", "holds", f"shape {mask.shape}", f"{p.size} booleans, one for each value"
+    )
     return matrix, p, mask
 
 
-def _beliefs(
-    channel: ArrayLike, prior: ArrayLike, holds: Sequence[bool] | Mask, rho1: Real, rho2: Real
+def _compute_beliefs(
+    channel: ArrayLike, prior: ArrayLike, has_property: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[float, Floats]:
     """Return Pr[Q], and Pr[Q | y] for every y."""
     require_probability("breaches", "rho1", rho1)
     require_probability("breaches", "rho2", rho2)
-    require(rho1 < rho2, "breaches", "rho2", rho2, f"above rho1, which is {rho1}")
-    _, p, mask = _problem(channel, prior, holds)
-    return float(p[mask].sum()), posteriors(channel, prior, holds)
+    require_parameter(rho1 < rho2, "breaches", "rho2", rho2, f"above rho1, which is {rho1}")
+    _, p, mask = _check_inputs(channel, prior, has_property)
+    return float(p[mask].sum()), compute_posteriors(channel, prior, has_property)
 
 
-def _by_enumeration(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
+def _search_by_enumeration(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
     """Search all properties: the sums over subset i + 2**k are those over subset i and value k."""
     weight, hit = np.zeros(1), np.zeros(1)
     for each, joint in zip(p, p * likelihood, strict=True):
@@ -194,7 +198,7 @@ def _by_enumeration(likelihood: Floats, p: Floats, bound: float, output: int) ->
     )
 
 
-def _by_likelihood(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
+def _search_by_likelihood(likelihood: Floats, p: Floats, bound: float, output: int) -> WorstProperty:
     """Take likely values first; `limit` counts the first value that does not fit in part."""
     joint, left, values = p * likelihood, bound, []
     relaxed, room = 0.0, bound

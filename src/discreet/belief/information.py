@@ -24,32 +24,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.belief.breaches import Floats, amplification, require_channel, require_distribution
-from discreet.belief.odds import highest
+from discreet.belief.odds import highest_posterior
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import Real, require_nonnegative, require_probability
+from discreet.core.number_checks import Real, require_nonnegative, require_probability
 
-Weighing = Callable[[Floats], Floats]
+WeightFunction = Callable[[Floats], Floats]
 
 
-def mutual_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = np.log) -> float:
+def mutual_information(channel: ArrayLike, prior: ArrayLike, f: WeightFunction = np.log) -> float:
     """Return the mean of KL^f over the outputs: in nats for `np.log`, in bits for `np.log2`."""
-    divergences, weights = _divergences(channel, prior, f)
+    divergences, weights = _compute_divergences(channel, prior, f)
     return float(divergences @ weights)
 
 
-def worst_case_information(channel: ArrayLike, prior: ArrayLike, f: Weighing = np.log) -> float:
+def worst_case_information(channel: ArrayLike, prior: ArrayLike, f: WeightFunction = np.log) -> float:
     """Return the largest KL^f over the outputs that can occur.
 
     >>> worst_case_information([[0.6, 0.4], [0.4, 0.6]], [0.5, 0.5], np.log2)
     0.029...
     """
-    return float(_divergences(channel, prior, f)[0].max())
+    return float(_compute_divergences(channel, prior, f)[0].max())
 
 
-def worst_case_information_of(epsilon: Real) -> float:
+def worst_case_information_for_epsilon(epsilon: Real) -> float:
     """Return the most nats that any output of an epsilon-DP channel reveals about one record.
 
-    >>> worst_case_information_of(1)
+    >>> worst_case_information_for_epsilon(1)
     0.1233...
     """
     require_nonnegative("worst_case_information_for_epsilon", "epsilon", epsilon)
@@ -60,16 +60,16 @@ def worst_case_information_of(epsilon: Real) -> float:
     return excess - math.log1p(excess)
 
 
-def bound_from_information(rho1: Real, information: Real, f: Weighing = np.log) -> float:
+def bound_posterior_from_information(rho1: Real, information: Real, f: WeightFunction = np.log) -> float:
     """Return the largest posterior that a property of prior at most `rho1` can reach, given I_w^f."""
     require_probability("bound_posterior_from_information", "rho1", rho1)
-    h = _weighed(f)
-    at_zero = _limit_at_zero(h)
+    h = _build_convex_function(f)
+    at_zero = _estimate_limit_at_zero(h)
     p = float(rho1)
 
     def implied(rho2: float) -> float:
         ratios = np.array([rho2 / p, (1 - rho2) / (1 - p)])
-        return float(np.array([p, 1 - p]) @ _values(h, ratios, at_zero))
+        return float(np.array([p, 1 - p]) @ _evaluate_at_ratios(h, ratios, at_zero))
 
     information = float(information)
     if not information >= implied(p) - 1e-12:
@@ -85,32 +85,34 @@ def bound_from_information(rho1: Real, information: Real, f: Weighing = np.log) 
     return high
 
 
-def breach_bound(channel: ArrayLike, prior: ArrayLike, rho1: Real, f: Weighing = np.log) -> float:
+def bound_posterior(channel: ArrayLike, prior: ArrayLike, rho1: Real, f: WeightFunction = np.log) -> float:
     """Return the smaller of the bounds from worst-case information and from amplification."""
     gamma = amplification(channel).overall
-    by_amplification = 1.0 if math.isinf(gamma) else highest(rho1, math.log(gamma))
-    return min(by_amplification, bound_from_information(rho1, worst_case_information(channel, prior, f), f))
+    by_amplification = 1.0 if math.isinf(gamma) else highest_posterior(rho1, math.log(gamma))
+    return min(
+        by_amplification, bound_posterior_from_information(rho1, worst_case_information(channel, prior, f), f)
+    )
 
 
-def _divergences(channel: ArrayLike, prior: ArrayLike, f: Weighing) -> tuple[Floats, Floats]:
+def _compute_divergences(channel: ArrayLike, prior: ArrayLike, f: WeightFunction) -> tuple[Floats, Floats]:
     """Return KL^f after every possible output, and the probability of each output."""
     matrix = require_channel(channel)
     p = require_distribution("prior", prior, matrix.shape[0])
-    h = _weighed(f)
+    h = _build_convex_function(f)
     matrix, p = matrix[p > 0], p[p > 0]
     outputs = p @ matrix
     possible = outputs > 0
     # p_y(x) / p(x) is Pr[x -> y] / Pr[y]
     ratios = matrix[:, possible] / outputs[possible]
-    return p @ _values(h, ratios, _limit_at_zero(h)), outputs[possible]
+    return p @ _evaluate_at_ratios(h, ratios, _estimate_limit_at_zero(h)), outputs[possible]
 
 
-def _values(h: Weighing, ratios: Floats, at_zero: float) -> Floats:
+def _evaluate_at_ratios(h: WeightFunction, ratios: Floats, at_zero: float) -> Floats:
     zero = ratios <= 0
     return np.where(zero, at_zero, h(np.where(zero, 1.0, ratios)))
 
 
-def _weighed(f: Weighing) -> Weighing:
+def _build_convex_function(f: WeightFunction) -> WeightFunction:
     """Return t f(t); raise an error unless it is convex."""
 
     def h(t: Floats) -> Floats:
@@ -140,7 +142,7 @@ def _is_convex(t: Floats, values: Floats) -> bool:
     return bool(np.all(values[1:-1] - chord <= 1e-12 * (size[:-2] + size[1:-1] + size[2:])))
 
 
-def _limit_at_zero(h: Weighing) -> float:
+def _estimate_limit_at_zero(h: WeightFunction) -> float:
     """Return h(0+), finite or infinite for a convex h; still moving at 1e-200 is taken as infinite."""
     with np.errstate(all="ignore"):
         nearer, near = h(np.array([1e-300, 1e-200])).tolist()

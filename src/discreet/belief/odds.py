@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, require_probability
 
 
 class Gain(NamedTuple):
@@ -40,7 +40,7 @@ def logit(p: Real) -> float:
 
 def sigmoid(x: float) -> float:
     """Return the probability whose log-odds are x, without overflow."""
-    require(not math.isnan(x), "sigmoid", "x", x, "a number")
+    require_parameter(not math.isnan(x), "sigmoid", "x", x, "a number")
     if x >= 0:
         return 1 / (1 + math.exp(-x))
     return math.exp(x) / (1 + math.exp(x))
@@ -70,19 +70,19 @@ def gamma(prior: Real, posterior: Real) -> float:
     return math.exp(loss) if loss < 709 else math.inf
 
 
-def highest(prior: Real, loss: Real) -> float:
+def highest_posterior(prior: Real, loss: Real) -> float:
     """Return the largest posterior of a claim after a release whose loss is at most `loss`.
 
-    >>> round(highest(0.01, 1.6), 4)
+    >>> round(highest_posterior(0.01, 1.6), 4)
     0.0476
     """
-    p = _checked("highest_posterior", prior, loss)
+    p = _check_prior_and_loss("highest_posterior", prior, loss)
     return p / (p + (1 - p) * math.exp(-loss))
 
 
-def lowest(prior: Real, loss: Real) -> float:
+def lowest_posterior(prior: Real, loss: Real) -> float:
     """Return the smallest posterior of a claim after a release whose loss is at most `loss`."""
-    p = _checked("lowest_posterior", prior, loss)
+    p = _check_prior_and_loss("lowest_posterior", prior, loss)
     shrunk = p * math.exp(-loss)
     return shrunk / (shrunk + (1 - p))
 
@@ -93,19 +93,19 @@ def largest_gain(epsilon: Real) -> Gain:
     >>> largest_gain(4)
     Gain(gain=0.761..., prior=0.119...)
     """
-    _checked("largest_gain", 0.5, epsilon, name="epsilon")
+    _check_prior_and_loss("largest_gain", 0.5, epsilon, name="epsilon")
     return Gain(gain=math.tanh(epsilon / 4), prior=sigmoid(-float(epsilon) / 2))
 
 
-def chance_of_reaching(prior: Real, posterior: Real) -> float:
+def bound_chance_of_reaching(prior: Real, posterior: Real) -> float:
     """Return a bound, before any release, on the probability that `posterior` will be reached."""
     require_probability("bound_chance_of_reaching", "prior", prior)
     require_probability("bound_chance_of_reaching", "posterior", posterior)
     return min(1.0, prior / float(posterior))
 
 
-def _checked(owner: str, prior: Real, loss: Real, *, name: str = "loss") -> float:
+def _check_prior_and_loss(owner: str, prior: Real, loss: Real, *, name: str = "loss") -> float:
     require_probability(owner, "prior", prior)
     holds = isinstance(loss, Real) and not isinstance(loss, bool) and loss >= 0
-    require(holds, owner, name, loss, "a number of at least 0")
+    require_parameter(holds, owner, name, loss, "a number of at least 0")
     return float(prior)

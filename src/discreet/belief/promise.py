@@ -24,12 +24,12 @@ from dataclasses import dataclass
 import scipy
 
 from discreet.belief.odds import gamma, log_gamma
-from discreet.belief.tails import tail_beyond
-from discreet.belief.wording import promise_text
-from discreet.core.errors import RequestError, require
-from discreet.core.guarantees import GaussianDP, Guarantee, restate
-from discreet.core.numbers import Real, is_real, require_count, require_positive, require_probability
-from discreet.core.relations import Relation
+from discreet.belief.tail_bounds import tail_probability_beyond_loss
+from discreet.belief.wording import describe_promise
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.guarantees import GaussianDP, Guarantee, convert_guarantee
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
 
 ROUNDING = 1e-12
 BISECTIONS = 48
@@ -61,7 +61,7 @@ class Promise:
     ) -> None:
         require_probability(self, "prior", prior)
         require_probability(self, "posterior", posterior)
-        require(
+        require_parameter(
             float(prior) < float(posterior),
             self,
             "posterior",
@@ -70,7 +70,7 @@ class Promise:
         )
         relation = Relation.parse(self, "secret", secret)
         require_count(self, "group", group)
-        require(
+        require_parameter(
             is_real(tail) and 0 <= tail < 1, self, "tail", tail, "a probability of at least 0 and below 1"
         )
         # the dataclass is frozen, and its own __init__ would keep the values as they were given
@@ -134,17 +134,17 @@ class Promise:
                 "than the tail of Gaussian noise can be computed.",
                 hint="Use Laplace noise, or a posterior further from the prior.",
             )
-        return self.group * float(sensitivity) / _largest_mu(self.loss, self.tail)
+        return self.group * float(sensitivity) / _find_largest_mu(self.loss, self.tail)
 
     def admits(self, guarantee: Guarantee) -> bool:
         """Return whether all releases together may have this guarantee under the promise."""
         try:
-            held = restate(guarantee, self.secret).for_group(self.group)
+            held = convert_guarantee(guarantee, self.secret).for_group(self.group)
         except RequestError:
             return False
         if held.cap <= self.loss * (1 + ROUNDING):
             return True
-        return self.tail > 0 and tail_beyond(held, self.loss) <= self.tail
+        return self.tail > 0 and tail_probability_beyond_loss(held, self.loss) <= self.tail
 
     def explain(self, *, people: int | None = None) -> str:
         """Return a text of what is promised, in two sentences and in odds, and of what is not.
@@ -153,20 +153,20 @@ class Promise:
         """
         if people is not None:
             require_count(self, "people", people)
-        return promise_text(self, people)
+        return describe_promise(self, people)
 
 
-def _largest_mu(loss: float, tail: float) -> float:
+def _find_largest_mu(loss: float, tail: float) -> float:
     """Return the largest Gaussian mu whose tail beyond `loss` is at most `tail`, by bisection."""
     z = -float(scipy.special.ndtri(tail))
     root = math.sqrt(z * z + 2 * loss)
     # where Pr[loss of the raw output > loss] is `tail`; post-processing can only demand less
     high = 2 * loss / (root + z) if z > 0 else root - z
     low = high
-    while tail_beyond(GaussianDP(mu=low), loss) > tail:
+    while tail_probability_beyond_loss(GaussianDP(mu=low), loss) > tail:
         low /= 2
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        fits = tail_beyond(GaussianDP(mu=middle), loss) <= tail
+        fits = tail_probability_beyond_loss(GaussianDP(mu=middle), loss) <= tail
         low, high = (middle, high) if fits else (low, middle)
     return low * (1 - ROUNDING)

@@ -15,7 +15,7 @@ from typing import Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 
 
 class Engine(Protocol):
@@ -35,10 +35,10 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class ValidatesStatements(Protocol):
     """An engine that cannot run every statement, and refuses those before anything is charged."""
 
-    def require(self, sql: str) -> None:
+    def validate(self, sql: str) -> None:
         """Raise an error for a statement that the engine cannot run, without reading data."""
 
 
@@ -50,7 +50,7 @@ class Stoppable(Protocol):
         """Cancel the running statement, if any; it fails with an `EngineFault` in its own thread."""
 
 
-State = list[tuple[object, ...]]
+DataState = list[tuple[object, ...]]
 
 
 class Publisher(Engine, Protocol):
@@ -59,29 +59,29 @@ class Publisher(Engine, Protocol):
     `lookup_tables` are small tables that a statement may join, such as the generalized form of each value.
     """
 
-    def count(self, sql: str, lent: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
+    def count(self, sql: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
         """Return the rows of one SELECT: grouped counts."""
 
-    def write(self, sql: str, path: Path, lent: Mapping[str, pa.Table] | None = None) -> None:
+    def write(self, sql: str, path: Path, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
         """Write the rows of one SELECT to a file, completely or not at all."""
 
-    def types(self, name: str) -> Mapping[str, str]:
+    def column_types(self, name: str) -> Mapping[str, str]:
         """Return the columns of a table and their DuckDB types."""
 
-    def is_read(self, file: Path, table: str = "") -> bool:
+    def is_source(self, file: Path, table: str = "") -> bool:
         """Return whether writing to this file or table would overwrite a source of this engine."""
 
     @property
-    def state(self) -> State:
+    def data_state(self) -> DataState:
         """A fingerprint that changes when the data changes."""
 
 
 @runtime_checkable
-class Keeping(Protocol):
+class SupportsWrites(Protocol):
     """A publisher that can also write a release into its own system, as a new table or folder."""
 
-    def require_new(self, name: str) -> None:
+    def require_new_table(self, name: str) -> None:
         """Raise an error for a name that exists or cannot be written, without reading rows."""
 
-    def keep(self, sql: str, name: str, lent: Mapping[str, pa.Table] | None = None) -> None:
+    def write_table(self, sql: str, name: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
         """Write the rows of one SELECT to a new table, completely or not at all."""

@@ -61,7 +61,7 @@ class BusyError(RequestError):
         self.seconds = seconds
 
     @classmethod
-    def after(cls, seconds: float) -> Self:
+    def for_delay(cls, seconds: float) -> Self:
         """Return the error for a question that could start only after this many seconds."""
         whole = max(1, math.ceil(seconds))
         return cls(
@@ -71,7 +71,7 @@ class BusyError(RequestError):
         )
 
 
-class UnderWayError(RequestError):
+class AlreadyRunningError(RequestError):
     """A request that is already running, and is not run twice."""
 
     code = "under-way"
@@ -87,7 +87,7 @@ class DataError(DiscreetError):
     code = "data"
 
 
-class UnmetError(DiscreetError):
+class ModelNotMetError(DiscreetError):
     """No release meets the requested models; shown only to the custodian, as it depends on the data."""
 
     exit_code = 4
@@ -106,13 +106,15 @@ class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an 
         self.incident = incident
 
 
-def require(holds: bool, owner: object, name: str, value: object, wanted: str, *, hint: str = "") -> None:
+def require_parameter(
+    is_valid: bool, owner: object, name: str, value: object, expected: str, *, hint: str = ""
+) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
-    >>> require(False, "Promise", "group", 0, "an integer of at least 1")
+    >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):
     discreet.core.errors.InvalidParameterError: Promise.group must be an integer of at least 1; got 0.
     """
-    if not holds:
+    if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
-        raise InvalidParameterError(f"{place}.{name} must be {wanted}; got {value}.", hint=hint)
+        raise InvalidParameterError(f"{place}.{name} must be {expected}; got {value}.", hint=hint)

@@ -47,23 +47,25 @@ def require_output(path: Path) -> None:
     if not folder.is_dir():
         raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise explain_unwritable(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
-    draft = name_draft(path.absolute(), ".try")
+        raise make_unwritable_error(path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
+    draft = get_draft_path(path.absolute(), ".try")
     try:
         # what rights say is not all: a read-only disk, /proc, a name that is too long
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         draft.unlink(missing_ok=True)  # another thread may have tried the same
     except OSError as error:
-        raise explain_unwritable(path, error) from None
+        raise make_unwritable_error(path, error) from None
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     except OSError as error:
-        raise explain_unwritable(path, error) from None
+        raise make_unwritable_error(path, error) from None
     if not stat.S_ISREG(mode):
-        raise RequestError(f"{path} is {_name_kind(mode)}, not a file to replace.", hint="Name another.")
-    found = _read_kind(path)
+        raise RequestError(
+            f"{path} is {_describe_file_type(mode)}, not a file to replace.", hint="Name another."
+        )
+    found = _find_conflicting_format(path)
     if found is not None:
         raise RequestError(
             f"{path} exists and is {found}, which would be lost.", hint="Name another file, or remove it."
@@ -75,12 +77,12 @@ def replace_output(path: Path) -> Iterator[Path]:
     """Yield a draft beside `path` to write to; it replaces `path` once it is complete."""
     require_output(path)
     remove_leftovers(path.absolute().parent, path.name)
-    draft = name_draft(path)
+    draft = get_draft_path(path)
     try:
         yield draft
         os.replace(draft, path)
     except OSError as error:
-        raise explain_unwritable(path, error) from None
+        raise make_unwritable_error(path, error) from None
     finally:
         draft.unlink(missing_ok=True)
 
@@ -95,16 +97,16 @@ def write_output(path: Path, content: str | bytes, *, private: bool = False) -> 
             file.write(content.encode() if isinstance(content, str) else content)
 
 
-def explain_unwritable(path: Path, error: OSError) -> RequestError:
+def make_unwritable_error(path: Path, error: OSError) -> RequestError:
     """Return the error for a file that the system does not let us write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return refuse_full(path)
+        return make_disk_full_error(path)
     return RequestError(
         f"{path} cannot be written: {error.strerror or 'the system refuses'}.", hint="Name another file."
     )
 
 
-def refuse_full(path: Path) -> RequestError:
+def make_disk_full_error(path: Path) -> RequestError:
     """Return the error for a full disk."""
     return RequestError(
         f"{path} cannot be written: its disk is full.",
@@ -118,9 +120,9 @@ def is_disk_full(error: BaseException) -> bool:
     return known or FULL in str(error)
 
 
-def name_draft(path: Path, ending: str = "") -> Path:
+def get_draft_path(path: Path, ending: str = "") -> Path:
     """Return a path beside `path` that only this process uses."""
-    return path.with_name(f".{path.name}.{os.getpid()}.{_machine()}.draft{ending}")
+    return path.with_name(f".{path.name}.{os.getpid()}.{_hash_hostname()}.draft{ending}")
 
 
 def make_spill_folder() -> tempfile.TemporaryDirectory[str]:
@@ -128,8 +130,8 @@ def make_spill_folder() -> tempfile.TemporaryDirectory[str]:
     place = Path(tempfile.gettempdir())
     for left in place.glob(f"{SPILL}*"):
         if match := re.match(rf"{SPILL}(\d+)\.(\w+)-", left.name):
-            _remove_left(left, match)
-    return tempfile.TemporaryDirectory(prefix=f"{SPILL}{os.getpid()}.{_machine()}-")
+            _remove_leftover(left, match)
+    return tempfile.TemporaryDirectory(prefix=f"{SPILL}{os.getpid()}.{_hash_hostname()}-")
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:
@@ -144,14 +146,14 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
         for left in folder.glob(".*"):
             for pattern in patterns:
                 if match := re.fullmatch(pattern, left.name, re.DOTALL):
-                    _remove_left(left, match)
+                    _remove_leftover(left, match)
 
 
-def _remove_left(path: Path, match: re.Match[str]) -> None:
+def _remove_leftover(path: Path, match: re.Match[str]) -> None:
     pid, machine = int(match[1]), match[2]
     with suppress(OSError):
         # a process elsewhere cannot be checked, and a running one or another user's is not ours to remove
-        if machine not in ("", _machine()) or _is_running(pid) or path.lstat().st_uid != os.getuid():
+        if machine not in ("", _hash_hostname()) or _is_running(pid) or path.lstat().st_uid != os.getuid():
             return
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
@@ -166,12 +168,12 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def _machine() -> str:
+def _hash_hostname() -> str:
     """Return a hash of the machine or container that a process number belongs to: a folder may be shared."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
-def _name_kind(mode: int) -> str:
+def _describe_file_type(mode: int) -> str:
     for is_one, name in (
         (stat.S_ISLNK, "a symbolic link"),
         (stat.S_ISDIR, "a folder"),
@@ -185,13 +187,13 @@ def _name_kind(mode: int) -> str:
     return "something else"
 
 
-def _read_kind(path: Path) -> str | None:
+def _find_conflicting_format(path: Path) -> str | None:
     """Return a description of an existing file that does not match its extension, else None."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
     except OSError as error:
-        raise explain_unwritable(path, error) from None
+        raise make_unwritable_error(path, error) from None
     ending = path.suffix.lower()
     for place, mark, endings, name in KINDS:
         if head[place : place + len(mark)] == mark:

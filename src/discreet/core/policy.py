@@ -19,10 +19,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from discreet.core.hierarchies import HierarchyEntry, Missing
-from discreet.core.numbers import parse_probability
-from discreet.core.relations import Relation
-from discreet.core.strict import Strict, is_moderate
+from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import parse_probability
+from discreet.core.strict_model import StrictModel, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53  # below it, doubles hold every integer, and engines may convert to them
@@ -35,7 +35,7 @@ ENGINE = re.compile(r"duckdb|duckdb:///.+|postgres(ql)?://.+|spark:local(\[[1-9]
 ENGINES = "duckdb, duckdb:///FILE, postgresql://…, spark:local, spark://… or sc://…"
 
 
-class Kind(StrEnum):
+class ColumnType(StrEnum):
     """The type of a column's values."""
 
     INTEGER = "integer"
@@ -56,39 +56,39 @@ class Role(StrEnum):
     OTHER = "other"
 
 
-BOUNDS: dict[Kind, tuple[tuple[type, ...], str]] = {
-    Kind.INTEGER: ((int, Decimal), "numbers"),
-    Kind.DECIMAL: ((int, Decimal), "numbers"),
-    Kind.DATE: ((date,), "dates"),
-    Kind.TIMESTAMP: ((date,), "times without a zone"),
+BOUNDS: dict[ColumnType, tuple[tuple[type, ...], str]] = {
+    ColumnType.INTEGER: ((int, Decimal), "numbers"),
+    ColumnType.DECIMAL: ((int, Decimal), "numbers"),
+    ColumnType.DATE: ((date,), "dates"),
+    ColumnType.TIMESTAMP: ((date,), "times without a zone"),
 }
 
-BOOLEANS = {Kind.BOOLEAN: ("false", "true")}
+BOOLEANS = {ColumnType.BOOLEAN: ("false", "true")}
 
 
-def _is_bound(kind: Kind, bound: object) -> bool:
+def _is_bound(kind: ColumnType, bound: object) -> bool:
     if kind not in BOUNDS or not isinstance(bound, BOUNDS[kind][0]):
         return False
     if isinstance(bound, datetime):
-        return kind is Kind.TIMESTAMP and bound.tzinfo is None
+        return kind is ColumnType.TIMESTAMP and bound.tzinfo is None
     return not isinstance(bound, Decimal) or is_moderate(bound)
 
 
-def _in_order(low: Any, high: Any) -> bool:
+def _is_ordered(low: Any, high: Any) -> bool:
     # a date and a datetime do not compare with each other, but their ISO texts do
     if isinstance(low, date) and isinstance(high, date):
         return low.isoformat() <= high.isoformat()
     return bool(low <= high)
 
 
-def _probability(value: object) -> object:
+def _parse_policy_probability(value: object) -> object:
     return parse_probability("it", str(value))
 
 
-Probability = Annotated[float, BeforeValidator(_probability, json_schema_input_type=float | str)]
+Probability = Annotated[float, BeforeValidator(_parse_policy_probability, json_schema_input_type=float | str)]
 
 
-class Terms(Strict):
+class PromiseTerms(StrictModel):
     """The terms of the promise, from which a `belief.Promise` is made."""
 
     prior: Probability
@@ -98,14 +98,14 @@ class Terms(Strict):
     tail: Probability = 0.0
 
 
-class Scale(StrEnum):
+class BinScale(StrEnum):
     """The scale on which a number is divided into bins of equal width."""
 
     LINEAR = "linear"
     LOG = "log"
 
 
-class Column(Strict):
+class Column(StrictModel):
     """One column: its type, its public bounds or values, its role.
 
     `nulls`: true, values may be missing, and NULL is a group key like others; false, no value is missing, so
@@ -115,7 +115,7 @@ class Column(Strict):
     its logarithm.
     """
 
-    type: Kind = Kind.TEXT
+    type: ColumnType = ColumnType.TEXT
     role: Role = Role.OTHER
     low: int | Decimal | date | datetime | None = None
     high: int | Decimal | date | datetime | None = None
@@ -123,95 +123,98 @@ class Column(Strict):
     values: tuple[str, ...] | None = None
     nulls: bool | None = None
     hierarchy: str | None = None
-    missing: Missing | None = None
-    scale: Scale | None = None
+    missing: MissingValues | None = None
+    scale: BinScale | None = None
 
     @field_validator("values", mode="before")
     @classmethod
-    def _texts(cls, value: Any) -> Any:
+    def _stringify_values(cls, value: Any) -> Any:
         return [str(each) for each in value] if isinstance(value, list) else value
 
     @model_validator(mode="after")
-    def _consistent(self) -> Column:
-        bounded = self.type in (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+    def _check_consistency(self) -> Column:
+        bounded = self.type in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP)
         if (self.low is None) != (self.high is None):
             raise ValueError("low and high go together: declare both")
         if self.low is not None and not bounded:
             raise ValueError(f"low and high have no meaning for type {self.type.value}")
         if not all(bound is None or _is_bound(self.type, bound) for bound in (self.low, self.high)):
             raise ValueError(f"low and high must be {BOUNDS[self.type][1]} for type {self.type.value}")
-        if self.low is not None and self.high is not None and not _in_order(self.low, self.high):
+        if self.low is not None and self.high is not None and not _is_ordered(self.low, self.high):
             raise ValueError("low must not be above high")
-        if self.values is not None and self.type is not Kind.CATEGORY:
+        if self.values is not None and self.type is not ColumnType.CATEGORY:
             raise ValueError("values go with type category")
         if self.values is not None and (not self.values or len(set(self.values)) < len(self.values)):
             raise ValueError("values must be a list of different values")
-        if self.resolution is not None and self.type is not Kind.DECIMAL:
+        if self.resolution is not None and self.type is not ColumnType.DECIMAL:
             raise ValueError("resolution goes with type decimal")
         if self.resolution is not None and not (self.resolution > 0 and is_moderate(self.resolution)):
             raise ValueError("resolution must be above 0, such as 0.01")
-        if self.type is Kind.DECIMAL and self.low is not None and self.resolution is None:
+        if self.type is ColumnType.DECIMAL and self.low is not None and self.resolution is None:
             raise ValueError("a decimal with bounds needs a resolution, such as 0.01")
-        if self.type in (Kind.INTEGER, Kind.DECIMAL) and max(map(abs, self.grid or (0, 0))) >= WIDEST:
+        if (
+            self.type in (ColumnType.INTEGER, ColumnType.DECIMAL)
+            and max(map(abs, self.grid_bounds or (0, 0))) >= WIDEST
+        ):
             raise ValueError("bounds must stay below 2**53 steps of the resolution")
-        if self.scale is not None and (self.grid is None or self.low == self.high):
+        if self.scale is not None and (self.grid_bounds is None or self.low == self.high):
             raise ValueError("scale goes with low and high of a number")
-        if self.grid is not None and self.grid[0] > self.grid[1]:
+        if self.grid_bounds is not None and self.grid_bounds[0] > self.grid_bounds[1]:
             raise ValueError("no multiple of the resolution lies between low and high")
         return self
 
     @property
-    def step(self) -> Fraction:
+    def grid_step(self) -> Fraction:
         """One step of the grid on which the column's numbers lie."""
         return Fraction(self.resolution) if self.resolution is not None else Fraction(1)
 
     @property
-    def longest_text(self) -> int:
+    def max_text_length(self) -> int:
         """The length of the longest text that is kept; longer values are cut."""
         return max(map(len, self.values)) if self.values else LONGEST_TEXT
 
     @property
-    def grid(self) -> tuple[int, int] | None:
+    def grid_bounds(self) -> tuple[int, int] | None:
         """The bounds of a number in grid steps, or None where it has none."""
-        if self.type not in (Kind.INTEGER, Kind.DECIMAL) or self.low is None or self.high is None:
+        if self.type not in (ColumnType.INTEGER, ColumnType.DECIMAL) or self.low is None or self.high is None:
             return None
         low, high = (Fraction(bound) for bound in (self.low, self.high))  # type: ignore[arg-type]
-        return -((-low) // self.step), high // self.step
+        return -((-low) // self.grid_step), high // self.grid_step
 
 
-class Link(Strict):
+class Link(StrictModel):
     """A foreign key: every value of the column is a key of the other table, where it occurs at most once."""
 
     table: str
     column: str
 
 
-class Through(Strict):
+class LinkedPerson(StrictModel):
     """The person of a row is the person of the row that its linked column `through` refers to."""
 
     through: str
 
 
-class Between(Strict):
+class ValueRange(StrictModel):
     """The values of a number or a date from `low` to `high`, both included; an unset end is open."""
 
     low: int | Decimal | date | None = None
     high: int | Decimal | date | None = None
 
 
-def _condition(value: object) -> object:
+def _normalize_condition(value: object) -> object:
     """Wrap a single value as a tuple; null is a missing value."""
-    if isinstance(value, dict | Between):
+    if isinstance(value, dict | ValueRange):
         return value
     many = value if isinstance(value, list | tuple) else [value]
     return tuple(str(each).lower() if isinstance(each, bool) else each for each in many)
 
 
-Condition = Annotated[Between | tuple[str | None, ...], BeforeValidator(_condition)]
+Condition = Annotated[ValueRange | tuple[str | None, ...], BeforeValidator(_normalize_condition)]
 Impossible = dict[str, Condition]
 
 
-class Table(Strict):
+class Table(StrictModel):
     """One table: its source, its privacy unit, and the most that one person may contribute.
 
     `person` is "row", the column that identifies the person, a link through which the person is found, or
@@ -221,7 +224,7 @@ class Table(Strict):
     """
 
     source: str
-    person: str | Through = "row"
+    person: str | LinkedPerson = "row"
     rows_per_person: int = Field(default=1, ge=1)
     groups_per_person: int | None = Field(default=None, ge=1)
     rows: int | None = Field(default=None, ge=1)
@@ -232,15 +235,15 @@ class Table(Strict):
 
     @field_validator("person", mode="before")
     @classmethod
-    def _named(cls, value: Any) -> Any:
+    def _check_person(cls, value: Any) -> Any:
         through = isinstance(value, dict) and list(value) == ["through"] and isinstance(value["through"], str)
-        if not (through or isinstance(value, str | Through)):
+        if not (through or isinstance(value, str | LinkedPerson)):
             raise ValueError("it must be row, none, a column, or {through: COLUMN} for one that is linked")
         return value
 
     @field_validator("links", mode="before")
     @classmethod
-    def _dotted(cls, value: Any) -> Any:
+    def _expand_links(cls, value: Any) -> Any:
         """Expand `patient: patients.id` into a table and a column."""
         if not isinstance(value, dict):
             return value
@@ -252,7 +255,7 @@ class Table(Strict):
         }
 
     @model_validator(mode="after")
-    def _consistent(self) -> Table:
+    def _check_consistency(self) -> Table:
         if self.person in ("row", "none") and (
             self.rows_per_person != 1 or self.groups_per_person is not None
         ):
@@ -261,8 +264,8 @@ class Table(Strict):
             )
         if self.person_column is not None and self.person_column not in self.columns:
             raise ValueError(f"person names the column {self.person}, which is not declared under columns")
-        if self.through is not None and self.through not in self.links:
-            raise ValueError(f"person goes through the column {self.through}, which is not under links")
+        if self.person_link is not None and self.person_link not in self.links:
+            raise ValueError(f"person goes through the column {self.person_link}, which is not under links")
         if self.rows is not None and self.person != "row":
             raise ValueError("rows, a public number of rows, goes with person: row")
         missing = [name for name in self.links if name not in self.columns]
@@ -282,7 +285,7 @@ class Table(Strict):
             if name not in self.columns:
                 raise ValueError(f"impossible names the column {name}, which is not declared under columns")
             column = self.columns[name]
-            if isinstance(condition, Between):
+            if isinstance(condition, ValueRange):
                 bounds = [each for each in (condition.low, condition.high) if each is not None]
                 if (
                     column.type not in BOUNDS
@@ -290,7 +293,7 @@ class Table(Strict):
                     or not all(_is_bound(column.type, b) for b in bounds)
                 ):
                     raise ValueError(f"impossible names {name} by bounds that are not of its type")
-                if len(bounds) == 2 and not _in_order(*bounds):
+                if len(bounds) == 2 and not _is_ordered(*bounds):
                     raise ValueError(f"impossible names {name} by a low that is above its high")
             elif not set(condition) <= {None, *(column.values or ()), *BOOLEANS.get(column.type, ())}:
                 way_out = "name it by low and high" if column.type in BOUNDS else "declare it under values"
@@ -302,17 +305,17 @@ class Table(Strict):
         return self.person if isinstance(self.person, str) and self.person not in ("row", "none") else None
 
     @property
-    def through(self) -> str | None:
+    def person_link(self) -> str | None:
         """The linked column through which the person is found, or None."""
-        return self.person.through if isinstance(self.person, Through) else None
+        return self.person.through if isinstance(self.person, LinkedPerson) else None
 
     @property
-    def declared_rows(self) -> int:
+    def expected_rows(self) -> int:
         """The number of rows that running times are computed for."""
         return self.rows or self.most_rows or ASSUMED_ROWS
 
     @property
-    def most_rows_read(self) -> int:
+    def max_rows_read(self) -> int:
         """The most rows of one person that a question reads to find those that count.
 
         A person may have any number of rows; a store keeps this many of them, the first ones by rank.
@@ -321,7 +324,7 @@ class Table(Strict):
         return max(LEAST_READ, READ_AGAIN * counted)
 
     @property
-    def knows_people(self) -> bool:
+    def has_person_key(self) -> bool:
         """Whether one person can have several rows here, and rows in other tables."""
         return self.person not in ("row", "none")
 
@@ -333,23 +336,23 @@ class TrueValues(StrEnum):
     CUSTODIAN = "custodian"
 
 
-class Bounds(StrEnum):
+class ContributionBounding(StrEnum):
     """The contribution bounding of a person with too many rows: some of the rows, or all with less weight."""
 
     ROWS = "rows"
     WEIGHTS = "weights"
 
 
-class Analyst(Strict):
+class Analyst(StrictModel):
     """A person who may ask questions, within a share of the budget."""
 
     share: Probability
 
 
-class Policy(Strict):
+class Policy(StrictModel):
     """The whole policy."""
 
-    promise: Terms | None = None
+    promise: PromiseTerms | None = None
     tables: dict[str, Table]
     hierarchies: dict[str, HierarchyEntry] = Field(default_factory=dict)
     analysts: dict[str, Analyst] = Field(default_factory=dict)
@@ -360,28 +363,28 @@ class Policy(Strict):
     epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     engine: str = "duckdb"
     true_values: TrueValues = TrueValues.NEVER
-    bounding: Bounds | None = None
+    bounding: ContributionBounding | None = None
 
     @property
-    def embedded(self) -> bool:
+    def is_embedded(self) -> bool:
         """Whether the engine runs in this process, over a store of its own."""
         return self.engine.startswith("duckdb")
 
     @property
-    def in_place(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether nothing may be written to the engine: each statement encodes and ranks the rows again."""
-        return not self.embedded and not self.store
+        return not self.is_embedded and not self.store
 
     @field_validator("engine")
     @classmethod
-    def _addressed(cls, value: str) -> str:
+    def _check_engine_address(cls, value: str) -> str:
         """Check the address of the engine; the error never shows the part that may hold a password."""
         if not ENGINE.fullmatch(value):
             raise ValueError(f"it must be {ENGINES}; got {value.partition('://')[0]}")
         return value
 
     @model_validator(mode="after")
-    def _consistent(self) -> Policy:
+    def _check_consistency(self) -> Policy:
         for name, table in self.tables.items():
             if not re.fullmatch(r"(?!_discreet)[A-Za-z_][A-Za-z0-9_]*", name):
                 raise ValueError(f"the table name {name!r} must be letters, digits and underscores")
@@ -391,41 +394,43 @@ class Policy(Strict):
                         f"{name}.{column} links to {link.table}.{link.column}, which is not declared"
                     )
         for name in self.tables:
-            self._require_people(name)
+            self._require_person_path(name)
         # three shares of 0.333333333 and similar decimals may exceed 1 by rounding
         if sum(analyst.share for analyst in self.analysts.values()) > 1 + 1e-9:
             raise ValueError("the analysts' shares add up to more than 100%")
         return self
 
-    def owner(self, name: str) -> str | None:
+    def find_person_table(self, name: str) -> str | None:
         """Return the table through which the people of a table are found, or None."""
         table = self.tables[name]
-        return None if table.through is None else table.links[table.through].table
+        return None if table.person_link is None else table.links[table.person_link].table
 
-    def own_links(self, name: str) -> dict[str, Link]:
+    def find_person_links(self, name: str) -> dict[str, Link]:
         """Return the links of a table that lead to rows of the same person: both ends identify people."""
         table = self.tables[name]
-        if not table.knows_people:
+        if not table.has_person_key:
             return {}
-        return {column: link for column, link in table.links.items() if self.tables[link.table].knows_people}
+        return {
+            column: link for column, link in table.links.items() if self.tables[link.table].has_person_key
+        }
 
-    def own_keys(self, name: str) -> tuple[str, ...]:
+    def find_person_keys(self, name: str) -> tuple[str, ...]:
         """Return the columns of a table that such links refer to."""
-        links = [link for each in self.tables for link in self.own_links(each).values()]
+        links = [link for each in self.tables for link in self.find_person_links(each).values()]
         return tuple(dict.fromkeys(link.column for link in links if link.table == name))
 
-    def _require_people(self, name: str) -> None:
+    def _require_person_path(self, name: str) -> None:
         """Raise an error unless following the person links ends at a table that identifies people."""
-        seen, owner = {name}, self.owner(name)
+        seen, owner = {name}, self.find_person_table(name)
         while owner is not None:
             table = self.tables[owner]
-            if not table.knows_people:
+            if not table.has_person_key:
                 way_out = "its key" if table.person == "row" else "the column that names them"
                 raise ValueError(
                     f"{name} finds its people through {owner}, which names none: give it {way_out} as person"
                 )
             if owner in seen:
-                first = self.owner(name)
+                first = self.find_person_table(name)
                 raise ValueError(f"{name} finds its people through {first}, which leads round in a circle")
             seen.add(owner)
-            owner = self.owner(owner)
+            owner = self.find_person_table(owner)

@@ -53,7 +53,7 @@ def pin_search_path(address: str, settings: Mapping[str, str] | None = None) -> 
     # as a parameter, which counts more than PGCLIENTENCODING and the options do
     parameters = [each for each in parameters if unquote(each.partition("=")[0]) != ENCODING]
     parameters.append(f"{ENCODING}=UTF8")
-    kept = [each for each in named if _setting_name(each) not in {*pinned, ENCODING}]
+    kept = [each for each in named if _parse_setting_name(each) not in {*pinned, ENCODING}]
     added = [f"{name}={value}" for name, value in pinned.items()]
     words = [re.sub(r"([\s\\])", r"\\\1", f"-c{each}") for each in (*kept, *added)]
     return f"{place}?{'&'.join([*parameters, 'options=' + quote(' '.join(words), safe='')])}"
@@ -66,7 +66,7 @@ def find_named_schema(address: str) -> str | None:
     'one'
     """
     _, _, settings = _parse_address(address)
-    paths = [each.partition("=")[2] for each in settings if _setting_name(each) == "search_path"]
+    paths = [each.partition("=")[2] for each in settings if _parse_setting_name(each) == "search_path"]
     found = NAME.match(paths[-1]) if paths else None
     if found is None:
         return None
@@ -105,5 +105,5 @@ def _split_settings(options: str) -> Iterator[str]:
         yield setting
 
 
-def _setting_name(setting: str) -> str:
+def _parse_setting_name(setting: str) -> str:
     return setting.partition("=")[0].replace("-", "_").lower()

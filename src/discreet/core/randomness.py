@@ -20,19 +20,19 @@ class Randomness:
 
     source: Callable[[int], bytes] = os.urandom
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def draw_words(self, count: int) -> NDArray[np.uint64]:
         """Return independent uniform 64-bit words."""
         return np.frombuffer(self.source(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
-    def bits(self, count: int) -> int:
+    def draw_bits(self, count: int) -> int:
         """Return a uniform integer of `count` bits, of any size."""
         size = (count + 7) // 8
         return int.from_bytes(self.source(size), "little") >> (8 * size - count)
 
-    def below(self, bound: int) -> int:
+    def draw_below(self, bound: int) -> int:
         """Return a uniform integer in [0, bound), by rejection."""
         width = (bound - 1).bit_length()
-        while (draw := self.bits(width)) >= bound:
+        while (draw := self.draw_bits(width)) >= bound:
             pass
         return draw
 

@@ -28,15 +28,21 @@ from typing import Self
 import duckdb
 import pyarrow as pa
 
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.output_files import make_spill_folder
-from discreet.core.values import Exact
-from discreet.engines import limits
-from discreet.engines.connection import connect, literal, path_literal, quoted, shut_off
-from discreet.engines.faults import guarded
-from discreet.engines.sources import split
-from discreet.engines.store import PreparedStore
+from discreet.engines import statement_timeout
+from discreet.engines.duckdb_connection import (
+    connect_duckdb,
+    lock_down_connection,
+    quote_identifier,
+    quote_literal,
+    quote_path,
+)
+from discreet.engines.engine_faults import run_guarded
+from discreet.engines.prepared_store import PreparedStore
+from discreet.engines.sources import split_source
 
 READERS = {
     ".parquet": "read_parquet({path})",
@@ -45,7 +51,7 @@ READERS = {
 ATTACHED, ARRIVING = "_discreet_store", "_discreet_arriving"
 
 
-class DuckDB(Closing):
+class DuckDB(Closeable):
     """An `Engine` over the named files, or over a prepared store.
 
     >>> with DuckDB({}) as engine:
@@ -54,30 +60,33 @@ class DuckDB(Closing):
     """
 
     def __init__(
-        self, sources: Mapping[str, Path] | PreparedStore, *, seconds: float = limits.SECONDS
+        self,
+        sources: Mapping[str, Path] | PreparedStore,
+        *,
+        seconds: float = statement_timeout.DEFAULT_SECONDS,
     ) -> None:
-        opening, self._seconds, self._turn = _opening(sources), seconds, threading.Lock()
+        opening, self._seconds, self._turn = _write_opening_statements(sources), seconds, threading.Lock()
         self._sources = sources  # keeps the store alive as long as the engine
         self._spill = make_spill_folder()
         try:
-            if isinstance(sources, PreparedStore) and sources.memory is not None:
-                self._connection = guarded(sources.memory.cursor)
+            if isinstance(sources, PreparedStore) and sources.memory_connection is not None:
+                self._connection = run_guarded(sources.memory_connection.cursor)
             else:
-                self._connection = guarded(lambda: _opened(opening, self._spill.name))
+                self._connection = run_guarded(lambda: _open_connection(opening, self._spill.name))
         except BaseException:
             self._spill.cleanup()
             raise
 
     @classmethod
-    def open(cls, store: PreparedStore, *, seconds: float = limits.SECONDS) -> Self:
+    def open(cls, store: PreparedStore, *, seconds: float = statement_timeout.DEFAULT_SECONDS) -> Self:
         """Return an engine over a prepared store; any number of them may be open at once."""
         return cls(store, seconds=seconds)
 
     def count(self, sql: str) -> Exact[pa.Table]:
         """Return the rows of one SELECT."""
-        select = _one_select("count", sql)
+        select = _parse_single_select("count", sql)
         with self._turn:
-            return guarded(lambda: Exact(_selected(self._connection, select, self._seconds)))
+            return run_guarded(lambda: Exact(_run_select(self._connection, select, self._seconds)))
 
     def stop(self) -> None:
         """Stop the running statement."""
@@ -88,78 +97,81 @@ class DuckDB(Closing):
         self._spill.cleanup()
 
 
-def run_released(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
+def query_released_tables(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
     """Return the rows of one SELECT over released tables, in a database that can reach nothing else.
 
-    >>> run_released("SELECT max(n) AS n FROM released", {"released": pa.table({"n": [1, 2]})}).to_pylist()
+    >>> released = {"released": pa.table({"n": [1, 2]})}
+    >>> query_released_tables("SELECT max(n) AS n FROM released", released).to_pylist()
     [{'n': 2}]
     """
-    select = _one_select("run_released", sql)
+    select = _parse_single_select("query_released_tables", sql)
 
     def work() -> pa.Table:
-        with _scratch(os.getpid()).cursor() as connection:
+        with _open_scratch_database(os.getpid()).cursor() as connection:
             for name, table in released.items():
                 connection.register(ARRIVING, table)
                 # Temporary tables belong to the cursor, and are dropped when it closes.
-                connection.execute(f"CREATE TEMP TABLE {quoted(name)} AS FROM {ARRIVING}")
+                connection.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS FROM {ARRIVING}")
                 connection.unregister(ARRIVING)
-            return _selected(connection, select, limits.SECONDS)
+            return _run_select(connection, select, statement_timeout.DEFAULT_SECONDS)
 
-    return guarded(work)
+    return run_guarded(work)
 
 
 @cache
-def _scratch(_process: int) -> duckdb.DuckDBPyConnection:
+def _open_scratch_database(_process: int) -> duckdb.DuckDBPyConnection:
     """Return an empty database, cached per process: opening one takes longer than most queries in it."""
-    return _opened([], spill="")
+    return _open_connection([], spill="")
 
 
-def _one_select(verb: str, sql: str) -> duckdb.Statement:
+def _parse_single_select(verb: str, sql: str) -> duckdb.Statement:
     """Return the parsed statement, to run as it is: parsing a thousand declared groups takes long."""
-    statements = guarded(lambda: duckdb.extract_statements(sql))
+    statements = run_guarded(lambda: duckdb.extract_statements(sql))
     if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
         raise RequestError(f"{verb}: the engine runs one SELECT at a time.", hint="Send one SELECT.")
     return statements[0]
 
 
-def _selected(connection: duckdb.DuckDBPyConnection, select: duckdb.Statement, seconds: float) -> pa.Table:
+def _run_select(connection: duckdb.DuckDBPyConnection, select: duckdb.Statement, seconds: float) -> pa.Table:
     """Return the rows of a SELECT, in a read-only transaction and within the time limit."""
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
-        with limits.limited(connection.interrupt, seconds):
+        with statement_timeout.stop_after_timeout(connection.interrupt, seconds):
             return connection.sql(select).to_arrow_table()
     finally:
         connection.execute("ROLLBACK")
 
 
-def _opened(statements: list[str], spill: str) -> duckdb.DuckDBPyConnection:
-    connection = connect(spill=spill)
+def _open_connection(statements: list[str], spill: str) -> duckdb.DuckDBPyConnection:
+    connection = connect_duckdb(spill_folder=spill)
     try:
         for statement in statements:
             connection.execute(statement)
-        shut_off(connection)
+        lock_down_connection(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _opening(sources: Mapping[str, Path] | PreparedStore) -> list[str]:
+def _write_opening_statements(sources: Mapping[str, Path] | PreparedStore) -> list[str]:
     if not isinstance(sources, PreparedStore):
-        return [statement for name, path in sources.items() for statement in _load(name, path)]
-    file = literal(str(sources.path))
+        return [
+            statement for name, path in sources.items() for statement in _write_load_statements(name, path)
+        ]
+    file = quote_literal(str(sources.path))
     return [f"ATTACH {file} AS {ATTACHED} (READ_ONLY)", f"USE {ATTACHED}"]
 
 
-def _load(name: str, path: Path) -> list[str]:
+def _write_load_statements(name: str, path: Path) -> list[str]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise RequestError(
             f"DuckDB: the name of a source must be letters, digits and underscores; got {name!r}.",
             hint="Rename it in the policy.",
         )
-    file, inner = split(str(path))
+    file, inner = split_source(str(path))
     if inner:
-        return _copied(name, Path(file), inner)
+        return _write_copy_statements(name, Path(file), inner)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise RequestError(
@@ -167,16 +179,16 @@ def _load(name: str, path: Path) -> list[str]:
             hint=f"Give a file that ends in {' or '.join(READERS)}.",
         )
     _require_file(name, path)
-    return [f'CREATE TABLE "{name}" AS SELECT * FROM {reader.format(path=path_literal(path))}']
+    return [f'CREATE TABLE "{name}" AS SELECT * FROM {reader.format(path=quote_path(path))}']
 
 
-def _copied(name: str, file: Path, inner: str) -> list[str]:
+def _write_copy_statements(name: str, file: Path, inner: str) -> list[str]:
     """Return the statements that copy a table of a DuckDB file."""
     _require_file(name, file)
     schema, _, table = inner.rpartition(".")
-    place = f"{ARRIVING}.{quoted(schema or 'main')}.{quoted(table)}"
+    place = f"{ARRIVING}.{quote_identifier(schema or 'main')}.{quote_identifier(table)}"
     return [
-        f"ATTACH {literal(str(file))} AS {ARRIVING} (READ_ONLY)",
+        f"ATTACH {quote_literal(str(file))} AS {ARRIVING} (READ_ONLY)",
         f'CREATE TABLE "{name}" AS SELECT * FROM {place}',
         f"DETACH {ARRIVING}",
     ]

@@ -11,23 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from discreet.core.policy import Kind
+from discreet.core.policy import ColumnType
 
-LOOKED_AT = "looked_at"
-SECONDS = 120.0
+INSPECTED_TABLE = "looked_at"
+INSPECTION_SECONDS = 120.0
 """A view may take arbitrarily long to return its first row; a policy draft is not worth waiting longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class InventoryTable:
     """A table or view of an engine, under the name that a policy's `source` has for it.
 
     The kind of a column is None if policies have no kind for its type, such as lists and documents.
     """
 
     source: str
-    columns: tuple[tuple[str, Kind | None], ...]
-    guessed: bool = False
+    columns: tuple[tuple[str, ColumnType | None], ...]
+    is_guessed: bool = False
 
 
 class Inventory(Protocol):
@@ -35,13 +35,13 @@ class Inventory(Protocol):
 
     engine: str
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the names of all tables, in order."""
 
-    def held(self, word: str) -> Held | None:
+    def find_table(self, word: str) -> InventoryTable | None:
         """Return the table of that name, or None."""
 
-    def matching(
+    def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
         """Return the share of each column's first values that match each pattern, within the time limit."""
@@ -49,11 +49,11 @@ class Inventory(Protocol):
     def close(self) -> None: ...
 
 
-def meant(word: str, known: Iterable[str]) -> str | None:
+def match_name(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate that equals a word, or else its lower-case form; None if there is none.
 
-    >>> meant("clinic.Visits", ["clinic.visits"]), meant("visit", ["visits"])
+    >>> match_name("clinic.Visits", ["clinic.visits"]), match_name("visit", ["visits"])
     ('clinic.visits', None)
     """
-    names = set(known)
+    names = set(candidates)
     return next((each for each in (word, word.lower()) if each in names), None)

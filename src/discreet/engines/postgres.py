@@ -28,26 +28,26 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.postgres_address import OTHERS_OF_TABLE, pin_search_path
-from discreet.core.values import Exact
-from discreet.engines import limits, relations
-from discreet.engines.dialects.checking import Statements
-from discreet.engines.dialects.kinds import Family
-from discreet.engines.dialects.statements import Relation, Written
-from discreet.engines.faults import guarded
-from discreet.engines.late import late_statements
+from discreet.engines import policy_tables, statement_timeout
+from discreet.engines.deferred_encoding import build_deferring_translator
+from discreet.engines.dialects.sql_types import TypeFamily
+from discreet.engines.dialects.statement_verification import StatementTranslator
+from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
+from discreet.engines.engine_faults import run_guarded
+from discreet.engines.policy_tables import EngineTable, PolicyTables
 from discreet.engines.postgres_owners import require_own_table
-from discreet.engines.postgres_tables import DIALECT, OwnTable, marked, own_table
-from discreet.engines.ranking import PERSON
-from discreet.engines.reaching import is_reached, named
-from discreet.engines.relations import Origin, Tables
-from discreet.engines.store_use import hold_tables, release_tables, try_to_own_tables
+from discreet.engines.postgres_tables import DIALECT, PostgresTable, find_postgres_table, mark_qualified_name
+from discreet.engines.reachability import format_hosts, is_reachable
+from discreet.engines.row_ranking import PERSON
+from discreet.engines.store_locks import lock_store_tables, unlock_store_tables, write_exclusive_lock_query
 
-PORT = 5432
-MEMORY = "256MB"
+DEFAULT_PORT = 5432
+WORK_MEMORY = "256MB"
 SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
@@ -61,98 +61,109 @@ SETTINGS = (
     # or the planner computes check constraints, with whatever functions they call
     "SET constraint_exclusion = off",
     "SET jit = off",
-    f"SET statement_timeout = {1000 * limits.SECONDS:.0f}",
-    f"SET work_mem = '{MEMORY}'",
+    f"SET statement_timeout = {1000 * statement_timeout.DEFAULT_SECONDS:.0f}",
+    f"SET work_mem = '{WORK_MEMORY}'",
     # encoding and sorting rows costs far more than passing them between parallel workers
     "SET parallel_tuple_cost = 0.01",
     "SET parallel_setup_cost = 100",
 )
-STORED = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
-ROW_SECURITY = "SET row_security = on"
+STORE_TABLE_NAME = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
+ENABLE_ROW_SECURITY = "SET row_security = on"
 KEY_SETTINGS = ("discreet.before", "discreet.after")
-READ_ONLY = "SET default_transaction_read_only = on"
-COMPILED = "SET LOCAL jit = on"
+SET_READ_ONLY = "SET default_transaction_read_only = on"
+ENABLE_JIT = "SET LOCAL jit = on"
 
 
-class PostgreSQL(Closing):
+class PostgreSQL(Closeable):
     """An `Engine` over the tables of a policy."""
 
     def __init__(
         self,
         connection: Any,
-        statements: Callable[[str], Written],
-        definitions: Mapping[str, Written],
-        again: Callable[[], Any],
+        translate: Callable[[str], TranslatedStatement],
+        definitions: Mapping[str, TranslatedStatement],
+        reconnect: Callable[[], Any],
         *,
         holds_store: bool = False,
     ) -> None:
-        self._connection, self._again, self._turn = connection, again, threading.Lock()
+        self._connection, self._again, self._turn = connection, reconnect, threading.Lock()
         self._holds_store = holds_store
-        self._statements, self._definitions = statements, definitions
+        self._statements, self._definitions = translate, definitions
 
     @classmethod
-    def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
+    def open(
+        cls, policy: Policy, address: str, key: bytes, *, seconds: float = statement_timeout.DEFAULT_SECONDS
+    ) -> Self:
         """Connect, read the schema, prepare the store if the policy names one, and lock down."""
-        connection = connected(address, key=key)
+        connection = connect_postgres(address, key=key)
         try:
-            own = {name: _found(connection, name, each.source) for name, each in policy.tables.items()}
-            origins = {name: own[name].origin(list(each.columns)) for name, each in policy.tables.items()}
-            in_place = relations.tables(policy, origins, DIALECT)
-            tables = _prepared(connection, policy, in_place, key) if policy.store else in_place
-            policies = any(each.row_security for each in own.values())
-            guarded(lambda: _shut_off(connection, seconds, policies=policies))
+            own = {name: _find_table(connection, name, each.source) for name, each in policy.tables.items()}
+            origins = {
+                name: own[name].to_engine_table(list(each.columns)) for name, each in policy.tables.items()
+            }
+            in_place = policy_tables.build_policy_tables(policy, origins, DIALECT)
+            tables = _prepare_tables(connection, policy, in_place, key) if policy.store else in_place
+            policies = any(each.has_row_security for each in own.values())
+            run_guarded(lambda: _lock_down(connection, seconds, has_row_policies=policies))
         except BaseException:
             connection.close()
             raise
-        statements = Statements(dialect=DIALECT, relations=tables.relations)
+        statements = StatementTranslator(dialect=DIALECT, relations=tables.relations)
         definitions = dict(tables.definitions)
-        late = late_statements(policy, own, statements, definitions)
+        late = build_deferring_translator(policy, own, statements, definitions)
         return cls(
             connection,
             statements if policy.store else late,
             definitions,
-            lambda: _connect_again(policy, address, in_place, key, seconds, policies=policies),
+            lambda: _reconnect(policy, address, in_place, key, seconds, has_row_policies=policies),
             holds_store=bool(policy.store),
         )
 
     @classmethod
-    def over(cls, sources: Mapping[str, str], address: str) -> Self:
+    def open_tables(cls, sources: Mapping[str, str], address: str) -> Self:
         """Return an engine without a policy, for rows that may be counted as they are."""
-        connection = connected(address)
+        connection = connect_postgres(address)
         try:
-            own = {name: _found(connection, name, source) for name, source in sources.items()}
-            origins = {name: each.origin() for name, each in own.items()}
-            policies = any(each.row_security for each in own.values())
-            guarded(lambda: _shut_off(connection, policies=policies))
+            own = {name: _find_table(connection, name, source) for name, source in sources.items()}
+            origins = {name: each.to_engine_table() for name, each in own.items()}
+            policies = any(each.has_row_security for each in own.values())
+            run_guarded(lambda: _lock_down(connection, has_row_policies=policies))
         except BaseException:
             connection.close()
             raise
-        statements = Statements(dialect=DIALECT, relations=relations.plain(origins).relations)
-        return cls(connection, statements, {}, lambda: _shut_off(connected(address), policies=policies))
+        statements = StatementTranslator(
+            dialect=DIALECT, relations=policy_tables.map_plain_tables(origins).relations
+        )
+        return cls(
+            connection,
+            statements,
+            {},
+            lambda: _lock_down(connect_postgres(address), has_row_policies=policies),
+        )
 
-    def require(self, sql: str) -> None:
+    def validate(self, sql: str) -> None:
         """Refuse a statement that cannot be translated for this engine."""
         self._statements(sql)
 
     def count(self, sql: str) -> Exact[pa.Table]:
         """Return the rows of one SELECT."""
         statement = self._statements(sql)
-        text = _defined(statement, self._definitions)
-        settings = (COMPILED,) if _encodes(statement, self._definitions) else ()
+        text = _prepend_definitions(statement, self._definitions)
+        settings = (ENABLE_JIT,) if _is_encoding_only(statement, self._definitions) else ()
         with self._turn:
-            return guarded(lambda: Exact(self._selected(text, statement, *settings)))
+            return run_guarded(lambda: Exact(self._run_select(text, statement, *settings)))
 
-    def _selected(self, text: str, statement: Written, *settings: str) -> pa.Table:
+    def _run_select(self, text: str, statement: TranslatedStatement, *settings: str) -> pa.Table:
         """Return a statement's rows; retry once if the server had closed the connection."""
         try:
-            return selected(self._connection, text, statement, *settings)
+            return run_select(self._connection, text, statement, *settings)
         except Exception:
             if _is_open(self._connection):
                 raise
         with suppress(Exception):
             self._connection.close()
         self._connection = self._again()
-        return selected(self._connection, text, statement, *settings)
+        return run_select(self._connection, text, statement, *settings)
 
     def stop(self) -> None:
         """Stop the running statement."""
@@ -162,11 +173,11 @@ class PostgreSQL(Closing):
     def close(self) -> None:
         if self._holds_store:
             with suppress(Exception):  # a lost session holds no lock
-                release_tables(lambda text: fetched(self._connection, text))
+                unlock_store_tables(lambda text: fetch_table(self._connection, text))
         self._connection.close()
 
 
-def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> Any:
+def connect_postgres(address: str, *, autocommit: bool = False, key: bytes = b"") -> Any:
     """Return a connection in UTC with limits; an error message never contains the password.
 
     A `key`, if given, becomes settings of the session, from which statements that hash people read it.
@@ -180,36 +191,42 @@ def connected(address: str, *, autocommit: bool = False, key: bytes = b"") -> An
 
     connection = None
     with suppress(dbapi.Error):
-        connection = dbapi.connect(pin_search_path(address, _key_settings(key)), autocommit=autocommit)
+        connection = dbapi.connect(pin_search_path(address, _make_key_settings(key)), autocommit=autocommit)
     if connection is None:
-        raise _unconnected(address)
+        raise _make_connection_error(address)
     for setting in SETTINGS:
-        guarded(lambda setting=setting: run(connection, setting))  # type: ignore[misc]
+        run_guarded(lambda setting=setting: execute_statement(connection, setting))  # type: ignore[misc]
     _require_encoding(connection)
     if key:
         _require_key(connection, key)
     return connection
 
 
-def _connect_again(
-    policy: Policy, address: str, in_place: Tables, key: bytes, seconds: float, *, policies: bool
+def _reconnect(
+    policy: Policy,
+    address: str,
+    in_place: PolicyTables,
+    key: bytes,
+    seconds: float,
+    *,
+    has_row_policies: bool,
 ) -> Any:
     """Return a new connection like the first; it locks the store anew, which may have been dropped."""
-    connection = connected(address, key=key)
+    connection = connect_postgres(address, key=key)
     try:
         if policy.store:
-            _prepared(connection, policy, in_place, key)
-        return _shut_off(connection, seconds, policies=policies)
+            _prepare_tables(connection, policy, in_place, key)
+        return _lock_down(connection, seconds, has_row_policies=has_row_policies)
     except BaseException:
         connection.close()
         raise
 
 
-def _unconnected(address: str) -> RequestError:
+def _make_connection_error(address: str) -> RequestError:
     """Return the error for a failed connection: the host is unreachable, or it refuses this user."""
     place = urlsplit(address).netloc.rpartition("@")[2]
-    told = f"PostgreSQL: no connection to {named(place)}"
-    if is_reached(place, PORT):
+    told = f"PostgreSQL: no connection to {format_hosts(place)}"
+    if is_reachable(place, DEFAULT_PORT):
         return RequestError(
             f"{told}: the server refuses it.",
             hint="Check user and database, and that PGPASSWORD or ~/.pgpass has the password.",
@@ -217,28 +234,30 @@ def _unconnected(address: str) -> RequestError:
     return RequestError(f"{told}.", hint="Check the address, and that the server accepts connections.")
 
 
-def origin(
+def find_engine_table(
     connection: Any,
     name: str,
     source: str,
     declared: list[str] | None = None,
     lists: Collection[str] = (),
-) -> Origin:
+) -> EngineTable:
     """Return a table or view with the SQL that reads its declared columns, or all if none are declared.
 
     Arrays are read as text, except for the columns in `lists`.
     """
-    return _found(connection, name, source).origin(declared, lists=lists)
+    return _find_table(connection, name, source).to_engine_table(declared, lists=lists)
 
 
-def _found(connection: Any, name: str, source: str) -> OwnTable:
-    found = own_table(lambda text: guarded(lambda: fetched(connection, text)), name, source)
-    if found.row_security:
-        guarded(lambda: run(connection, ROW_SECURITY))
+def _find_table(connection: Any, name: str, source: str) -> PostgresTable:
+    found = find_postgres_table(lambda text: run_guarded(lambda: fetch_table(connection, text)), name, source)
+    if found.has_row_security:
+        run_guarded(lambda: execute_statement(connection, ENABLE_ROW_SECURITY))
     return found
 
 
-def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
+def _prepend_definitions(
+    statement: TranslatedStatement, definitions: Mapping[str, TranslatedStatement]
+) -> str:
     """Return a statement with the definition of each policy table that it reads as a CTE before it.
 
     The fence keeps the planner from repeating an encoded value wherever a statement names it. Window
@@ -248,14 +267,14 @@ def _defined(statement: Written, definitions: Mapping[str, Written]) -> str:
     text, heads = statement.text, []
     for name in sorted(statement.tables & definitions.keys()):
         definition = definitions[name]
-        fence = "" if PERSON in definition.columns else DIALECT.fence
-        heads.append(f"{DIALECT.quoted(name)} AS NOT MATERIALIZED ({definition.text}{fence})")
+        fence = "" if PERSON in definition.columns else DIALECT.optimization_fence
+        heads.append(f"{DIALECT.quote_identifier(name)} AS NOT MATERIALIZED ({definition.text}{fence})")
     if not heads:
         return text
     return f"WITH {', '.join(heads)}{', ' + text[5:] if text.startswith('WITH ') else ' ' + text}"
 
 
-def _encodes(statement: Written, definitions: Mapping[str, Written]) -> bool:
+def _is_encoding_only(statement: TranslatedStatement, definitions: Mapping[str, TranslatedStatement]) -> bool:
     """Return whether a statement encodes rows and neither ranks nor weights any.
 
     Then it spends most of its time in expressions, which the server can compile (JIT) where it expects many
@@ -268,37 +287,37 @@ def _encodes(statement: Written, definitions: Mapping[str, Written]) -> bool:
 # -- Prepared tables ----------------------------------------------------------------------------------------
 
 
-def _prepared(connection: Any, policy: Policy, tables: Tables, key: bytes) -> Tables:
+def _prepare_tables(connection: Any, policy: Policy, tables: PolicyTables, key: bytes) -> PolicyTables:
     """Write the tables once to the schema that the policy names, and drop the stores that nobody uses."""
     schema = policy.store or ""
-    version = relations.version(policy, tables, key)
-    require_store(connection, schema, "USAGE")
-    guarded(lambda: hold_tables(lambda text: fetched(connection, text), schema, version))
+    version = policy_tables.compute_store_version(policy, tables, key)
+    require_store_privilege(connection, schema, "USAGE")
+    run_guarded(lambda: lock_store_tables(lambda text: fetch_table(connection, text), schema, version))
     found = {}
     for name, relation in tables.relations.items():
         (called,) = relation.tables
         text = tables.definitions[called].text
-        place = (schema, DIALECT.called(f"discreet_{version}_{name}"))
-        guarded(lambda place=place, text=text: _make(connection, place, text))  # type: ignore[misc]
+        place = (schema, DIALECT.shorten_identifier(f"discreet_{version}_{name}"))
+        run_guarded(lambda place=place, text=text: _create_store_table(connection, place, text))  # type: ignore[misc]
         # the owner of the schema could have created a view of that name
-        quoted = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
-        require_own_table(lambda sql: guarded(lambda: fetched(connection, sql)), name, quoted)
-        found[name] = Relation(
-            text=marked(place),
+        quoted = DIALECT.quote_literal(".".join(map(DIALECT.quote_identifier, place)))
+        require_own_table(lambda sql: run_guarded(lambda: fetch_table(connection, sql)), name, quoted)
+        found[name] = SqlRelation(
+            text=mark_qualified_name(place),
             columns=relation.columns,
             tables=frozenset({".".join(place)}),
         )
-    guarded(lambda: _drop_unused(connection, schema, version))
-    return Tables(relations=found, definitions={})
+    run_guarded(lambda: _drop_unused_stores(connection, schema, version))
+    return PolicyTables(relations=found, definitions={})
 
 
-def require_store(connection: Any, schema: str, privilege: str) -> None:
+def require_store_privilege(connection: Any, schema: str, privilege: str) -> None:
     """Refuse a schema that does not exist, or in which the connected user lacks the privilege."""
     text = (
         f"SELECT pg_catalog.has_schema_privilege(oid, CAST('{privilege}' AS text)) AS may "
-        f"FROM pg_catalog.pg_namespace WHERE nspname = {DIALECT.literal(schema)}"
+        f"FROM pg_catalog.pg_namespace WHERE nspname = {DIALECT.quote_literal(schema)}"
     )
-    may = guarded(lambda: _rows(connection, text))
+    may = run_guarded(lambda: _fetch_rows(connection, text))
     if may == [(True,)]:
         return
     wrong = "may not be written by the address's user" if may else "is not a schema of the database"
@@ -308,17 +327,17 @@ def require_store(connection: Any, schema: str, privilege: str) -> None:
     )
 
 
-def _make(connection: Any, place: tuple[str, str], text: str) -> None:
-    name = ".".join(map(DIALECT.quoted, place))
+def _create_store_table(connection: Any, place: tuple[str, str], text: str) -> None:
+    name = ".".join(map(DIALECT.quote_identifier, place))
     with closing(connection.cursor()) as cursor:
         # another session may be preparing the same table: wait for it, however long
         cursor.execute("SET LOCAL statement_timeout = 0")
         cursor.execute("SELECT pg_catalog.pg_advisory_xact_lock(CAST(1684632423 AS bigint))")
         cursor.fetchall()
-        cursor.execute(f"SELECT pg_catalog.to_regclass({DIALECT.literal(name)}) IS NULL")
+        cursor.execute(f"SELECT pg_catalog.to_regclass({DIALECT.quote_literal(name)}) IS NULL")
         ((missing,),) = cursor.fetchall()
         if missing:
-            require_store(connection, place[0], "CREATE")
+            require_store_privilege(connection, place[0], "CREATE")
             cursor.execute(f"CREATE TABLE {name} AS {text}")
             _revoke_defaults(cursor, name)
             cursor.execute(f"ANALYZE {name}")
@@ -327,20 +346,21 @@ def _make(connection: Any, place: tuple[str, str], text: str) -> None:
 
 def _revoke_defaults(cursor: Any, name: str) -> None:
     """Take back what default privileges grant of a new table: these are people's rows."""
-    cursor.execute(OTHERS_OF_TABLE.format(table=DIALECT.literal(name)))
+    cursor.execute(OTHERS_OF_TABLE.format(table=DIALECT.quote_literal(name)))
     for (role,) in cursor.fetchall():
         cursor.execute(f"REVOKE ALL ON TABLE {name} FROM {role}")
 
 
-def _drop_unused(connection: Any, schema: str, version: str) -> None:
+def _drop_unused_stores(connection: Any, schema: str, version: str) -> None:
     """Drop the stores of other versions that no session has locked."""
     text = (
         "SELECT tablename FROM pg_catalog.pg_tables WHERE tableowner = current_user "
-        f"AND schemaname = {DIALECT.literal(schema)} AND tablename LIKE 'discreet\\_________________\\_%'"
+        f"AND schemaname = {DIALECT.quote_literal(schema)} AND tablename LIKE "
+        "'discreet\\_________________\\_%'"
     )
     stores: dict[str, list[str]] = {}
-    for name in fetched(connection, text)["tablename"].to_pylist():
-        if STORED.fullmatch(name):
+    for name in fetch_table(connection, text)["tablename"].to_pylist():
+        if STORE_TABLE_NAME.fullmatch(name):
             stores.setdefault(name.split("_")[1], []).append(name)
     for other, names in stores.items():
         if other != version:
@@ -351,11 +371,14 @@ def _drop_store(connection: Any, schema: str, version: str, names: list[str]) ->
     """Drop all tables of a store in one transaction, in which it is locked exclusively."""
     try:
         with closing(connection.cursor()) as cursor:
-            cursor.execute(try_to_own_tables(schema, version))
+            cursor.execute(write_exclusive_lock_query(schema, version))
             ((free,),) = cursor.fetchall()
             for name in names if free else ():
                 # another session may have dropped it since it was listed
-                cursor.execute(f"DROP TABLE IF EXISTS {DIALECT.quoted(schema)}.{DIALECT.quoted(name)}")
+                cursor.execute(
+                    "DROP TABLE IF EXISTS "
+                    f"{DIALECT.quote_identifier(schema)}.{DIALECT.quote_identifier(name)}"
+                )
         connection.commit()
     except BaseException:
         connection.rollback()
@@ -365,7 +388,7 @@ def _drop_store(connection: Any, schema: str, version: str, names: list[str]) ->
 # -- The driver ---------------------------------------------------------------------------------------------
 
 
-def _key_settings(key: bytes) -> dict[str, str]:
+def _make_key_settings(key: bytes) -> dict[str, str]:
     """Return the session settings that hold the two halves of the key."""
     halves = {KEY_SETTINGS[0]: key[: len(key) // 2], KEY_SETTINGS[1]: key[len(key) // 2 :]}
     return {name: half.hex() for name, half in halves.items() if key}
@@ -376,8 +399,8 @@ def _require_encoding(connection: Any) -> None:
 
     In one of them a constant of a question would be a fault, in the other one a row would.
     """
-    ((encoding,),) = guarded(
-        lambda: _rows(connection, "SELECT pg_catalog.current_setting('server_encoding')")
+    ((encoding,),) = run_guarded(
+        lambda: _fetch_rows(connection, "SELECT pg_catalog.current_setting('server_encoding')")
     )
     connection.rollback()
     if encoding != "UTF8":
@@ -393,7 +416,7 @@ def _require_key(connection: Any, key: bytes) -> None:
     lengths = ", ".join(
         f"pg_catalog.length(pg_catalog.current_setting('{name}', true))" for name in KEY_SETTINGS
     )
-    found = guarded(lambda: _rows(connection, f"SELECT {lengths}"))
+    found = run_guarded(lambda: _fetch_rows(connection, f"SELECT {lengths}"))
     connection.rollback()
     if found != [(len(key), len(key))]:
         connection.close()
@@ -403,29 +426,31 @@ def _require_key(connection: Any, key: bytes) -> None:
         )
 
 
-def _shut_off(connection: Any, seconds: float = limits.SECONDS, *, policies: bool = False) -> Any:
+def _lock_down(
+    connection: Any, seconds: float = statement_timeout.DEFAULT_SECONDS, *, has_row_policies: bool = False
+) -> Any:
     """Make a connection read-only and set its statement timeout; return it."""
-    if policies:
-        run(connection, ROW_SECURITY)
-    run(connection, f"SET statement_timeout = {1000 * seconds:.0f}")
-    run(connection, READ_ONLY)
+    if has_row_policies:
+        execute_statement(connection, ENABLE_ROW_SECURITY)
+    execute_statement(connection, f"SET statement_timeout = {1000 * seconds:.0f}")
+    execute_statement(connection, SET_READ_ONLY)
     return connection
 
 
 def _is_open(connection: Any) -> bool:
     with suppress(Exception):  # the driver may raise anything for a lost connection
-        return bool(fetched(connection, "SELECT 1 AS here").num_rows)
+        return bool(fetch_table(connection, "SELECT 1 AS here").num_rows)
     return False
 
 
-def run(connection: Any, text: str) -> None:
+def execute_statement(connection: Any, text: str) -> None:
     """Run a statement without a result, and commit."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
     connection.commit()
 
 
-def _rows(connection: Any, text: str) -> list[tuple[Any, ...]]:
+def _fetch_rows(connection: Any, text: str) -> list[tuple[Any, ...]]:
     """Return a statement's rows, within the open transaction."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(text)
@@ -433,7 +458,7 @@ def _rows(connection: Any, text: str) -> list[tuple[Any, ...]]:
         return found
 
 
-def fetched(connection: Any, text: str, *settings: str) -> pa.Table:
+def fetch_table(connection: Any, text: str, *settings: str) -> pa.Table:
     """Return a statement's rows, run under settings; its transaction always ends."""
     try:
         with closing(connection.cursor()) as cursor:
@@ -444,16 +469,16 @@ def fetched(connection: Any, text: str, *settings: str) -> pa.Table:
         connection.rollback()
 
 
-def selected(connection: Any, text: str, statement: Written, *settings: str) -> pa.Table:
+def run_select(connection: Any, text: str, statement: TranslatedStatement, *settings: str) -> pa.Table:
     """Return the rows of a translated statement, with wide integers as decimals."""
-    table = fetched(connection, text, *settings)
+    table = fetch_table(connection, text, *settings)
     for place, (name, kind) in enumerate(statement.columns.items()):
-        if kind.family is Family.WIDE:
-            table = table.set_column(place, name, _whole(table.column(place)))
+        if kind.family is TypeFamily.WIDE:
+            table = table.set_column(place, name, _parse_integers(table.column(place)))
     return table
 
 
-def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _parse_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return integers for a column of exact numbers, which the driver returns as text."""
     values = [None if value is None else int(str(value)) for value in column.to_pylist()]
     return pa.chunked_array([pa.array(values, pa.decimal128(38, 0))])

@@ -15,16 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.core.closing import Closing
-from discreet.core.policy import Kind
-from discreet.core.values import Exact
+from discreet.core.closeable import Closeable
+from discreet.core.exact_values import Exact
+from discreet.core.policy import ColumnType
 from discreet.engines import postgres
-from discreet.engines.dialects.checking import Statements
-from discreet.engines.faults import guarded
-from discreet.engines.inventory import LOOKED_AT, SECONDS, Held, meant
-from discreet.engines.patterns import matching_by
+from discreet.engines.dialects.statement_verification import StatementTranslator
+from discreet.engines.engine_faults import run_guarded
+from discreet.engines.file_schema import find_kind
+from discreet.engines.inventory import INSPECTED_TABLE, INSPECTION_SECONDS, InventoryTable, match_name
+from discreet.engines.pattern_shares import compute_pattern_shares
 from discreet.engines.postgres_tables import DIALECT
-from discreet.engines.schema import kind_of
 
 PUBLIC = "public"
 TABLES = """SELECT n.nspname AS schema, c.relname AS name, c.relispartition AS part
@@ -48,68 +48,81 @@ ENUMS = "E"
 TEXTS_OF_NO_FAMILY = ("uuid", "macaddr", "macaddr8")
 
 
-class PostgreSQLInventory(Closing):
+class PostgreSQLInventory(Closeable):
     """An `Inventory` of a server."""
 
     engine = "PostgreSQL"
 
     def __init__(self, address: str) -> None:
-        self._connection = postgres.connected(address)
+        self._connection = postgres.connect_postgres(address)
         try:
-            for setting in (postgres.READ_ONLY, f"SET statement_timeout = {1000 * SECONDS:.0f}"):
-                guarded(lambda setting=setting: postgres.run(self._connection, setting))  # type: ignore[misc]
-            rows = self._fetched(TABLES)
+            for setting in (
+                postgres.SET_READ_ONLY,
+                f"SET statement_timeout = {1000 * INSPECTION_SECONDS:.0f}",
+            ):
+                run_guarded(lambda setting=setting: postgres.execute_statement(self._connection, setting))  # type: ignore[misc]
+            rows = self._fetch_rows(TABLES)
         except BaseException:
             self.close()
             raise
-        self._parts = {_name(row["schema"], row["name"]): bool(row["part"]) for row in rows}
+        self._parts = {_format_table_name(row["schema"], row["name"]): bool(row["part"]) for row in rows}
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         return [name for name, part in self._parts.items() if not part]
 
-    def held(self, word: str) -> Held | None:
-        name = meant(word.removeprefix(f"{PUBLIC}."), self._parts)
+    def find_table(self, word: str) -> InventoryTable | None:
+        name = match_name(word.removeprefix(f"{PUBLIC}."), self._parts)
         if name is None:
             return None
         schema, _, table = name.rpartition(".")
-        place = DIALECT.literal(f"{DIALECT.quoted(schema or PUBLIC)}.{DIALECT.quoted(table)}")
-        rows = self._fetched(COLUMNS.format(table=place))
-        read = postgres.origin(self._connection, name, name, [row["name"] for row in rows]).types
-        columns = tuple((row["name"], _kind(read[row["name"]], row["family"], row["type"])) for row in rows)
-        return Held(source=name, columns=columns)
+        place = DIALECT.quote_literal(
+            f"{DIALECT.quote_identifier(schema or PUBLIC)}.{DIALECT.quote_identifier(table)}"
+        )
+        rows = self._fetch_rows(COLUMNS.format(table=place))
+        read = postgres.find_engine_table(self._connection, name, name, [row["name"] for row in rows]).types
+        columns = tuple(
+            (row["name"], _find_kind(read[row["name"]], row["family"], row["type"])) for row in rows
+        )
+        return InventoryTable(source=name, columns=columns)
 
-    def matching(
+    def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        origin = postgres.origin(self._connection, source, source, list(columns))
-        statements = Statements(dialect=DIALECT, relations={LOOKED_AT: origin.relation})
+        origin = postgres.find_engine_table(self._connection, source, source, list(columns))
+        statements = StatementTranslator(dialect=DIALECT, relations={INSPECTED_TABLE: origin.relation})
 
         def count(sql: str) -> Exact[pa.Table]:
             statement = statements(sql)
-            return guarded(lambda: Exact(postgres.selected(self._connection, statement.text, statement)))
+            return run_guarded(
+                lambda: Exact(postgres.run_select(self._connection, statement.text, statement))
+            )
 
-        return matching_by(count, LOOKED_AT, columns, patterns)
+        return compute_pattern_shares(count, INSPECTED_TABLE, columns, patterns)
 
     def close(self) -> None:
         self._connection.close()
 
-    def _fetched(self, text: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = guarded(lambda: postgres.fetched(self._connection, text)).to_pylist()
+    def _fetch_rows(self, text: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = run_guarded(
+            lambda: postgres.fetch_table(self._connection, text)
+        ).to_pylist()
         return rows
 
 
-def _name(schema: str, table: str) -> str:
+def _format_table_name(schema: str, table: str) -> str:
     return table if schema == PUBLIC else f"{schema}.{table}"
 
 
-def _kind(read: str, family: str, own: str) -> Kind | None:
+def _find_kind(read: str, family: str, own: str) -> ColumnType | None:
     """Return a column's kind, from the type that it is read as, its type category and its own type.
 
-    >>> _kind("BIGINT", "N", "integer"), _kind("VARCHAR", "U", "jsonb"), _kind("VARCHAR", "E", "mood")
-    (<Kind.INTEGER: 'integer'>, None, <Kind.CATEGORY: 'category'>)
+    >>> _find_kind("BIGINT", "N", "integer"), _find_kind("VARCHAR", "U", "jsonb")
+    (<ColumnType.INTEGER: 'integer'>, None)
+    >>> _find_kind("VARCHAR", "E", "mood")
+    <ColumnType.CATEGORY: 'category'>
     """
     if read != "VARCHAR":
-        return kind_of(read)
+        return find_kind(read)
     if family == ENUMS:
-        return Kind.CATEGORY
-    return Kind.TEXT if family in TEXTS or own in TEXTS_OF_NO_FAMILY else None
+        return ColumnType.CATEGORY
+    return ColumnType.TEXT if family in TEXTS or own in TEXTS_OF_NO_FAMILY else None

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
-from discreet.engines import relations
-from discreet.engines.dialects import marks
-from discreet.engines.dialects.postgres import Postgres
-from discreet.engines.identities import Identity
+from discreet.engines import policy_tables
+from discreet.engines.dialects import sql_marks
+from discreet.engines.dialects.postgres_dialect import PostgresDialect
+from discreet.engines.identifier_types import IdentifierType
+from discreet.engines.policy_tables import EngineTable
 from discreet.engines.postgres_owners import require_trusted_owners
-from discreet.engines.relations import Origin
 
-DIALECT = Postgres()
+DIALECT = PostgresDialect()
 TYPES = {
     "boolean": ("{0}", "BOOLEAN"),
     "smallint": ("CAST({0} AS bigint)", "BIGINT"),
@@ -34,12 +34,12 @@ TYPES = {
     "timestamp without time zone": ("{0}", "TIMESTAMP"),
     "timestamp with time zone": ("{0}", "TIMESTAMP WITH TIME ZONE"),
 }
-NARROW = re.compile(r"numeric\((\d+),(\d+)\)")
-FEW = 100_000
-AS_TEXT = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
+DECLARED_NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
+MAX_FEW_VALUES = 100_000
+TEXT_FORM = ('(CAST({0} AS text) COLLATE "C")', "VARCHAR")
 OUTPUT = '(CASE WHEN num_nulls({0}) = 0 THEN concat({0}) END COLLATE "C")'
 """The text of a value as its output function writes it; concat calls no cast, and makes no text of NULL."""
-EXACT = frozenset(
+EXACT_TYPES = frozenset(
     {
         *TYPES,
         "text",
@@ -84,7 +84,7 @@ ORDER BY a.attnum"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnTable:
+class PostgresTable:
     """A table or view; `column_types` holds each column's type without and with its modifiers.
 
     `has_row_security` is set if policies of trusted roles decide which rows are visible.
@@ -94,75 +94,84 @@ class OwnTable:
 
     name: str
     source: str
-    place: tuple[str, ...]
-    types: Mapping[str, tuple[str, str]]
-    few: frozenset[str] = frozenset()
-    exact: frozenset[str] = frozenset()
+    qualified_name: tuple[str, ...]
+    column_types: Mapping[str, tuple[str, str]]
+    low_cardinality_columns: frozenset[str] = frozenset()
+    exact_columns: frozenset[str] = frozenset()
     builtin: frozenset[str] = frozenset()
-    row_security: bool = False
+    has_row_security: bool = False
 
-    def repeats(self, column: str) -> bool:
+    def has_few_values(self, column: str) -> bool:
         """Return whether a declared column has few distinct values, so that there are few groups of it."""
-        return self._own(column) in self.few
+        return self._find_own_column(column) in self.low_cardinality_columns
 
-    def origin(
+    def to_engine_table(
         self,
         declared: list[str] | None = None,
-        late: frozenset[str] = frozenset(),
+        deferred: frozenset[str] = frozenset(),
         lists: Collection[str] = (),
-    ) -> Origin:
+    ) -> EngineTable:
         """Return the SQL that reads the declared columns, or all; NaN remains in the deferred ones.
 
         Arrays are read as text, except for the columns whose lower-case names are in `lists`.
         """
-        kept = {self._own(column) for column in late}
+        kept = {self._find_own_column(column) for column in deferred}
         forms = {
-            column: _listed(kind[0], builtin=column in self.builtin)
-            if column.lower() in lists and kind[0].endswith(relations.LIST)
-            else _read_as(*kind, late=column in kept)
+            column: _make_list_form(kind[0], builtin=column in self.builtin)
+            if column.lower() in lists and kind[0].endswith(policy_tables.LIST)
+            else _make_read_form(*kind, is_deferred=column in kept)
             if column in self.builtin
             else (OUTPUT, "VARCHAR")
-            for column, kind in self.types.items()
+            for column, kind in self.column_types.items()
         }
         identities = {
-            column: Identity(type=declared_type, is_exact=column in self.exact)
-            for column, (_, declared_type) in self.types.items()
+            column: IdentifierType(type=declared_type, is_exact=column in self.exact_columns)
+            for column, (_, declared_type) in self.column_types.items()
         }
-        read = relations.columns(self.name, self.source, forms, declared, DIALECT, identities)
-        text = f"(SELECT {read.text} FROM {marked(self.place)})"
-        return Origin(text=text, table=".".join(self.place), types=read.types, identities=read.identities)
+        read = policy_tables.select_declared_columns(
+            self.name, self.source, forms, declared, DIALECT, identities
+        )
+        text = f"(SELECT {read.text} FROM {mark_qualified_name(self.qualified_name)})"
+        return EngineTable(
+            text=text,
+            table=".".join(self.qualified_name),
+            types=read.types,
+            identifier_types=read.identifier_types,
+        )
 
-    def _own(self, column: str) -> str | None:
+    def _find_own_column(self, column: str) -> str | None:
         """Return the table's own spelling of a declared column, or None."""
-        lower = {own.lower(): own for own in self.types}
-        return column if column in self.types else lower.get(column.lower())
+        lower = {own.lower(): own for own in self.column_types}
+        return column if column in self.column_types else lower.get(column.lower())
 
 
-def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> OwnTable:
+def find_postgres_table(fetch: Callable[[str], pa.Table], name: str, source: str) -> PostgresTable:
     """Return the source of a policy's table, as described in the server's catalog."""
     parts = tuple(source.split("."))
     places = [parts, tuple(part.lower() for part in parts)]
     if len(parts) == 1:
         places = [("public", *place) for place in places]
     for place in dict.fromkeys(places):
-        table = DIALECT.literal(".".join(map(DIALECT.quoted, place)))
-        rows = fetched(COLUMNS.format(table=table, few=FEW)).to_pylist()
+        table = DIALECT.quote_literal(".".join(map(DIALECT.quote_identifier, place)))
+        rows = fetch(COLUMNS.format(table=table, few=MAX_FEW_VALUES)).to_pylist()
         if rows:
             types = {row["name"]: (row["type"], row["declared"]) for row in rows}
             few = frozenset(row["name"] for row in rows if row["few"])
             exact = frozenset(
-                row["name"] for row in rows if (row["type"] in EXACT or row["enum"]) and not row["folds"]
+                row["name"]
+                for row in rows
+                if (row["type"] in EXACT_TYPES or row["enum"]) and not row["folds"]
             )
             builtin = frozenset(row["name"] for row in rows if row["builtin"])
-            return OwnTable(
+            return PostgresTable(
                 name=name,
                 source=source,
-                place=place,
-                types=types,
-                few=few,
-                exact=exact,
+                qualified_name=place,
+                column_types=types,
+                low_cardinality_columns=few,
+                exact_columns=exact,
                 builtin=builtin,
-                row_security=require_trusted_owners(fetched, name, table),
+                has_row_security=require_trusted_owners(fetch, name, table),
             )
     raise RequestError(
         f"PostgreSQL: the source of table {name} is {source}, and there is no such table.",
@@ -170,24 +179,24 @@ def own_table(fetched: Callable[[str], pa.Table], name: str, source: str) -> Own
     )
 
 
-def marked(place: tuple[str, ...]) -> str:
+def mark_qualified_name(qualified_name: tuple[str, ...]) -> str:
     """Return a qualified table name with marks (`dialects.sql_marks`)."""
-    return ".".join(marks.named(part, DIALECT) for part in place)
+    return ".".join(sql_marks.mark_name(part, DIALECT) for part in qualified_name)
 
 
-def _listed(kind: str, *, builtin: bool) -> tuple[str, str]:
+def _make_list_form(kind: str, *, builtin: bool) -> tuple[str, str]:
     """Return the read form of a list; numeric items become text, as 1.0 and 1.00 are equal but differ."""
     if not builtin:  # what an array's output function writes, texts' own input function reads
-        return f"CAST({OUTPUT} AS text[])", f"VARCHAR{relations.LIST}"
-    element = kind.removesuffix(relations.LIST)
-    form = AS_TEXT if element == "numeric" else _read_as(element, element, late=False)
-    return relations.listed(form, DIALECT)
+        return f"CAST({OUTPUT} AS text[])", f"VARCHAR{policy_tables.LIST}"
+    element = kind.removesuffix(policy_tables.LIST)
+    form = TEXT_FORM if element == "numeric" else _make_read_form(element, element, is_deferred=False)
+    return policy_tables.make_list_form(form, DIALECT)
 
 
-def _read_as(kind: str, declared: str, *, late: bool) -> tuple[str, str]:
+def _make_read_form(kind: str, declared: str, *, is_deferred: bool) -> tuple[str, str]:
     """Return a column's read form; NaN, the only non-finite value of a declared precision, becomes NULL."""
-    narrow = NARROW.fullmatch(declared)
+    narrow = DECLARED_NUMERIC.fullmatch(declared)
     if narrow is None:
-        return TYPES.get(kind, AS_TEXT)
-    form = "{0}" if late else "nullif({0}, CAST('NaN' AS numeric))"
+        return TYPES.get(kind, TEXT_FORM)
+    form = "{0}" if is_deferred else "nullif({0}, CAST('NaN' AS numeric))"
     return form, f"DECIMAL({narrow[1]},{narrow[2]})"

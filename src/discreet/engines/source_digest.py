@@ -12,17 +12,17 @@ import hashlib
 
 import duckdb
 
-from discreet.engines.connection import connect, literal, quoted
-from discreet.engines.faults import guarded
-from discreet.engines.sources import DATABASE, Source
+from discreet.engines.duckdb_connection import connect_duckdb, quote_identifier, quote_literal
+from discreet.engines.engine_faults import run_guarded
+from discreet.engines.sources import DATABASE_SUFFIXES, Source
 
-HASHED_BY = "duckdb-"
+TABLE_DIGEST_PREFIX = "duckdb-"
 
 
 def digest_contents(source: Source) -> str:
     """Return a digest of the rows of a source's files."""
-    if source.files[0].suffix.lower() in DATABASE:
-        return guarded(lambda: _digest_table(source))
+    if source.files[0].suffix.lower() in DATABASE_SUFFIXES:
+        return run_guarded(lambda: _digest_table(source))
     whole = hashlib.sha256()
     for path in source.files:
         with path.open("rb") as file:
@@ -38,15 +38,15 @@ def have_changed(before: str, now: str) -> bool:
     >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.1:[(3, 6)]")
     False
     """
-    versions = {each.partition(":")[0] for each in (before, now) if each.startswith(HASHED_BY)}
+    versions = {each.partition(":")[0] for each in (before, now) if each.startswith(TABLE_DIGEST_PREFIX)}
     return before != now and len(versions) < 2
 
 
 def _digest_table(source: Source) -> str:
-    *schema, name = source.inner.split(".")
-    place = f"source.{quoted('.'.join(schema) or 'main')}.{quoted(name)}"
-    with connect() as connection:
-        connection.execute(f"ATTACH {literal(str(source.files[0]))} AS source (READ_ONLY)")
+    *schema, name = source.inner_table.split(".")
+    place = f"source.{quote_identifier('.'.join(schema) or 'main')}.{quote_identifier(name)}"
+    with connect_duckdb() as connection:
+        connection.execute(f"ATTACH {quote_literal(str(source.files[0]))} AS source (READ_ONLY)")
         rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
         found = connection.execute(rows).fetchall()
-    return f"{HASHED_BY}{duckdb.__version__}:{found}"
+    return f"{TABLE_DIGEST_PREFIX}{duckdb.__version__}:{found}"

@@ -28,24 +28,24 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
-from discreet.engines.connection import literal, path_literal, quoted
-from discreet.engines.identities import Identity
+from discreet.engines.duckdb_connection import quote_identifier, quote_literal, quote_path
+from discreet.engines.identifier_types import IdentifierType
 
-CSV = (".csv", ".tsv", ".txt", ".data")
-PARQUET = (".parquet", ".pq")
-DATABASE = (".duckdb", ".db", ".ddb")
+CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+DATABASE_SUFFIXES = (".duckdb", ".db", ".ddb")
 ATTACHED, FRAME = "_discreet_source", "_discreet_frame"
 PROBE = "_discreet_probe"
-EXACT = re.compile(
+EXACT_TYPES = re.compile(
     r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|UUID|ENUM\(.*\)"
     r'|"NULL"'
     r"|BIGNUM|BLOB|BIT|DATE|TIME(_NS)?|TIME WITH TIME ZONE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE",
     re.S,
 )
 """Types in which equal values have equal text."""
-COLLATED = re.compile(r"\bc(\d+) VARCHAR COLLATE ([^,)]+)")
-HEADER = 1 << 20
-MOST_UNREAD = 100_000
+COLLATED_COLUMN = re.compile(r"\bc(\d+) VARCHAR COLLATE ([^,)]+)")
+MAX_HEADER_BYTES = 1 << 20
+MAX_REJECTS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Source:
     name: str
     table: Table
     files: tuple[Path, ...] = ()
-    inner: str = ""
+    inner_table: str = ""
     frame: pa.Table | None = field(default=None, repr=False)
 
     @property
@@ -66,17 +66,17 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class SourceRelation:
     """A source as SQL: the relation to select from, and the type of each declared column in it."""
 
     relation: str
     types: dict[str, str]
-    identities: dict[str, Identity] = field(default_factory=dict)
+    identifier_types: dict[str, IdentifierType] = field(default_factory=dict)
 
 
-def locate(name: str, table: Table) -> Source:
+def locate_source(name: str, table: Table) -> Source:
     """Return the source of a policy's table: its files, or the files that its glob matches."""
-    declared, inner = split(table.source)
+    declared, inner = split_source(table.source)
     found = [declared] if Path(declared).is_file() else glob.glob(declared, recursive=True)
     files = tuple(sorted(Path(path).resolve() for path in found if Path(path).is_file()))
     if not files:
@@ -85,40 +85,46 @@ def locate(name: str, table: Table) -> Source:
             hint="Correct its path in the policy.",
         )
     suffixes = {path.suffix.lower() for path in files}
-    families = [family for family in (CSV, PARQUET, DATABASE) if suffixes <= set(family)]
-    if not families or (families == [DATABASE] and len(files) > 1):
+    families = [
+        family for family in (CSV_SUFFIXES, PARQUET_SUFFIXES, DATABASE_SUFFIXES) if suffixes <= set(family)
+    ]
+    if not families or (families == [DATABASE_SUFFIXES] and len(files) > 1):
         raise RequestError(
             f"prepare: the source of table {name} is {declared}, which is not a CSV, Parquet or DuckDB file.",
-            hint=f"Give a file that ends in {', '.join((*CSV, *PARQUET, *DATABASE))}.",
+            hint="Give a file that ends in "
+            f"{', '.join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *DATABASE_SUFFIXES))}.",
         )
-    return Source(name=name, table=table, files=files, inner=inner or name)
+    return Source(name=name, table=table, files=files, inner_table=inner or name)
 
 
-def read(source: Source, connection: duckdb.DuckDBPyConnection) -> Reading:
+def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) -> SourceRelation:
     """Read a source's schema, and no row; return the SQL relation that reads its rows."""
     suffix = source.files[0].suffix.lower() if source.files else ""
-    if suffix in CSV:
+    if suffix in CSV_SUFFIXES:
         return _read_csv(source)
     if source.frame is not None:
         connection.register(FRAME, source.frame)
         relation = FRAME
-    elif suffix in PARQUET:
-        relation = parquet_reader(source.files)
+    elif suffix in PARQUET_SUFFIXES:
+        relation = write_parquet_reader(source.files)
     else:
-        relation = _attach(source, connection)
+        relation = _attach_database(source, connection)
     types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
     _require_columns(source, types, source.files[0].name if source.files else "the frame")
-    collated = _find_collations(relation, list(types), connection) if suffix in DATABASE else {}
+    collated = _find_collations(relation, list(types), connection) if suffix in DATABASE_SUFFIXES else {}
     if collated:
-        by_bytes = ", ".join(f'{quoted(name)} COLLATE "C" AS {quoted(name)}' for name in collated)
+        by_bytes = ", ".join(
+            f'{quote_identifier(name)} COLLATE "C" AS {quote_identifier(name)}' for name in collated
+        )
         relation = f"(SELECT * REPLACE ({by_bytes}) FROM {relation})"
     own = {name.lower(): name for name in types}
     declared = {name: own[name.lower()] for name in source.table.columns}
-    return Reading(
+    return SourceRelation(
         relation=relation,
         types={name: types[there] for name, there in declared.items()},
-        identities={
-            name: _identity(types[there], collated.get(there, "")) for name, there in declared.items()
+        identifier_types={
+            name: _make_identifier_type(types[there], collated.get(there, ""))
+            for name, there in declared.items()
         },
     )
 
@@ -130,39 +136,39 @@ def _find_collations(
 
     DuckDB keeps it as a part of the type and shows it only in a CREATE TABLE statement.
     """
-    selected = ", ".join(f"{quoted(name)} AS c{place}" for place, name in enumerate(names))
+    selected = ", ".join(f"{quote_identifier(name)} AS c{place}" for place, name in enumerate(names))
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {PROBE} AS SELECT {selected} FROM {relation} LIMIT 0")
-    text = f"SELECT sql FROM duckdb_tables() WHERE temporary AND table_name = {literal(PROBE)}"
+    text = f"SELECT sql FROM duckdb_tables() WHERE temporary AND table_name = {quote_literal(PROBE)}"
     ((made,),) = connection.execute(text).fetchall()
     connection.execute(f"DROP TABLE {PROBE}")
-    return {names[int(place)]: collation.strip() for place, collation in COLLATED.findall(made)}
+    return {names[int(place)]: collation.strip() for place, collation in COLLATED_COLUMN.findall(made)}
 
 
-def _identity(kind: str, collation: str) -> Identity:
+def _make_identifier_type(kind: str, collation: str) -> IdentifierType:
     if collation:
-        return Identity(type=f"{kind} COLLATE {collation}", is_exact=False)
-    return Identity(type=kind, is_exact=EXACT.fullmatch(kind) is not None)
+        return IdentifierType(type=f"{kind} COLLATE {collation}", is_exact=False)
+    return IdentifierType(type=kind, is_exact=EXACT_TYPES.fullmatch(kind) is not None)
 
 
-def parquet_reader(files: Iterable[Path]) -> str:
+def write_parquet_reader(files: Iterable[Path]) -> str:
     """Return the SQL that reads Parquet files as one table with the columns of all of them."""
-    listed = ", ".join(map(path_literal, files))
+    listed = ", ".join(map(quote_path, files))
     return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false)"
 
 
-def unread(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
+def format_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
     """Return how many rows of the CSV files just read were left out, as text; empty if none."""
-    if not source.files or source.files[0].suffix.lower() not in CSV:
+    if not source.files or source.files[0].suffix.lower() not in CSV_SUFFIXES:
         return ""
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
     if connection.execute(known).fetchall() == [(0,)]:
         return ""
     lines = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
     ((count,),) = connection.execute(lines).fetchall()
-    return f"at least {count:,}" if count >= MOST_UNREAD else f"{count:,}" if count else ""
+    return f"at least {count:,}" if count >= MAX_REJECTS else f"{count:,}" if count else ""
 
 
-def let_go(connection: duckdb.DuckDBPyConnection) -> None:
+def release_source(connection: duckdb.DuckDBPyConnection) -> None:
     """Detach the source of `read_source_schema`, and drop the driver's rejects tables, which quote rows."""
     connection.execute(f"DETACH DATABASE IF EXISTS {ATTACHED}")
     connection.unregister(FRAME)
@@ -170,20 +176,20 @@ def let_go(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def split(source: str) -> tuple[str, str]:
+def split_source(source: str) -> tuple[str, str]:
     """Return the file and the table inside it that a source such as `file.duckdb#table` names."""
     file, _, inner = source.rpartition("#")
-    return (file, inner) if Path(file).suffix.lower() in DATABASE else (source, "")
+    return (file, inner) if Path(file).suffix.lower() in DATABASE_SUFFIXES else (source, "")
 
 
-def header(path: Path, declared: Iterable[str]) -> list[str]:
+def read_csv_header(path: Path, declared: Iterable[str]) -> list[str]:
     """Return the column names in the first line of a CSV file, split by the detected separator."""
-    return _dialect(path, declared)[1]
+    return _detect_csv_dialect(path, declared)[1]
 
 
-def _attach(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
-    connection.execute(f"ATTACH {literal(str(source.files[0]))} AS {ATTACHED} (READ_ONLY)")
-    *schema, name = source.inner.split(".")
+def _attach_database(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
+    connection.execute(f"ATTACH {quote_literal(str(source.files[0]))} AS {ATTACHED} (READ_ONLY)")
+    *schema, name = source.inner_table.split(".")
     place = ".".join(schema) or "main"
     known = connection.execute(
         "SELECT 1 FROM information_schema.tables "
@@ -192,45 +198,46 @@ def _attach(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
     ).fetchall()
     if not known:
         raise RequestError(
-            f"prepare: the source of table {source.name} is {source.inner} in {source.files[0].name}, "
+            f"prepare: the source of table {source.name} is {source.inner_table} in {source.files[0].name}, "
             "and there is no such table.",
             hint="Name it in the policy as file.duckdb#table.",
         )
-    return f"{ATTACHED}.{quoted(place)}.{quoted(name)}"
+    return f"{ATTACHED}.{quote_identifier(place)}.{quote_identifier(name)}"
 
 
-def _read_csv(source: Source) -> Reading:
-    columns = ", ".join(map(quoted, source.table.columns))
-    parts = [f"SELECT {columns} FROM {_csv_reader(source, path)}" for path in source.files]
-    return Reading(
+def _read_csv(source: Source) -> SourceRelation:
+    columns = ", ".join(map(quote_identifier, source.table.columns))
+    parts = [f"SELECT {columns} FROM {_write_csv_reader(source, path)}" for path in source.files]
+    return SourceRelation(
         relation="(" + " UNION ALL ".join(parts) + ")",
         types=dict.fromkeys(source.table.columns, "VARCHAR"),
-        identities=dict.fromkeys(source.table.columns, _identity("VARCHAR", "")),
+        identifier_types=dict.fromkeys(source.table.columns, _make_identifier_type("VARCHAR", "")),
     )
 
 
-def _csv_reader(source: Source, path: Path) -> str:
-    separator, header = _dialect(path, source.table.columns)
+def _write_csv_reader(source: Source, path: Path) -> str:
+    separator, header = _detect_csv_dialect(path, source.table.columns)
     _require_columns(source, header, path.name)
     declared = {name.lower(): name for name in source.table.columns}
     # Undeclared columns may share a name, so they are numbered.
     names = [declared.pop(name.lower(), f"_discreet_{number}") for number, name in enumerate(header)]
-    struct = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    struct = ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in names)
     return (
-        f"read_csv({path_literal(path)}, auto_detect = false, header = true, delim = {literal(separator)}, "
+        f"read_csv({quote_path(path)}, auto_detect = false, header = true, delim = "
+        f"{quote_literal(separator)}, "
         f"quote = '\"', escape = '\"', columns = {{{struct}}}, strict_mode = false, "
-        f"ignore_errors = true, store_rejects = true, rejects_limit = {MOST_UNREAD})"
+        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS})"
     )
 
 
-def _dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
+def _detect_csv_dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
     """Return the separator that finds the most declared columns in the header, and the header's names."""
     with path.open("rb") as file:
-        text = file.read(HEADER).decode("utf-8-sig", errors="replace")
+        text = file.read(MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
     wanted = {name.lower() for name in declared}
     first = text.partition("\n")[0]
     marks = [mark for mark in first if not mark.isalnum() and mark not in '_"\r\n']
-    headers = {mark: _header(text, mark) for mark in dict.fromkeys([*",;\t|", *marks])}
+    headers = {mark: _parse_header(text, mark) for mark in dict.fromkeys([*",;\t|", *marks])}
     best = max(headers, key=lambda mark: len(wanted & {name.strip().lower() for name in headers[mark]}))
     names = headers[best]
     # a blank after every separator is part of the separator
@@ -238,7 +245,7 @@ def _dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
     return best + " " if spaced else best, [name.strip() for name in names]
 
 
-def _header(text: str, mark: str) -> list[str]:
+def _parse_header(text: str, mark: str) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=mark), [])
     except csv.Error:

@@ -35,28 +35,28 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
-from discreet.core.values import Exact
-from discreet.engines import limits, relations
-from discreet.engines.dialects import marks
-from discreet.engines.dialects.checking import Statements
-from discreet.engines.dialects.spark import SparkSql
-from discreet.engines.faults import guarded
-from discreet.engines.identities import Identity
-from discreet.engines.ranking import KEYS
-from discreet.engines.reaching import require_reached
-from discreet.engines.relations import Origin, Tables
+from discreet.engines import policy_tables, statement_timeout
+from discreet.engines.dialects import sql_marks
+from discreet.engines.dialects.spark_dialect import SparkDialect
+from discreet.engines.dialects.statement_verification import StatementTranslator
+from discreet.engines.engine_faults import run_guarded
+from discreet.engines.identifier_types import IdentifierType
+from discreet.engines.policy_tables import EngineTable, PolicyTables
+from discreet.engines.reachability import require_reachable
+from discreet.engines.row_ranking import KEYS
 
-DIALECT = SparkSql()
-MEMORY = "2g"
-LOCAL = {
+DIALECT = SparkDialect()
+DRIVER_MEMORY = "2g"
+LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": MEMORY,
+    "spark.driver.memory": DRIVER_MEMORY,
     "spark.sql.shuffle.partitions": "8",
     # Spark estimates the size of a joined table from all its rows, though few are left by then
     "spark.sql.autoBroadcastJoinThreshold": "64m",
@@ -81,52 +81,58 @@ TYPES = {
     "timestamp": ("{0}", "TIMESTAMP"),
     "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
 }
-EXACT = frozenset({*TYPES, "string", "binary"})
+EXACT_TYPES = frozenset({*TYPES, "string", "binary"})
 """Types in which equal values have equal text; decimals are exact too."""
-DECLARED = "__CHAR_VARCHAR_TYPE_STRING"
+DECLARED_TYPE_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
 WHOLE, ARRAY = ".whole", "array<"
-GLOB = re.compile(r"([\\*?\[\]{}])")
+GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 """Glob characters in a path; a backslash escapes them."""
 KEY_VIEW = "_discreet_key"
-PARAMETERS = re.compile(
+QUOTED_OR_KEY_PARAMETER = re.compile(
     rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|:(?P<half>{"|".join(KEYS)})\b""", re.S
 )
 """Matches quoted text, which is left unchanged, or a parameter for one half of the key."""
-PORTS = {"spark": 7077, "sc": 15002}
-PATHS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
+READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 
-class Spark(Closing):
+class Spark(Closeable):
     """An `Engine` over the tables of a policy."""
 
-    def __init__(self, session: Any, tables: Tables, *, seconds: float = limits.SECONDS) -> None:
+    def __init__(
+        self, session: Any, tables: PolicyTables, *, seconds: float = statement_timeout.DEFAULT_SECONDS
+    ) -> None:
         self._session, self._tables, self._seconds = session, tables, seconds
         self._turn = threading.Lock()
-        self._statements = Statements(dialect=DIALECT, relations=tables.relations)
+        self._statements = StatementTranslator(dialect=DIALECT, relations=tables.relations)
         self._running: set[Callable[[], object]] = set()
 
     @classmethod
-    def open(cls, policy: Policy, address: str, key: bytes, *, seconds: float = limits.SECONDS) -> Self:
+    def open(
+        cls, policy: Policy, address: str, key: bytes, *, seconds: float = statement_timeout.DEFAULT_SECONDS
+    ) -> Self:
         """Start a session with a view for each table of the policy, and return the engine over it."""
-        session = started(address)
+        session = start_session(address)
         origins = {
-            name: origin(session, name, table.source, list(table.columns))
+            name: find_engine_table(session, name, table.source, list(table.columns))
             for name, table in policy.tables.items()
         }
-        tables = relations.tables(policy, origins, DIALECT)
-        guarded(lambda: _define(session, policy, tables, key))
+        tables = policy_tables.build_policy_tables(policy, origins, DIALECT)
+        run_guarded(lambda: _create_views(session, policy, tables, key))
         return cls(session, tables, seconds=seconds)
 
     @classmethod
-    def over(cls, sources: Mapping[str, str], address: str) -> Self:
+    def open_tables(cls, sources: Mapping[str, str], address: str) -> Self:
         """Return an engine without a policy, for rows that may be counted as they are."""
-        session = started(address)
+        session = start_session(address)
         return cls(
             session,
-            relations.plain({name: origin(session, name, source) for name, source in sources.items()}),
+            policy_tables.map_plain_tables(
+                {name: find_engine_table(session, name, source) for name, source in sources.items()}
+            ),
         )
 
-    def require(self, sql: str) -> None:
+    def validate(self, sql: str) -> None:
         """Refuse a statement that cannot be translated for this engine."""
         self._statements(sql)
 
@@ -134,7 +140,7 @@ class Spark(Closing):
         """Return the rows of one SELECT."""
         text = self._statements(sql).text
         with self._turn:
-            return guarded(lambda: Exact(selected(self._session, text, self._seconds, self._running)))
+            return run_guarded(lambda: Exact(run_select(self._session, text, self._seconds, self._running)))
 
     def stop(self) -> None:
         """Stop the running statement."""
@@ -148,7 +154,7 @@ class Spark(Closing):
             self._session.catalog.dropTempView(name)
 
 
-def started(address: str) -> Any:
+def start_session(address: str) -> Any:
     """Return a new session, on the running application if there is one."""
     if find_spec("pyspark") is None:
         raise RequestError(
@@ -159,11 +165,11 @@ def started(address: str) -> Any:
             "Spark: Java is not installed on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
         )
     scheme, _, place = address.partition("://")
-    if scheme in PORTS:
-        require_reached("Spark", place, PORTS[scheme])
+    if scheme in DEFAULT_PORTS:
+        require_reachable("Spark", place, DEFAULT_PORTS[scheme])
     with warnings.catch_warnings():  # about versions of pandas, which is not used here, and about settings
         warnings.simplefilter("ignore")
-        session = _session(address)
+        session = _open_session(address)
         if session is None:
             raise RequestError(
                 "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
@@ -173,7 +179,7 @@ def started(address: str) -> Any:
     return session
 
 
-def _session(address: str) -> Any:
+def _open_session(address: str) -> Any:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -182,16 +188,16 @@ def _session(address: str) -> Any:
     with suppress(PySparkException, Py4JError, RuntimeError, OSError):
         if address.startswith("sc://"):
             return SparkSession.builder.remote(address).create()
-        return _classic(SparkSession, address).newSession()
+        return _open_classic_session(SparkSession, address).newSession()
     return None
 
 
-def _classic(session_class: Any, address: str) -> Any:
+def _open_classic_session(session_class: Any, address: str) -> Any:
     builder = session_class.builder.appName("discreet")
     if address.startswith("spark:local"):
         cores = address.removeprefix("spark:local").strip("[]") or "*"
         builder = builder.master(f"local[{cores}]")
-        for name, value in {**LOCAL, "spark.sql.warehouse.dir": _warehouse()}.items():
+        for name, value in {**LOCAL_SETTINGS, "spark.sql.warehouse.dir": _make_warehouse_folder()}.items():
             builder = builder.config(name, value)
     else:
         builder = builder.master(address)
@@ -201,7 +207,7 @@ def _classic(session_class: Any, address: str) -> Any:
 
 
 @cache
-def _warehouse() -> str:
+def _make_warehouse_folder() -> str:
     """Create a folder with an unpredictable name that only we can enter, removed when the process ends."""
     folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # with mode 0700
     owner = os.getpid()
@@ -214,64 +220,66 @@ def _warehouse() -> str:
     return folder
 
 
-def origin(
+def find_engine_table(
     session: Any,
     name: str,
     source: str,
     declared: list[str] | None = None,
     lists: Collection[str] = (),
-) -> Origin:
+) -> EngineTable:
     """Register a table or a path as a view; return it with the SQL that reads its declared columns.
 
     If none are declared, all columns are read, and the types of a CSV file are inferred from its rows. Arrays
     are read as text, except for the columns in `lists`.
     """
-    frame = found(session, source, infer=declared is None)
+    frame = find_frame(session, source, infer=declared is None)
     if frame is None:
         raise RequestError(
             f"Spark: the source of table {name} is {source}, and there is no such table or path.",
             hint="Name a table of the catalogue, or a Parquet or CSV path.",
         )
-    return viewed(session, name, frame, declared, lists)
+    return register_view(session, name, frame, declared, lists)
 
 
-def viewed(
+def register_view(
     session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
-) -> Origin:
+) -> EngineTable:
     """Register a frame as a view of the session; return it with the SQL that reads its columns."""
-    forms = {column: _read_as(kind, column.lower() in lists) for column, kind in frame.dtypes}
-    identities = {field.name: _identity(field) for field in frame.schema.fields}
-    read = relations.columns(name, "its source", forms, declared, DIALECT, identities)
+    forms = {column: _make_read_form(kind, column.lower() in lists) for column, kind in frame.dtypes}
+    identities = {field.name: _make_identifier_type(field) for field in frame.schema.fields}
+    read = policy_tables.select_declared_columns(name, "its source", forms, declared, DIALECT, identities)
     view = f"_discreet_origin {name}"
-    frame.createOrReplaceTempView(DIALECT.quoted(view))
-    return Origin(
-        text=f"(SELECT {read.text} FROM {marks.named(view, DIALECT)})",
+    frame.createOrReplaceTempView(DIALECT.quote_identifier(view))
+    return EngineTable(
+        text=f"(SELECT {read.text} FROM {sql_marks.mark_name(view, DIALECT)})",
         table=view,
         types=read.types,
-        identities=read.identities,
+        identifier_types=read.identifier_types,
     )
 
 
-def _identity(field: Any) -> Identity:
+def _make_identifier_type(field: Any) -> IdentifierType:
     """Return a column's type; a char is not exact, as Spark compares it padded, nor is collated text."""
-    kind, declared = field.dataType.simpleString(), (field.metadata or {}).get(DECLARED, "")
-    is_exact = (kind in EXACT or kind.startswith("decimal")) and not declared.startswith("char")
-    return Identity(type=declared or kind, is_exact=is_exact)
+    kind, declared = field.dataType.simpleString(), (field.metadata or {}).get(DECLARED_TYPE_METADATA, "")
+    is_exact = (kind in EXACT_TYPES or kind.startswith("decimal")) and not declared.startswith("char")
+    return IdentifierType(type=declared or kind, is_exact=is_exact)
 
 
-def _read_as(kind: str, as_list: bool = False) -> tuple[str, str]:
+def _make_read_form(kind: str, as_list: bool = False) -> tuple[str, str]:
     if as_list and kind.startswith(ARRAY):
-        return relations.listed(_read_as(kind.removeprefix(ARRAY).removesuffix(">")), DIALECT)
+        return policy_tables.make_list_form(
+            _make_read_form(kind.removeprefix(ARRAY).removesuffix(">")), DIALECT
+        )
     if kind.startswith("decimal"):
         return "{0}", kind.upper()
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
-def found(session: Any, source: str, *, infer: bool) -> Any:
+def find_frame(session: Any, source: str, *, infer: bool) -> Any:
     """Return a table or path as a frame, or None; columns of a CSV file are text unless inferred."""
     from pyspark.errors import PySparkException
 
-    reader = reader_of(source)
+    reader = find_reader(source)
     with suppress(PySparkException):
         if reader == "parquet":
             frame = session.read.parquet(source)
@@ -287,37 +295,37 @@ def found(session: Any, source: str, *, infer: bool) -> Any:
     return None
 
 
-def reader_of(source: str) -> str:
+def find_reader(source: str) -> str:
     """Return the reader of a source: parquet, csv, or empty for a table of the catalog."""
-    return PATHS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
+    return READERS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
 
 
-def _define(session: Any, policy: Policy, tables: Tables, key: bytes) -> None:
+def _create_views(session: Any, policy: Policy, tables: PolicyTables, key: bytes) -> None:
     """Create a view for each table, over its rows in place or over the prepared ones."""
-    version = relations.version(policy, tables, key)
+    version = policy_tables.compute_store_version(policy, tables, key)
     halves = (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex())
     columns = ", ".join(f"{name} STRING" for name in KEYS)
     session.createDataFrame([halves], columns).createOrReplaceTempView(KEY_VIEW)
     for name, statement in tables.definitions.items():
-        frame = session.sql(_read_key(statement.text))
+        frame = session.sql(_substitute_key(statement.text))
         if policy.store:
-            called = name.removeprefix(relations.TABLE).strip()
+            called = name.removeprefix(policy_tables.TABLE).strip()
             place = os.path.join(policy.store, f"discreet-{version}-{called}")
-            frame = _prepared(session, frame, place)
-        frame.createOrReplaceTempView(DIALECT.quoted(name))
+            frame = _prepare_table(session, frame, place)
+        frame.createOrReplaceTempView(DIALECT.quote_identifier(name))
 
 
-def _read_key(text: str) -> str:
+def _substitute_key(text: str) -> str:
     """Replace each key parameter of a statement by a subquery on the view that holds the key.
 
     A literal in its place would be part of the plan, and of everything that shows plans.
     """
-    return PARAMETERS.sub(
+    return QUOTED_OR_KEY_PARAMETER.sub(
         lambda found: f"(SELECT {found['half']} FROM {KEY_VIEW})" if found["half"] else found[0], text
     )
 
 
-def _prepared(session: Any, frame: Any, place: str) -> Any:
+def _prepare_table(session: Any, frame: Any, place: str) -> Any:
     """Return the prepared table at a path; write it first if there is none.
 
     Spark moves its files one by one, so a run that is killed may leave some of them, and two that write to
@@ -326,7 +334,7 @@ def _prepared(session: Any, frame: Any, place: str) -> Any:
     """
     from pyspark.errors import PySparkException
 
-    literal = GLOB.sub(r"\\\1", place)
+    literal = GLOB_CHARACTERS.sub(r"\\\1", place)
 
     def find_whole() -> list[str]:
         with suppress(PySparkException):  # there is no marker yet
@@ -343,25 +351,29 @@ def _prepared(session: Any, frame: Any, place: str) -> Any:
     return session.read.parquet(f"{literal}-{whole[0]}")
 
 
-def selected(
+def run_select(
     session: Any,
     text: str,
-    seconds: float = limits.SECONDS,
+    seconds: float = statement_timeout.DEFAULT_SECONDS,
     running: set[Callable[[], object]] | None = None,
 ) -> pa.Table:
     """Return a statement's rows within the time limit; `running` holds its stop function meanwhile."""
-    with _stoppable(session) as stop, warnings.catch_warnings(), limits.limited(stop, seconds):
+    with (
+        _tag_jobs(session) as stop,
+        warnings.catch_warnings(),
+        statement_timeout.stop_after_timeout(stop, seconds),
+    ):
         warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which is not used here
         running = set() if running is None else running
         running.add(stop)
         try:
-            return _naive(session.sql(text).toArrow())
+            return _remove_time_zones(session.sql(text).toArrow())
         finally:
             running.discard(stop)
 
 
 @contextmanager
-def _stoppable(session: Any) -> Iterator[Callable[[], object]]:
+def _tag_jobs(session: Any) -> Iterator[Callable[[], object]]:
     """Tag the jobs of this context's body; yield the function that stops all of them.
 
     In a classic session the jobs are tagged through the Spark context: session tags miss some.
@@ -383,7 +395,7 @@ def _stoppable(session: Any) -> Iterator[Callable[[], object]]:
         context.removeJobTag(tag)
 
 
-def _naive(table: pa.Table) -> pa.Table:
+def _remove_time_zones(table: pa.Table) -> pa.Table:
     """Convert timestamps to naive ones; their zone is UTC."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.tz is not None:

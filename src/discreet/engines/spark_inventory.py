@@ -13,72 +13,72 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.core.closing import Closing
-from discreet.core.policy import Kind
-from discreet.core.values import Exact
+from discreet.core.closeable import Closeable
+from discreet.core.exact_values import Exact
+from discreet.core.policy import ColumnType
 from discreet.engines import spark
-from discreet.engines.dialects.checking import Statements
-from discreet.engines.faults import guarded
-from discreet.engines.inventory import LOOKED_AT, SECONDS, Held, meant
-from discreet.engines.patterns import matching_by
-from discreet.engines.schema import kind_of
+from discreet.engines.dialects.statement_verification import StatementTranslator
+from discreet.engines.engine_faults import run_guarded
+from discreet.engines.file_schema import find_kind
+from discreet.engines.inventory import INSPECTED_TABLE, INSPECTION_SECONDS, InventoryTable, match_name
+from discreet.engines.pattern_shares import compute_pattern_shares
 
 TEXT = re.compile(r"string.*|(var)?char\(\d+\)")
 
 
-class SparkInventory(Closing):
+class SparkInventory(Closeable):
     """An `Inventory` of a session of its own."""
 
     engine = "Spark"
 
     def __init__(self, address: str) -> None:
-        self._session = spark.started(address)
+        self._session = spark.start_session(address)
 
-    def names(self) -> list[str]:
-        return guarded(lambda: sorted(_listed(self._session)))
+    def list_names(self) -> list[str]:
+        return run_guarded(lambda: sorted(_list_tables(self._session)))
 
-    def held(self, word: str) -> Held | None:
-        reader = spark.reader_of(word)
+    def find_table(self, word: str) -> InventoryTable | None:
+        reader = spark.find_reader(word)
         # Spark ignores case in names; a policy draft uses the catalog's own spelling
-        name = word if reader else meant(word, self.names()) or word
-        frame = guarded(lambda: spark.found(self._session, name, infer=True))
+        name = word if reader else match_name(word, self.list_names()) or word
+        frame = run_guarded(lambda: spark.find_frame(self._session, name, infer=True))
         if frame is None:
             return None
-        columns = tuple((column, _kind(kind)) for column, kind in guarded(lambda: frame.dtypes))
-        return Held(source=name, columns=columns, guessed=reader == "csv")
+        columns = tuple((column, _find_kind(kind)) for column, kind in run_guarded(lambda: frame.dtypes))
+        return InventoryTable(source=name, columns=columns, is_guessed=reader == "csv")
 
-    def matching(
+    def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        origin = spark.origin(self._session, LOOKED_AT, source, list(columns))
-        statements = Statements(dialect=spark.DIALECT, relations={LOOKED_AT: origin.relation})
+        origin = spark.find_engine_table(self._session, INSPECTED_TABLE, source, list(columns))
+        statements = StatementTranslator(dialect=spark.DIALECT, relations={INSPECTED_TABLE: origin.relation})
 
         def count(sql: str) -> Exact[pa.Table]:
             text = statements(sql).text
-            return guarded(lambda: Exact(spark.selected(self._session, text, SECONDS)))
+            return run_guarded(lambda: Exact(spark.run_select(self._session, text, INSPECTION_SECONDS)))
 
-        return matching_by(count, LOOKED_AT, columns, patterns)
+        return compute_pattern_shares(count, INSPECTED_TABLE, columns, patterns)
 
     def close(self) -> None:
         """Do nothing: the application stays, as others may use it."""
 
 
-def _listed(session: Any) -> Iterator[str]:
+def _list_tables(session: Any) -> Iterator[str]:
     current = session.catalog.currentDatabase()
     for (database,) in session.sql("SHOW DATABASES").collect():
-        for row in session.sql(f"SHOW TABLES IN {spark.DIALECT.quoted(database)}").collect():
+        for row in session.sql(f"SHOW TABLES IN {spark.DIALECT.quote_identifier(database)}").collect():
             if not row["isTemporary"]:
                 yield row["tableName"] if database == current else f"{database}.{row['tableName']}"
 
 
-def _kind(own: str) -> Kind | None:
+def _find_kind(own: str) -> ColumnType | None:
     """Return the policy's kind for a Spark type, or None.
 
-    >>> _kind("smallint"), _kind("decimal(9,2)"), _kind("array<int>")
-    (<Kind.INTEGER: 'integer'>, <Kind.DECIMAL: 'decimal'>, None)
+    >>> _find_kind("smallint"), _find_kind("decimal(9,2)"), _find_kind("array<int>")
+    (<ColumnType.INTEGER: 'integer'>, <ColumnType.DECIMAL: 'decimal'>, None)
     """
     if TEXT.fullmatch(own):
-        return Kind.TEXT
+        return ColumnType.TEXT
     if own in spark.TYPES:
-        return kind_of(spark.TYPES[own][1])
-    return kind_of(own.upper()) if own.startswith("decimal") else None
+        return find_kind(spark.TYPES[own][1])
+    return find_kind(own.upper()) if own.startswith("decimal") else None

@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.compiled import kernel
+from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import Randomness
 from discreet.local.draws import Short, short_words
 from discreet.local.thresholds import WHOLE
@@ -105,9 +105,9 @@ def _fill(octets: Octets, table: Table, spare: Octets, random: Randomness) -> Oc
 
 def _settle_all(octets: Octets, places: Integers, windows: Short, bounds: Words, random: Randomness) -> None:
     """The patterns of the windows that were not decided: nearly always, one word more tells."""
-    words = random.words(places.size)
+    words = random.draw_words(places.size)
     for at in _settle(octets, places, windows, words, bounds):
-        beyond = np.concatenate([words[at : at + 1], random.words(CHUNKS - 1)])
+        beyond = np.concatenate([words[at : at + 1], random.draw_words(CHUNKS - 1)])
         octets[divmod(places[at], octets.shape[1])] = _pattern(windows[places[at]], beyond, bounds)
 
 
@@ -120,7 +120,7 @@ def _places(bound: int) -> list[int]:
     ]
 
 
-@kernel
+@compile_kernel
 def _look_up(octets: Octets, windows: Short, patterns: Octets) -> None:
     """The patterns of the windows."""
     width = octets.shape[1]
@@ -129,7 +129,7 @@ def _look_up(octets: Octets, windows: Short, patterns: Octets) -> None:
             octets[i, j] = patterns[windows[i * width + j]]
 
 
-@kernel
+@compile_kernel
 def _put_back(
     windows: Short, spared: int, decided: int, spare: Octets, open_places: Integers
 ) -> tuple[int, int]:
@@ -145,7 +145,7 @@ def _put_back(
     return int(kept), int(left_open)
 
 
-@kernel
+@compile_kernel
 def _pattern(window: np.uint16, beyond: Words, bounds: Words) -> int:
     """The first pattern whose boundary is above the number that begins with the window and goes on beyond."""
     low, high = 0, bounds.shape[0]
@@ -164,7 +164,7 @@ def _pattern(window: np.uint16, beyond: Words, bounds: Words) -> int:
     return low
 
 
-@kernel
+@compile_kernel
 def _settle(octets: Octets, places: Integers, windows: Short, words: Words, bounds: Words) -> Integers:
     """The patterns of the windows that were not decided, by one word each; those that need more words."""
     tied, count = np.empty(places.size, np.int64), 0
@@ -178,7 +178,7 @@ def _settle(octets: Octets, places: Integers, windows: Short, words: Words, boun
     return tied[:count]
 
 
-@kernel
+@compile_kernel
 def _add_up(words: Words, sums: Integers) -> None:
     """Eight counters to a word, a byte each, emptied before 256 rows can overflow them."""
     rows, width = words.shape
@@ -199,7 +199,7 @@ def _add_up(words: Words, sums: Integers) -> None:
                     )
 
 
-@kernel
+@compile_kernel
 def ones(word: np.uint64) -> int:
     """How many bits of a word are set; compiled to one instruction where there is one."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -214,7 +214,7 @@ def unpacked(words: Words, width: int) -> Booleans:
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(np.bool_)
 
 
-@kernel
+@compile_kernel
 def put(words: Words, places: Integers, values: Booleans) -> None:
     """Set one bit of each row to a value."""
     for i in range(places.size):

@@ -21,8 +21,8 @@ from typing import Self
 
 import numpy as np
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real, is_real
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.forms import Codes, Reports
 from discreet.local.iterative_bayes import Channel
@@ -50,7 +50,7 @@ class BoundedLaplace(Linear):
     def __post_init__(self) -> None:
         require_values(self, self.values, most=MOST_VALUES)
         holds = is_real(self.decay) and 0 < self.decay < 1
-        require(holds, self, "decay", self.decay, "a number between 0 and 1")
+        require_parameter(holds, self, "decay", self.decay, "a number between 0 and 1")
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:

@@ -13,8 +13,8 @@ from operator import add
 import numpy as np
 
 from discreet.core.engine import Engine
-from discreet.core.errors import require
-from discreet.core.numbers import require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count
 from discreet.core.randomness import Randomness
 from discreet.local.forms import Bits, Counts
 from discreet.local.operator import Operator
@@ -26,7 +26,7 @@ AT_ONCE = 1 << 22  # words of reports
 def collect(operator: Operator, x: Integers, random: Randomness, *, threads: int = 1) -> Counts:
     """Randomize and count, some clients at a time, so that never all reports are in memory."""
     require_count("collect", "threads", threads)
-    require(np.size(x) > 0, "collect", "x", "none", "the value of at least one client")
+    require_parameter(np.size(x) > 0, "collect", "x", "none", "the value of at least one client")
 
     def counts(part: Integers) -> Counts:
         return operator.form.count(operator.randomize(part, random))

@@ -17,12 +17,12 @@ import math
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from discreet.belief.odds import highest
+from discreet.belief.odds import highest_posterior
 from discreet.belief.promise import Promise
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import require_count
 from discreet.local.forms import Bits
 from discreet.local.grids import POINTS
 from discreet.local.hadamard_response import HadamardResponse
@@ -107,10 +107,11 @@ def require_kept(operator: Operator, promise: Promise) -> None:
             hint="Mix it with a uniform report, or use `design`.",
         )
     if not promise.admits(operator.guarantee):
-        reached = highest(promise.prior, operator.epsilon * promise.group)
+        reached = highest_posterior(promise.prior, operator.epsilon * promise.group)
         raise RequestError(
-            f"{type(operator).__name__} lets a belief of {percent(promise.prior)} become {percent(reached)}; "
-            f"promised is {percent(promise.posterior)}.",
+            f"{type(operator).__name__} lets a belief of {format_percent(promise.prior)} become "
+            f"{format_percent(reached)}; "
+            f"promised is {format_percent(promise.posterior)}.",
             hint=f"Its epsilon is {operator.epsilon:.4g}, and may be {allowed:.4g} at most.",
         )
 

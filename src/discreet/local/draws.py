@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.compiled import kernel
+from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import Randomness
 from discreet.local.thresholds import WHOLE
-from discreet.mechanisms.sampling import Booleans, Integers, Words, uniform_below
+from discreet.mechanisms.sampling import Booleans, Integers, Words, sample_uniform_below
 
 Short = NDArray[np.uint16]
 Wide = NDArray[np.uint32]
@@ -29,12 +29,12 @@ REST = np.uint64((1 << 48) - 1)
 
 def short_words(count: int, random: Randomness) -> Short:
     """Independent uniform 16-bit words."""
-    return random.words((count + 3) // 4).view(np.uint16)[:count]
+    return random.draw_words((count + 3) // 4).view(np.uint16)[:count]
 
 
 def wide_words(count: int, random: Randomness) -> Wide:
     """Independent uniform 32-bit words."""
-    return random.words((count + 1) // 2).view(np.uint32)[:count]
+    return random.draw_words((count + 1) // 2).view(np.uint32)[:count]
 
 
 def coins(threshold: int, count: int, random: Randomness) -> Booleans:
@@ -62,7 +62,7 @@ def uniform(bound: int, count: int, random: Randomness) -> Integers:
     if bound == 1:
         return np.zeros(count, np.int64)
     if bound > WIDE:
-        return uniform_below(bound, count, random)
+        return sample_uniform_below(bound, count, random)
     drawn, kept = _scaled(bound, count, random)
     open_places = np.flatnonzero(~kept)
     while open_places.size:
@@ -73,7 +73,7 @@ def uniform(bound: int, count: int, random: Randomness) -> Integers:
 
 
 def _rest(count: int, random: Randomness) -> Words:
-    return random.words(count) >> np.uint64(16)
+    return random.draw_words(count) >> np.uint64(16)
 
 
 def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Booleans]:
@@ -83,7 +83,7 @@ def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Boole
     return _scale(wide_words(count, random), bound, 32)
 
 
-@kernel
+@compile_kernel
 def _scale(bits: NDArray[Any], bound: int, width: int) -> tuple[Integers, Booleans]:
     drawn, kept = np.empty(bits.size, np.int64), np.empty(bits.size, np.bool_)
     refused, low = (1 << width) % bound, (1 << width) - 1

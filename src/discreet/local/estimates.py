@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from discreet.core.errors import require
-from discreet.core.numbers import require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_probability
 from discreet.local.forms import Counts
 from discreet.mechanisms.sampling import Floats
 
@@ -88,13 +88,15 @@ class Estimate:
         """The share of clients with a property, `holds` saying for each value whether it has it."""
         mask = np.asarray(holds)
         fits = mask.shape == self.raw.shape and mask.dtype == np.bool_
-        require(fits, "share_of", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
+        require_parameter(fits, "share_of", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
         return self.mean_of(mask.astype(np.float64), confidence)
 
     def range(self, low: int, high: int, confidence: float = CONFIDENCE) -> Figure:
         """The share of clients whose value is from `low` to `high`, both included."""
         fits = 0 <= low <= high < self.raw.size
-        require(fits, "range", "low", f"{low} to {high}", f"a range within 0 to {self.raw.size - 1}")
+        require_parameter(
+            fits, "range", "low", f"{low} to {high}", f"a range within 0 to {self.raw.size - 1}"
+        )
         codes = np.arange(self.raw.size)
         return self.share_of((codes >= low) & (codes <= high), confidence)
 
@@ -103,7 +105,7 @@ class Estimate:
         require_probability("mean_of", "confidence", confidence)
         weights = np.asarray(numbers, np.float64)
         fits = weights.shape == self.raw.shape
-        require(fits, "mean_of", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers")
+        require_parameter(fits, "mean_of", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers")
         return figure(
             float(self.raw @ weights), math.sqrt(self.operator.spread(self.counts, weights)), confidence
         )

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.core.errors import DataError, require
+from discreet.core.errors import DataError, require_parameter
 from discreet.local.bits import bit_sums
 from discreet.mechanisms.sampling import Integers
 
@@ -94,7 +94,7 @@ class Codes:
     def index(self, reports: Reports) -> Integers:
         codes = np.asarray(reports)
         holds = codes.ndim == 1 and codes.dtype.kind in "iu"
-        require(holds, "reports", "codes", "something else", "a vector of integers")
+        require_parameter(holds, "reports", "codes", "something else", "a vector of integers")
         if codes.size and (int(codes.min()) < 0 or int(codes.max()) >= self.outputs):
             raise _outside(f"codes from 0 to {self.outputs - 1}")
         return codes.astype(np.int64, copy=False)
@@ -179,7 +179,9 @@ class Bits:
         """The cohort and the words of each report."""
         rows = np.asarray(reports)
         holds = rows.ndim == 2 and rows.dtype == np.uint64 and rows.shape[1] == self.words + self.named
-        require(holds, "reports", "bits", "something else", f"rows of {self.words + self.named} 64-bit words")
+        require_parameter(
+            holds, "reports", "bits", "something else", f"rows of {self.words + self.named} 64-bit words"
+        )
         cohort = rows[:, 0].astype(np.int64) if self.named else np.zeros(len(rows), np.int64)
         words = rows[:, int(self.named) :]
         spare = self.words * WORD - self.width

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.core.errors import require
-from discreet.core.numbers import is_real
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import is_real
 from discreet.mechanisms.sampling import Integers
 
 POINTS = (1 << 16) + 1
@@ -31,16 +31,18 @@ class Grid(Protocol):
 def require_grid(owner: Grid) -> None:
     """Refuse bounds that are no bounds."""
     for name in ("low", "high"):
-        require(is_real(getattr(owner, name)), owner, name, getattr(owner, name), "a finite number")
-    require(owner.low < owner.high, owner, "high", owner.high, f"above low, which is {owner.low:g}")
+        require_parameter(is_real(getattr(owner, name)), owner, name, getattr(owner, name), "a finite number")
+    require_parameter(owner.low < owner.high, owner, "high", owner.high, f"above low, which is {owner.low:g}")
     near = math.isfinite(owner.high - owner.low) and math.isfinite((owner.high - owner.low) ** 2)
-    require(near, owner, "high", owner.high, "so near to low that the square of their distance is a number")
+    require_parameter(
+        near, owner, "high", owner.high, "so near to low that the square of their distance is a number"
+    )
 
 
 def encode(owner: Grid, numbers: ArrayLike) -> Integers:
     """The nearest point of each number; what lies outside is moved to the nearer bound."""
     given = np.asarray(numbers, np.float64)
-    require(not np.isnan(given).any(), owner, "numbers", "some that are missing", "numbers")
+    require_parameter(not np.isnan(given).any(), owner, "numbers", "some that are missing", "numbers")
     part = (np.clip(given, owner.low, owner.high) - owner.low) / (owner.high - owner.low)
     return np.rint(part * (owner.values - 1)).astype(np.int64)
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
-from discreet.core.errors import require
-from discreet.core.numbers import Real
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Counts, Reports
@@ -58,7 +58,7 @@ class HadamardResponse(Listed):
     def __post_init__(self) -> None:
         require_values(self, self.values)
         keep_threshold(self, "truth")
-        require(self.truth > Fraction(1, 2), self, "truth", float(self.truth), "above 1/2")
+        require_parameter(self.truth > Fraction(1, 2), self, "truth", float(self.truth), "above 1/2")
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.core.numbers import require_count, require_positive
+from discreet.core.number_checks import require_count, require_positive
 from discreet.mechanisms.sampling import Floats, Integers
 
 MOST_STEPS = 10_000

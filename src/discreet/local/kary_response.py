@@ -23,9 +23,9 @@ from typing import Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
-from discreet.core.compiled import kernel
-from discreet.core.errors import require
-from discreet.core.numbers import Real
+from discreet.core.errors import require_parameter
+from discreet.core.numba_kernels import compile_kernel
+from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Counts, Reports
@@ -59,7 +59,9 @@ class KaryResponse(Listed):
         require_values(self, self.values)
         keep_threshold(self, "truth")
         likelier = self.truth * self.values > 1
-        require(likelier, self, "truth", float(self.truth), "above 1 / values: likelier than any one lie")
+        require_parameter(
+            likelier, self, "truth", float(self.truth), "above 1 / values: likelier than any one lie"
+        )
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:
@@ -108,7 +110,7 @@ class KaryResponse(Listed):
         return fill(counts.cells, self.q / (self.p - self.q))
 
 
-@kernel
+@compile_kernel
 def _told(codes: Integers, truthful: Booleans, lies: Integers, values: int) -> Integers:
     """The value itself, or the one that is 1 + lie places further, beginning again after the last."""
     found = np.empty(codes.size, np.int64)

@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.core.numbers import Real, require_count
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.averages import Average
 from discreet.local.bounded_laplace import BoundedLaplace

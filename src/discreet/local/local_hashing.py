@@ -25,9 +25,9 @@ from typing import Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
-from discreet.core.compiled import kernel
-from discreet.core.errors import require
-from discreet.core.numbers import Real
+from discreet.core.errors import require_parameter
+from discreet.core.numba_kernels import compile_kernel
+from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.fields import Field, field_of, is_field_size, spread_counts, spread_weights
@@ -65,12 +65,16 @@ class LocalHashing(Listed):
         usable = (
             isinstance(self.buckets, int) and is_field_size(self.buckets) and self.buckets <= MOST_BUCKETS
         )
-        require(usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MOST_BUCKETS}")
+        require_parameter(
+            usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MOST_BUCKETS}"
+        )
         few = self.outputs <= MOST_OUTPUTS
-        require(few, self, "buckets", self.buckets, f"so few that there are at most {MOST_OUTPUTS:,} reports")
+        require_parameter(
+            few, self, "buckets", self.buckets, f"so few that there are at most {MOST_OUTPUTS:,} reports"
+        )
         keep_threshold(self, "truth")
         likelier = self.truth * self.buckets > 1
-        require(likelier, self, "truth", float(self.truth), "above 1 / buckets")
+        require_parameter(likelier, self, "truth", float(self.truth), "above 1 / buckets")
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:
@@ -147,7 +151,7 @@ def _digits(values: int, size: int) -> int:
     return digits
 
 
-@kernel
+@compile_kernel
 def _hashed(seeds: Integers, values: Integers, add: Integers, multiply: Integers) -> Integers:
     """<s, v> of each pair, digit by digit; the codes' last digits are the vectors' last entries."""
     g = add.shape[0]

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.belief.breaches import ROUNDING
-from discreet.core.compiled import kernel
-from discreet.core.errors import InvalidParameterError, require
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.forms import Codes, Reports
 from discreet.local.iterative_bayes import Channel, of_matrix
@@ -48,8 +48,10 @@ class MatrixOperator(Linear):
     def __post_init__(self) -> None:
         matrix = _require_rows(self, self.rows)
         holds = matrix.size <= LARGEST_MATRIX
-        require(holds, self, "rows", f"{matrix.size:,} entries", f"at most {LARGEST_MATRIX:,} probabilities")
-        require(len(matrix) >= 2, self, "rows", "one row", "at least two, one for each value")
+        require_parameter(
+            holds, self, "rows", f"{matrix.size:,} entries", f"at most {LARGEST_MATRIX:,} probabilities"
+        )
+        require_parameter(len(matrix) >= 2, self, "rows", "one row", "at least two, one for each value")
         object.__setattr__(self, "rows", matrix)
         object.__setattr__(self, "values", len(matrix))
 
@@ -85,7 +87,7 @@ class MatrixOperator(Linear):
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         last = self.outputs - 1 - np.argmax(self._floats[:, ::-1] > 0, axis=1)
-        return _invert(codes, random.words(codes.size), self._cumulated, last)
+        return _invert(codes, random.draw_words(codes.size), self._cumulated, last)
 
     @cached_property
     def _cumulated(self) -> Words:
@@ -128,12 +130,14 @@ def _require_rows(owner: object, rows: ArrayLike) -> Floats:
         matrix = np.asarray(rows, np.float64)
     except (TypeError, ValueError):
         matrix = np.zeros(0)
-    require(matrix.ndim == 2, owner, "rows", "something else", "a matrix of numbers, its rows equally long")
+    require_parameter(
+        matrix.ndim == 2, owner, "rows", "something else", "a matrix of numbers, its rows equally long"
+    )
     below = np.flatnonzero(~(matrix.min(axis=1, initial=0.0) >= 0))
-    require(below.size == 0, owner, "rows", "a negative number", "probabilities")
+    require_parameter(below.size == 0, owner, "rows", "a negative number", "probabilities")
     off = np.flatnonzero(~(np.abs(matrix.sum(axis=1) - 1) <= ROUNDING))
     sums = f"a sum of {matrix[off[0]].sum():.10g} in row {off[0]}" if off.size else ""
-    require(off.size == 0, owner, "rows", sums, "rows of probabilities, each with the sum 1")
+    require_parameter(off.size == 0, owner, "rows", sums, "rows of probabilities, each with the sum 1")
     return matrix
 
 
@@ -145,7 +149,7 @@ def _parts(row: Floats) -> list[int]:
     return parts
 
 
-@kernel
+@compile_kernel
 def _invert(codes: Integers, words: Words, cumulated: Words, last: Integers) -> Integers:
     """For each client the first column whose cumulated parts are above its word, up to the last possible."""
     found = np.empty(codes.size, np.int64)

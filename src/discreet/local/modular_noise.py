@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
-from discreet.core.errors import InvalidParameterError, require
-from discreet.core.numbers import Real, require_count
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.draws import coins, uniform
 from discreet.local.forms import Reports
@@ -58,17 +58,17 @@ class ModularNoise(TwoLevel, Linear):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        require_count(self, "reach", self.reach, least=0)
+        require_count(self, "reach", self.reach, minimum=0)
         narrow = self.window < self.values
-        require(narrow, self, "reach", self.reach, f"below {self.values / 2:g}, half of the values")
+        require_parameter(narrow, self, "reach", self.reach, f"below {self.values / 2:g}, half of the values")
         keep_threshold(self, "share")
-        require(self.share > 0, self, "share", float(self.share), "above 0")
+        require_parameter(self.share > 0, self, "share", float(self.share), "above 0")
 
     @classmethod
     def under(cls, epsilon: Real, values: int, reach: int) -> Self:
         """The largest share of windows that epsilon allows."""
         exact = require_epsilon(cls.__name__, epsilon)
-        require_count(cls.__name__, "reach", reach, least=0)
+        require_count(cls.__name__, "reach", reach, minimum=0)
         threshold = mixture_threshold(exact, Fraction(values, 2 * reach + 1))
         return cls(values=values, reach=reach, share=Fraction(threshold, WHOLE))
 

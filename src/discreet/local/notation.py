@@ -20,9 +20,9 @@ import numpy as np
 from discreet.core.errors import RequestError
 from discreet.local import OPERATORS
 from discreet.local.operator import Operator
-from discreet.mechanisms import named
+from discreet.mechanisms import get_mechanism_name
 
-KINDS: dict[str, type[Operator]] = {named(kind): kind for kind in OPERATORS}
+KINDS: dict[str, type[Operator]] = {get_mechanism_name(kind): kind for kind in OPERATORS}
 
 
 def write(operator: Operator) -> dict[str, Any]:
@@ -33,7 +33,10 @@ def write(operator: Operator) -> dict[str, Any]:
     {'operator': 'two-point-mean', 'values': 3, 'truth': '3/4', 'low': -1.0, 'high': 1.0}
     """
     given = {each.name: getattr(operator, each.name) for each in fields(operator) if each.init}  # type: ignore[arg-type]
-    return {"operator": named(type(operator)), **{name: _plain(value) for name, value in given.items()}}
+    return {
+        "operator": get_mechanism_name(type(operator)),
+        **{name: _plain(value) for name, value in given.items()},
+    }
 
 
 def read(data: Mapping[str, Any]) -> Operator:

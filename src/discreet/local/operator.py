@@ -28,11 +28,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.belief.breaches import Mask, posteriors, require_distribution
-from discreet.belief.information import worst_case_information, worst_case_information_of
-from discreet.belief.odds import highest, lowest
+from discreet.belief.breaches import Mask, compute_posteriors, require_distribution
+from discreet.belief.information import worst_case_information, worst_case_information_for_epsilon
+from discreet.belief.odds import highest_posterior, lowest_posterior
 from discreet.belief.promise import Promise
-from discreet.core.errors import InvalidParameterError, require
+from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.guarantees import PureDP
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.estimates import Estimate, Intervals, MeanEstimate
@@ -109,7 +109,9 @@ class Operator(Protocol):
         p = require_distribution("prior", prior, self.values)
         joint = p * self.likelihood(np.asarray(y))
         total = float(joint.sum())
-        require(total > 0, self, "y", "a report that no value of positive prior sends", "a possible report")
+        require_parameter(
+            total > 0, self, "y", "a report that no value of positive prior sends", "a possible report"
+        )
         return np.asarray(joint / total)
 
     def worst_case_information(self, prior: ArrayLike) -> float:
@@ -125,7 +127,7 @@ class Operator(Protocol):
     def counted(self, reports: Reports | Counts) -> Counts:
         """Reports counted, if they are not yet; there must be some."""
         counts = reports if isinstance(reports, Counts) else self.form.count(reports)
-        require(counts.clients > 0, self, "reports", "none", "at least one report")
+        require_parameter(counts.clients > 0, self, "reports", "none", "at least one report")
         return counts
 
     def breaches(self, prior: ArrayLike, properties: Sequence[Mask], promise: Promise) -> tuple[Swing, ...]:
@@ -197,14 +199,16 @@ def require_mask(owner: Operator, holds: Mask) -> Mask:
     """A property as booleans, one for each value, or one clear sentence."""
     mask, size = np.asarray(holds), owner.values
     fits = mask.shape == (size,) and mask.dtype == np.bool_
-    require(fits, owner, "properties", "another shape", f"vectors of {size} booleans, one for each value")
+    require_parameter(
+        fits, owner, "properties", "another shape", f"vectors of {size} booleans, one for each value"
+    )
     return mask
 
 
 def _swing(operator: Operator, prior: Floats, holds: Mask) -> Swing:
     before = float(prior[holds].sum())
     if operator.listable:
-        after = posteriors(operator.matrix(), prior, holds)
+        after = compute_posteriors(operator.matrix(), prior, holds)
         return Swing(prior=before, highest=float(np.nanmax(after)), lowest=float(np.nanmin(after)))
     return bounded_swing(before, operator.gamma)
 
@@ -214,9 +218,9 @@ def bounded_swing(before: float, gamma: float) -> Swing:
     if not 0 < before < 1:
         return Swing(prior=before, highest=before, lowest=before)
     loss = math.log(gamma)
-    return Swing(prior=before, highest=highest(before, loss), lowest=lowest(before, loss))
+    return Swing(prior=before, highest=highest_posterior(before, loss), lowest=lowest_posterior(before, loss))
 
 
 def information_bound(operator: Operator) -> float:
     """What gamma alone says; infinite if it is."""
-    return math.inf if math.isinf(operator.gamma) else worst_case_information_of(operator.epsilon)
+    return math.inf if math.isinf(operator.gamma) else worst_case_information_for_epsilon(operator.epsilon)

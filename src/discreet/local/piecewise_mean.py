@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.belief.breaches import Mask
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.averages import Average, line
 from discreet.local.draws import coins, uniform
@@ -62,10 +62,10 @@ class PiecewiseMean(TwoLevel, Average):
     def __post_init__(self) -> None:
         require_values(self, self.values)
         require_count(self, "window", self.window)
-        require(self.window <= self.values, self, "window", self.window, f"at most {self.values}")
+        require_parameter(self.window <= self.values, self, "window", self.window, f"at most {self.values}")
         require_grid(self)
         keep_threshold(self, "share")
-        require(0 < self.share < 1, self, "share", float(self.share), "between 0 and 1")
+        require_parameter(0 < self.share < 1, self, "share", float(self.share), "between 0 and 1")
 
     @classmethod
     def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:

@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.belief.breaches import Mask
 from discreet.core.binomial import clopper_pearson
-from discreet.core.numbers import Real, require_count
+from discreet.core.number_checks import Real, require_count
 from discreet.local.bits import unpacked
 from discreet.local.estimates import Intervals
 from discreet.local.forms import Bits, Counts, Reports
@@ -71,7 +71,7 @@ class Pure(Frequencies, Protocol):
         return project(self.raw(counts))
 
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        low, high = clopper_pearson(self.supports(counts), counts.clients, miss=1 - confidence)
+        low, high = clopper_pearson(self.supports(counts), counts.clients, alpha=1 - confidence)
         return Intervals((low - self.q) / (self.p - self.q), (high - self.q) / (self.p - self.q))
 
     def spread(self, counts: Counts, weights: Floats) -> float:

@@ -27,8 +27,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtri
 
-from discreet.core.errors import InvalidParameterError, require
-from discreet.core.numbers import require_count
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bits import bits, unpacked
 from discreet.local.draws import uniform
@@ -62,16 +62,20 @@ class Rappor(Frequencies):
 
     def __post_init__(self) -> None:
         require_values(self, self.values, most=MOST_VALUES)
-        require_count(self, "width", self.width, least=2)
-        require(self.width <= MOST_WIDTH, self, "width", self.width, f"at most {MOST_WIDTH:,}")
+        require_count(self, "width", self.width, minimum=2)
+        require_parameter(self.width <= MOST_WIDTH, self, "width", self.width, f"at most {MOST_WIDTH:,}")
         require_count(self, "hashes", self.hashes)
-        require(self.hashes < self.width, self, "hashes", self.hashes, f"below the width, {self.width}")
+        require_parameter(
+            self.hashes < self.width, self, "hashes", self.hashes, f"below the width, {self.width}"
+        )
         require_count(self, "cohorts", self.cohorts)
-        require(self.cohorts <= MOST_COHORTS, self, "cohorts", self.cohorts, f"at most {MOST_COHORTS:,}")
+        require_parameter(
+            self.cohorts <= MOST_COHORTS, self, "cohorts", self.cohorts, f"at most {MOST_COHORTS:,}"
+        )
         for name in ("f", "p", "q"):
             keep_threshold(self, name)
-        require(0 < self.f < 1, self, "f", float(self.f), "between 0 and 1")
-        require(self.p < self.q, self, "q", float(self.q), f"above p, which is {float(self.p):g}")
+        require_parameter(0 < self.f < 1, self, "f", float(self.f), "between 0 and 1")
+        require_parameter(self.p < self.q, self, "q", float(self.q), f"above p, which is {float(self.p):g}")
 
     @property
     def flip(self) -> Fraction:

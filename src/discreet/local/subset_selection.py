@@ -26,9 +26,9 @@ from typing import Self
 
 import numpy as np
 
-from discreet.core.compiled import kernel
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_count
+from discreet.core.errors import require_parameter
+from discreet.core.numba_kernels import compile_kernel
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bits import bits, ones, put
 from discreet.local.draws import Wide, coins, wide_words
@@ -63,12 +63,12 @@ class SubsetSelection(Bitwise):
     def __post_init__(self) -> None:
         require_values(self, self.values)
         require_count(self, "size", self.size)
-        require(
+        require_parameter(
             self.size < self.values, self, "size", self.size, f"below {self.values}, the number of values"
         )
         keep_threshold(self, "truth")
         likelier = self.truth * self.values > self.size
-        require(likelier, self, "truth", float(self.truth), "above size / values")
+        require_parameter(likelier, self, "truth", float(self.truth), "above size / values")
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:
@@ -131,7 +131,7 @@ class SubsetSelection(Bitwise):
         return np.where(held.sum(axis=0) == self.size, np.where(held, inside, outside), 0.0)
 
 
-@kernel
+@compile_kernel
 def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, row: int) -> int:
     """Bring sets to the size, from `row` on; the row at which the random units ended."""
     at, bound = 0, np.uint64(values)

@@ -14,9 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real, is_real, require_count
-from discreet.mechanisms.sampling import Integers, exp_bounds
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, is_real, require_count
+from discreet.mechanisms.sampling import Integers, bound_exp
 
 WHOLE = 1 << 64
 DIGITS = 60
@@ -30,14 +30,14 @@ def require_epsilon(owner: object, epsilon: Real) -> Fraction:
     Below 10**-6 the rounding of t could be seen; above 30 a lie is rarer than 2**-43, which protects nobody.
     """
     holds = is_real(epsilon) and LEAST <= epsilon <= MOST
-    require(holds, owner, "epsilon", epsilon, "a number from 0.000001 to 30")
+    require_parameter(holds, owner, "epsilon", epsilon, "a number from 0.000001 to 30")
     return Fraction(epsilon)
 
 
 def require_values(owner: object, values: int, *, least: int = 2, most: int = LARGEST_DOMAIN) -> None:
     """Refuse a domain of fewer than `least` or more than `most` values."""
-    require_count(owner, "values", values, least=least)
-    require(values <= most, owner, "values", values, f"at most {most:,}")
+    require_count(owner, "values", values, minimum=least)
+    require_parameter(values <= most, owner, "values", values, f"at most {most:,}")
 
 
 def odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
@@ -46,14 +46,14 @@ def odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
     >>> odds_threshold(Fraction(1)) / WHOLE
     0.731...
     """
-    most = exp_bounds(epsilon, DIGITS)[1]
+    most = bound_exp(epsilon, DIGITS)[1]
     return math.floor(WHOLE / (1 + weight * most))
 
 
 def nearest_threshold(owner: object, name: str, probability: Real) -> int:
     """The t that is nearest to a probability; what is possible stays possible."""
     holds = is_real(probability) and 0 <= probability <= 1
-    require(holds, owner, name, probability, "a probability from 0 to 1")
+    require_parameter(holds, owner, name, probability, "a probability from 0 to 1")
     exact = Fraction(probability) * WHOLE
     t = round(exact)
     return max(t, 1) if exact > 0 else t
@@ -70,7 +70,7 @@ def mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
 
     With such odds for one of w outputs instead of any of m, ratio = m / w, gamma is at most exp(epsilon).
     """
-    most = exp_bounds(epsilon, DIGITS)[1]
+    most = bound_exp(epsilon, DIGITS)[1]
     return math.floor(WHOLE / (1 + ratio * most / (1 - most)))
 
 
@@ -83,7 +83,7 @@ def require_codes(owner: object, x: Integers, values: int) -> Integers:
     """The values of the clients as codes 0 .. values - 1, or one sentence that names none of them."""
     codes = np.asarray(x)
     holds = codes.ndim == 1 and codes.dtype.kind in "iu"
-    require(holds, owner, "x", "something else", "a vector of integer codes, one for each client")
+    require_parameter(holds, owner, "x", "something else", "a vector of integer codes, one for each client")
     inside = codes.size == 0 or (int(codes.min()) >= 0 and int(codes.max()) < values)
-    require(inside, owner, "x", "a value outside of the domain", f"codes from 0 to {values - 1}")
+    require_parameter(inside, owner, "x", "a value outside of the domain", f"codes from 0 to {values - 1}")
     return codes.astype(np.int64, copy=False)

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.averages import Average, line
 from discreet.local.draws import coins_each
@@ -61,7 +61,9 @@ class TwoPointMean(Average):
         require_values(self, self.values)
         require_grid(self)
         keep_threshold(self, "truth")
-        require(Fraction(1, 2) < self.truth < 1, self, "truth", float(self.truth), "between 1/2 and 1")
+        require_parameter(
+            Fraction(1, 2) < self.truth < 1, self, "truth", float(self.truth), "between 1/2 and 1"
+        )
 
     @classmethod
     def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
@@ -110,7 +112,7 @@ class TwoPointMean(Average):
         return self.variance(0, 1)
 
     def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
-        shares = clopper_pearson(counts.cells[1:], counts.clients, miss=1 - confidence)
+        shares = clopper_pearson(counts.cells[1:], counts.clients, alpha=1 - confidence)
         zero, one = self.worths.tolist()
         low, high = (zero + (one - zero) * float(end[0]) for end in shares)
         return low, high

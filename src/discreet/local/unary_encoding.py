@@ -20,8 +20,8 @@ from typing import Self
 
 import numpy as np
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bits import bits, put
 from discreet.local.draws import coins
@@ -53,7 +53,7 @@ class UnaryEncoding(Bitwise):
     def __post_init__(self) -> None:
         require_values(self, self.values)
         keep_threshold(self, "noise")
-        require(self.noise < Fraction(1, 2), self, "noise", float(self.noise), "below 1/2")
+        require_parameter(self.noise < Fraction(1, 2), self, "noise", float(self.noise), "below 1/2")
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:

@@ -9,13 +9,13 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.group_selection import GroupSelection
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.median import SmoothMedian
 from discreet.mechanisms.noisy_max import NoisyMax
+from discreet.mechanisms.partition_selection import GroupSelection
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.smooth_median import SmoothMedian
 
 MECHANISMS = (
     DiscreteLaplace,
@@ -32,10 +32,10 @@ MECHANISMS = (
 )
 
 
-def named(kind: type) -> str:
+def get_mechanism_name(kind: type) -> str:
     """Return the name of a mechanism on the command line.
 
-    >>> named(DiscreteLaplace)
+    >>> get_mechanism_name(DiscreteLaplace)
     'discrete-laplace'
     """
     # users type this name, so renaming a mechanism's class changes the command line

@@ -21,22 +21,27 @@ from fractions import Fraction
 
 import scipy
 
-from discreet.core import gaussian_tails
-from discreet.core.errors import require
+from discreet.core import discrete_gaussian_tails
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import DiscreteGaussianDP, ZeroConcentratedDP
-from discreet.core.numbers import (
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import (
     Real,
-    keep_fraction,
+    coerce_positive_fraction,
     require_count,
     require_nonnegative,
     require_positive,
     require_probability,
 )
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import add, column, least, whole
-from discreet.mechanisms.sampling import Integers, discrete_gaussian
+from discreet.mechanisms.additive_noise import (
+    add_noise,
+    find_least_integer,
+    require_integer,
+    require_integer_column,
+)
+from discreet.mechanisms.sampling import Integers, sample_discrete_gaussian
 
 LEAST = Fraction(1, 10**300)
 
@@ -45,7 +50,7 @@ LEAST = Fraction(1, 10**300)
 class DiscreteGaussian:
     """Integer noise of parameter `variance`, on `places` integers that are released together.
 
-    >>> DiscreteGaussian.of_rho(Fraction(1, 18), squared_sensitivity=1).half_width(0.95)
+    >>> DiscreteGaussian.from_rho(Fraction(1, 18), squared_sensitivity=1).half_width(0.95)
     6
     """
 
@@ -55,14 +60,14 @@ class DiscreteGaussian:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_relation(self)
-        keep_fraction(self, "variance")
-        require(self.variance > LEAST, self, "variance", self.variance, "above 1e-300")
-        keep_fraction(self, "squared_sensitivity")
+        coerce_relation(self)
+        coerce_positive_fraction(self, "variance")
+        require_parameter(self.variance > LEAST, self, "variance", self.variance, "above 1e-300")
+        coerce_positive_fraction(self, "squared_sensitivity")
         require_count(self, "places", self.places)
 
     @classmethod
-    def of_rho(
+    def from_rho(
         cls, rho: Real, *, squared_sensitivity: Real, places: int = 1, relation: Relation = Relation.VALUE
     ) -> DiscreteGaussian:
         """Return the mechanism with the least noise that is `rho`-zCDP."""
@@ -81,7 +86,9 @@ class DiscreteGaussian:
 
     def mass(self, z: int) -> float:
         """Return Pr[Z = z]."""
-        return math.exp(-(Fraction(z) ** 2) / (2 * self.variance)) / gaussian_tails.normalizer(self.variance)
+        return math.exp(
+            -(Fraction(z) ** 2) / (2 * self.variance)
+        ) / discrete_gaussian_tails.compute_normalizer(self.variance)
 
     def likelihood(self, output: int, truth: int) -> float:
         """Return Pr[M(D) = output] where q(D) = truth."""
@@ -90,22 +97,22 @@ class DiscreteGaussian:
     def beta(self, alpha: float) -> float:
         """Return Pr[|Z| > alpha], rounded up: the answer is (alpha, beta)-useful."""
         require_nonnegative(self, "alpha", alpha)
-        return min(1.0, 2 * gaussian_tails.tail(self.variance, math.floor(alpha) + 1)[1])
+        return min(1.0, 2 * discrete_gaussian_tails.bound_tail(self.variance, math.floor(alpha) + 1)[1])
 
     def half_width(self, confidence: float) -> int:
         """Return the least h with Pr[|Z| <= h] >= confidence."""
         require_probability(self, "confidence", confidence)
         reach = math.sqrt(self.variance) * float(scipy.special.ndtri((1 + confidence) / 2))
-        return least(lambda h: self.beta(h) <= 1 - confidence, around=math.ceil(reach - 0.5))
+        return find_least_integer(lambda h: self.beta(h) <= 1 - confidence, estimate=math.ceil(reach - 0.5))
 
     def release(self, count: Exact[int], random: Randomness) -> Released[int]:
-        noise = discrete_gaussian(self.variance, 1, random)[0]
-        return Released(whole(self, count) + int(noise), self.guarantee)
+        noise = sample_discrete_gaussian(self.variance, 1, random)[0]
+        return Released(require_integer(self, count) + int(noise), self.guarantee)
 
     def release_many(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
         """Release every entry with noise of its own; the L2 sensitivity bounds all `places` together."""
-        values = column(self, counts)
+        values = require_integer_column(self, counts)
         enough = values.size <= self.places
-        require(enough, self, "places", self.places, "the number of integers released together")
-        noise = discrete_gaussian(self.variance, values.size, random)
-        return Released(add(values, noise), self.guarantee)
+        require_parameter(enough, self, "places", self.places, "the number of integers released together")
+        noise = sample_discrete_gaussian(self.variance, values.size, random)
+        return Released(add_noise(values, noise), self.guarantee)

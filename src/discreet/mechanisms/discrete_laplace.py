@@ -22,13 +22,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
 
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction, require_count, require_nonnegative, require_probability
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import (
+    coerce_positive_fraction,
+    require_count,
+    require_nonnegative,
+    require_probability,
+)
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import add, column, least, whole
-from discreet.mechanisms.sampling import Integers, discrete_laplace
+from discreet.mechanisms.additive_noise import (
+    add_noise,
+    find_least_integer,
+    require_integer,
+    require_integer_column,
+)
+from discreet.mechanisms.sampling import Integers, sample_discrete_laplace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +54,8 @@ class DiscreteLaplace:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_relation(self)
-        keep_fraction(self, "epsilon")
+        coerce_relation(self)
+        coerce_positive_fraction(self, "epsilon")
         require_count(self, "sensitivity", self.sensitivity)
 
     @property
@@ -78,13 +88,15 @@ class DiscreteLaplace:
         """Return the least h with Pr[|Z| <= h] >= confidence: answer ± h is the smallest such interval."""
         require_probability(self, "confidence", confidence)
         reach = -math.log((1 - confidence) * (1 + exp(-self.rate)) / 2) / float(self.rate)
-        return least(lambda h: self.beta(h) <= 1 - confidence, around=math.ceil(reach) - 1)
+        return find_least_integer(lambda h: self.beta(h) <= 1 - confidence, estimate=math.ceil(reach) - 1)
 
     def release(self, count: Exact[int], random: Randomness) -> Released[int]:
-        noise = discrete_laplace(self.rate, 1, random)[0]
-        return Released(whole(self, count) + int(noise), self.guarantee)
+        noise = sample_discrete_laplace(self.rate, 1, random)[0]
+        return Released(require_integer(self, count) + int(noise), self.guarantee)
 
     def release_many(self, counts: Exact[Integers], random: Randomness) -> Released[Integers]:
         """Release every entry with noise of its own; the L1 `sensitivity` bounds all entries together."""
-        values = column(self, counts)
-        return Released(add(values, discrete_laplace(self.rate, values.size, random)), self.guarantee)
+        values = require_integer_column(self, counts)
+        return Released(
+            add_noise(values, sample_discrete_laplace(self.rate, values.size, random)), self.guarantee
+        )

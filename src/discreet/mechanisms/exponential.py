@@ -24,11 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import ZeroConcentratedDP
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.sampling import Floats, Integers, choose
-from discreet.mechanisms.selection import Selection, gaps
+from discreet.mechanisms.sampling import Floats, Integers, sample_index
+from discreet.mechanisms.selection import Selection, compute_gaps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class Exponential(Selection):
 
     def probabilities(self, scores: Integers) -> Floats:
         """Return Pr[M(D) = i] for every i: the law, for tests, audits and plans."""
-        weights = np.exp(-gaps(self, scores) * float(self.rate))
+        weights = np.exp(-compute_gaps(self, scores) * float(self.rate))
         return np.asarray(weights / weights.sum())
 
     def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
-        return Released(choose(gaps(self, scores.secret), self.rate, random), self.guarantee)
+        return Released(sample_index(compute_gaps(self, scores.secret), self.rate, random), self.guarantee)

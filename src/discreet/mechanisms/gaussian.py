@@ -23,17 +23,12 @@ from fractions import Fraction
 
 import scipy
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
-from discreet.core.numbers import (
-    Real,
-    keep_fraction,
-    require_positive,
-    require_probability,
-)
-from discreet.core.relations import Relation, keep_relation
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import Real, coerce_positive_fraction, require_positive, require_probability
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.grid import OnGrid
+from discreet.mechanisms.grid_mechanism import GridMechanism
 
 
 def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
@@ -42,14 +37,16 @@ def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     >>> round(exact_sigma(1, 1e-5), 3)
     3.731
     """
-    _check("exact_sigma", epsilon, delta, sensitivity)
+    _check_parameters("exact_sigma", epsilon, delta, sensitivity)
 
     def excess(log_mu: float) -> float:
         return GaussianDP(mu=math.exp(log_mu)).profile(float(epsilon)) - delta
 
     low, high = -30.0, 10.0 + math.log1p(float(epsilon))
     reachable = excess(low) < 0 < excess(high)
-    require(reachable, "exact_sigma", "delta", delta, f"a probability that fits epsilon = {float(epsilon):g}")
+    require_parameter(
+        reachable, "exact_sigma", "delta", delta, f"a probability that fits epsilon = {float(epsilon):g}"
+    )
     return float(sensitivity) / math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
@@ -59,18 +56,18 @@ def textbook_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:
     >>> round(textbook_sigma(1, 1e-5), 3)
     4.941
     """
-    _check("textbook_sigma", epsilon, delta, sensitivity)
+    _check_parameters("textbook_sigma", epsilon, delta, sensitivity)
     return float(sensitivity) * math.sqrt(2 * math.log(2 / delta)) / float(epsilon)
 
 
-def _check(owner: str, epsilon: Real, delta: float, sensitivity: Real) -> None:
+def _check_parameters(owner: str, epsilon: Real, delta: float, sensitivity: Real) -> None:
     require_positive(owner, "epsilon", epsilon)
     require_probability(owner, "delta", delta)
     require_positive(owner, "sensitivity", sensitivity)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(OnGrid):
+class Gaussian(GridMechanism):
     """Noise of standard deviation `sigma` on the multiples of `resolution`."""
 
     sigma: Fraction
@@ -79,12 +76,12 @@ class Gaussian(OnGrid):
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_relation(self)
+        coerce_relation(self)
         for name in ("sigma", "sensitivity", "resolution"):
-            keep_fraction(self, name)
+            coerce_positive_fraction(self, name)
 
     @property
-    def steps(self) -> DiscreteGaussian:
+    def integer_mechanism(self) -> DiscreteGaussian:
         """The mechanism on grid steps."""
         return DiscreteGaussian(
             variance=(self.sigma / self.resolution) ** 2,
@@ -94,7 +91,7 @@ class Gaussian(OnGrid):
 
     @property
     def guarantee(self) -> DiscreteGaussianDP | ZeroConcentratedDP:
-        return self.steps.guarantee
+        return self.integer_mechanism.guarantee
 
     @property
     def variance(self) -> float:

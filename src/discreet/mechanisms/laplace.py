@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction
-from discreet.core.relations import Relation, keep_relation
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import coerce_positive_fraction
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.grid import OnGrid
+from discreet.mechanisms.grid_mechanism import GridMechanism
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(OnGrid):
+class Laplace(GridMechanism):
     """Noise of scale `sensitivity / epsilon` on the multiples of `resolution`.
 
     >>> Laplace(epsilon=2, sensitivity=Fraction(9, 4), resolution=Fraction(1, 1000)).scale
@@ -41,28 +41,28 @@ class Laplace(OnGrid):
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_relation(self)
+        coerce_relation(self)
         for name in ("epsilon", "sensitivity", "resolution"):
-            keep_fraction(self, name)
+            coerce_positive_fraction(self, name)
 
     @property
-    def steps(self) -> DiscreteLaplace:
+    def integer_mechanism(self) -> DiscreteLaplace:
         """The mechanism on grid steps."""
         sensitivity = math.ceil(self.sensitivity / self.resolution)
         return DiscreteLaplace(epsilon=self.epsilon, sensitivity=sensitivity, relation=self.relation)
 
     @property
     def guarantee(self) -> PureDP:
-        return self.steps.guarantee
+        return self.integer_mechanism.guarantee
 
     @property
     def scale(self) -> float:
         """lambda in the papers, b in the textbook chapter."""
-        return float(self.resolution / self.steps.rate)
+        return float(self.resolution / self.integer_mechanism.rate)
 
     @property
     def variance(self) -> float:
-        return self.steps.variance * float(self.resolution) ** 2
+        return self.integer_mechanism.variance * float(self.resolution) ** 2
 
     def density(self, x: float) -> float:
         """Return the density of the continuous law that the grid approximates."""

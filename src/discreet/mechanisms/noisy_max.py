@@ -27,12 +27,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.core.numbers import require_count, require_probability
+from discreet.core.exact_values import Exact, Released
+from discreet.core.number_checks import require_count, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import least
-from discreet.mechanisms.sampling import Floats, Integers, discrete_laplace
-from discreet.mechanisms.selection import Selection, bounded, gaps, shares_of_ties
+from discreet.mechanisms.additive_noise import find_least_integer
+from discreet.mechanisms.sampling import Floats, Integers, sample_discrete_laplace
+from discreet.mechanisms.selection import Selection, clip_scores, compute_gaps, compute_tie_shares
 
 NEGLIGIBLE = 45
 
@@ -51,13 +51,13 @@ class NoisyMax(Selection):
         Landings beyond NEGLIGIBLE / rate below or above all candidates are left out; they have a probability
         of less than exp(-45) on either side for every candidate.
         """
-        behind, rate = gaps(self, scores), float(self.rate)
+        behind, rate = compute_gaps(self, scores), float(self.rate)
         reach = math.ceil(NEGLIGIBLE / rate)
         landings = np.arange(-reach, reach + 1)[:, None] + behind[None, :]
         at = math.tanh(rate / 2) * np.exp(-rate * np.abs(landings))
         tail = np.exp(-rate * np.abs(landings)) / (1 + math.exp(-rate))
         below = np.where(landings <= 0, tail * math.exp(-rate), 1 - tail)
-        return np.asarray((at * shares_of_ties(below, at)).sum(axis=0))
+        return np.asarray((at * compute_tie_shares(below, at)).sum(axis=0))
 
     def shortfall(self, candidates: int, confidence: float) -> int:
         """Return a gap to the best score that the pick stays within, with at least `confidence`."""
@@ -65,9 +65,11 @@ class NoisyMax(Selection):
         require_probability(self, "confidence", confidence)
         others, miss = candidates - 1, 1 - float(confidence)
         around = math.log(max(others, 1) / miss) / float(self.rate)
-        return least(lambda s: others * self._overtakes(s + 1) <= miss, around=math.ceil(around))
+        return find_least_integer(
+            lambda s: others * self._overtake_probability(s + 1) <= miss, estimate=math.ceil(around)
+        )
 
-    def _overtakes(self, gap: int) -> float:
+    def _overtake_probability(self, gap: int) -> float:
         """Return Pr[Z - Z' >= gap], gap >= 1.
 
         Pr[Z - Z' = g] is ((1-a) / (1+a))**2 a**g (g + (1+a*a) / (1-a*a)).
@@ -77,7 +79,7 @@ class NoisyMax(Selection):
         return math.exp(-self.rate * gap) * rest * (gap + a / rest + mixed) / (1 + a) ** 2
 
     def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
-        kept = bounded(self, scores.secret)
-        noisy = kept + discrete_laplace(self.rate, kept.size, random)
+        kept = clip_scores(self, scores.secret)
+        noisy = kept + sample_discrete_laplace(self.rate, kept.size, random)
         winners = np.flatnonzero(noisy == noisy.max())
-        return Released(int(winners[random.below(winners.size)]), self.guarantee)
+        return Released(int(winners[random.draw_below(winners.size)]), self.guarantee)

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.core.exact_values import Exact, Released
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.sampling import Floats, Integers, bernoulli_exp_many
-from discreet.mechanisms.selection import Selection, gaps, shares_of_ties
+from discreet.mechanisms.sampling import Floats, Integers, sample_bernoulli_exps
+from discreet.mechanisms.selection import Selection, compute_gaps, compute_tie_shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +45,9 @@ class PermuteAndFlip(Selection):
 
     def probabilities(self, scores: Integers) -> Floats:
         """Return Pr[M(D) = i] for every i: heads for i, and the draw among all heads."""
-        heads = np.exp(-gaps(self, scores) * float(self.rate))
-        return np.asarray(heads * shares_of_ties(1 - heads, heads))
+        heads = np.exp(-compute_gaps(self, scores) * float(self.rate))
+        return np.asarray(heads * compute_tie_shares(1 - heads, heads))
 
     def release(self, scores: Exact[Integers], random: Randomness) -> Released[int]:
-        heads = np.flatnonzero(bernoulli_exp_many(gaps(self, scores.secret), self.rate, random))
-        return Released(int(heads[random.below(heads.size)]), self.guarantee)
+        heads = np.flatnonzero(sample_bernoulli_exps(compute_gaps(self, scores.secret), self.rate, random))
+        return Released(int(heads[random.draw_below(heads.size)]), self.guarantee)

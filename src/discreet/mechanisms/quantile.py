@@ -35,15 +35,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import is_real, keep_fraction, require_count
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import coerce_positive_fraction, is_real, require_count
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.grouped import Grouped
-from discreet.mechanisms.sampling import LARGEST, Floats, Integers, choose
-from discreet.mechanisms.selection import shortfall
+from discreet.mechanisms.sampling import LARGEST, Floats, Integers, sample_index
+from discreet.mechanisms.selection import bound_shortfall
+from discreet.mechanisms.value_counts import ValueCounts
 
 FINEST = 10_000
 
@@ -65,14 +65,16 @@ class Quantile:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "epsilon")
-        keep_range(self, self.low, self.high)
-        _keep_probability(self, self.probability)
+        coerce_positive_fraction(self, "epsilon")
+        require_integer_range(self, self.low, self.high)
+        _coerce_probability(self, self.probability)
         whole = isinstance(self.offset, int) and not isinstance(self.offset, bool)
         # with denominators up to 10,000, distances of fewer than 2**48 rows fit into 64 bits
-        require(whole and abs(self.offset) < 1 << 48, self, "offset", self.offset, "an integer below 2**48")
+        require_parameter(
+            whole and abs(self.offset) < 1 << 48, self, "offset", self.offset, "an integer below 2**48"
+        )
         require_count(self, "rows_per_person", self.rows_per_person)
-        keep_relation(self)
+        coerce_relation(self)
 
     @property
     def sensitivity(self) -> int:
@@ -91,74 +93,74 @@ class Quantile:
 
     def rank_error(self, confidence: float) -> float:
         """Return the most rows by which the value misses its rank, with at least `confidence`."""
-        missed = shortfall(self, self.rate, self.high - self.low + 1, confidence)
+        missed = bound_shortfall(self, self.rate, self.high - self.low + 1, confidence)
         return missed / self.probability.denominator
 
-    def inward(self, confidence: float) -> Quantile:
+    def aim_inward(self, confidence: float) -> Quantile:
         """Return the mechanism for MIN or MAX that aims a few rows inside the data.
 
         The answer is then not beyond the last row, with at least `confidence`, where there are at least as
         many rows as `offset`.
         """
         extreme = self.probability in (0, 1)
-        require(extreme, self, "probability", self.probability, "0 or 1 to be moved inward")
+        require_parameter(extreme, self, "probability", self.probability, "0 or 1 to be moved inward")
         rows = int(self.rank_error(confidence)) + 1
         return replace(self, offset=rows if self.probability == 0 else -rows)
 
-    def runs(self, rows: Grouped) -> tuple[Integers, Integers, Integers]:
+    def candidate_runs(self, rows: ValueCounts) -> tuple[Integers, Integers, Integers]:
         """Return the start of each run of equally good candidates, its length, and its distance d."""
-        kept = rows.within(self.low, self.high)
+        kept = rows.clamp(self.low, self.high)
         starts = np.empty(2 * kept.values.size + 1, np.int64)
         starts[0], starts[1::2], starts[2::2] = self.low, kept.values, kept.values + 1
         lengths = np.diff(starts, append=self.high + 1)
         upto = np.concatenate([[0], np.cumsum(kept.counts)])
         below, above = np.repeat(upto, 2)[:-1], upto[-1] - np.repeat(upto, 2)[1:]
-        return starts, lengths, self._distance(below, above, int(upto[-1]))
+        return starts, lengths, self._compute_distance(below, above, int(upto[-1]))
 
-    def _distance(self, below: Integers, above: Integers, rows: int) -> Integers:
+    def _compute_distance(self, below: Integers, above: Integers, rows: int) -> Integers:
         top, bottom = self.probability.numerator, self.probability.denominator
         over = bottom * (below - self.offset) - top * rows
         under = bottom * (above + self.offset) - (bottom - top) * rows
         return np.maximum(over, under)
 
-    def probabilities(self, rows: Grouped) -> Floats:
+    def probabilities(self, rows: ValueCounts) -> Floats:
         """Return Pr[M(D) = c] for every c in low .. high."""
-        _, lengths, distances = self.runs(rows)
+        _, lengths, distances = self.candidate_runs(rows)
         weights = np.exp(-(distances - distances[lengths > 0].min()) * float(self.rate))
         return np.repeat(weights / (weights * lengths).sum(), lengths)
 
-    def likelihood(self, output: int, truth: Grouped) -> float:
+    def likelihood(self, output: int, truth: ValueCounts) -> float:
         """Return Pr[M(D) = output] where D has the rows `truth`."""
         return float(self.probabilities(truth)[output - self.low]) if self.low <= output <= self.high else 0.0
 
-    def log_likelihoods(self, outputs: Integers, truth: Grouped) -> Floats:
+    def log_likelihoods(self, outputs: Integers, truth: ValueCounts) -> Floats:
         """Return ln Pr[M(D) = c] for each output c in low .. high, however many values the grid has."""
-        starts, lengths, distances = self.runs(truth)
+        starts, lengths, distances = self.candidate_runs(truth)
         held = lengths > 0
         weights = -distances[held] * float(self.rate)
         total = np.logaddexp.reduce(weights + np.log(lengths[held]))
         return np.asarray(weights[np.searchsorted(starts[held], outputs, side="right") - 1] - total)
 
-    def release(self, rows: Exact[Grouped], random: Randomness) -> Released[int]:
-        starts, lengths, distances = self.runs(rows.secret)
+    def release(self, rows: Exact[ValueCounts], random: Randomness) -> Released[int]:
+        starts, lengths, distances = self.candidate_runs(rows.secret)
         held = lengths > 0
-        run = choose(distances[held], self.rate, random, multiplicities=lengths[held])
-        value = int(starts[held][run]) + random.below(int(lengths[held][run]))
+        run = sample_index(distances[held], self.rate, random, multiplicities=lengths[held])
+        value = int(starts[held][run]) + random.draw_below(int(lengths[held][run]))
         return Released(value, self.guarantee)
 
 
-def keep_range(owner: object, low: object, high: object) -> None:
+def require_integer_range(owner: object, low: object, high: object) -> None:
     """Raise an error unless low < high are integers whose difference fits into 64 bits."""
     for name, end in (("low", low), ("high", high)):
         holds = isinstance(end, int) and not isinstance(end, bool) and abs(end) < LARGEST // 2
-        require(holds, owner, name, end, "an integer below 2**61")
-    require(low < high, owner, "high", high, f"above low, which is {low}")  # type: ignore[operator]
+        require_parameter(holds, owner, name, end, "an integer below 2**61")
+    require_parameter(low < high, owner, "high", high, f"above low, which is {low}")  # type: ignore[operator]
 
 
-def _keep_probability(owner: Quantile, value: object) -> None:
+def _coerce_probability(owner: Quantile, value: object) -> None:
     """Replace the probability by a fraction; a float counts as the decimal that it prints as."""
     wanted = f"a probability from 0 to 1 with a denominator of at most {FINEST}"
-    require(is_real(value) and 0 <= value <= 1, owner, "probability", value, wanted)  # type: ignore[operator]
+    require_parameter(is_real(value) and 0 <= value <= 1, owner, "probability", value, wanted)  # type: ignore[operator]
     exact = Fraction(str(value))
-    require(exact.denominator <= FINEST, owner, "probability", value, wanted)
+    require_parameter(exact.denominator <= FINEST, owner, "probability", value, wanted)
     object.__setattr__(owner, "probability", exact)

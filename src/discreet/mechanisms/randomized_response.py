@@ -25,14 +25,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction, require_count, require_nonnegative
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import coerce_positive_fraction, require_count, require_nonnegative
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import column, whole
-from discreet.mechanisms.sampling import LARGEST, Floats, Integers, bernoulli_odds, uniform_below
+from discreet.mechanisms.additive_noise import require_integer, require_integer_column
+from discreet.mechanisms.sampling import (
+    LARGEST,
+    Floats,
+    Integers,
+    sample_bernoulli_odds,
+    sample_uniform_below,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,47 +54,47 @@ class RandomizedResponse:
     values: int = 2
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "epsilon")
-        require_count(self, "values", self.values, least=2)
-        require(self.values <= LARGEST, self, "values", self.values, "at most 2**62")
+        coerce_positive_fraction(self, "epsilon")
+        require_count(self, "values", self.values, minimum=2)
+        require_parameter(self.values <= LARGEST, self, "values", self.values, "at most 2**62")
 
     @property
     def guarantee(self) -> PureDP:
         return PureDP(epsilon=self.epsilon, relation=Relation.VALUE)
 
     @property
-    def truthful(self) -> float:
+    def truth_probability(self) -> float:
         """p, the probability of the true answer."""
         return 1 / (1 + (self.values - 1) * math.exp(-self.epsilon))
 
     @property
-    def lie(self) -> float:
+    def lie_probability(self) -> float:
         """q, the probability of any one other answer."""
-        return math.exp(-self.epsilon) * self.truthful
+        return math.exp(-self.epsilon) * self.truth_probability
 
     def matrix(self) -> Floats:
         """Return the channel: Pr[output = column | truth = row]."""
-        channel = np.full((self.values, self.values), self.lie)
-        np.fill_diagonal(channel, self.truthful)
+        channel = np.full((self.values, self.values), self.lie_probability)
+        np.fill_diagonal(channel, self.truth_probability)
         return channel
 
     def likelihood(self, output: int, truth: int) -> float:
         """Return Pr[M(truth) = output]."""
-        return self.truthful if output == truth else self.lie
+        return self.truth_probability if output == truth else self.lie_probability
 
     def release(self, answer: Exact[int], random: Randomness) -> Released[int]:
-        one = np.array([min(max(whole(self, answer), 0), self.values - 1)], dtype=np.int64)
-        return Released(int(self._randomized(one, random)[0]), self.guarantee)
+        one = np.array([min(max(require_integer(self, answer), 0), self.values - 1)], dtype=np.int64)
+        return Released(int(self._randomize(one, random)[0]), self.guarantee)
 
     def release_many(self, answers: Exact[Integers], random: Randomness) -> Released[Integers]:
         """Release one answer for each person, each with coins of its own."""
-        kept = np.clip(column(self, answers), 0, self.values - 1)
-        return Released(self._randomized(kept, random), self.guarantee)
+        kept = np.clip(require_integer_column(self, answers), 0, self.values - 1)
+        return Released(self._randomize(kept, random), self.guarantee)
 
-    def _randomized(self, answers: Integers, random: Randomness) -> Integers:
-        lies = bernoulli_odds(self.epsilon, self.values - 1, answers.size, random)
+    def _randomize(self, answers: Integers, random: Randomness) -> Integers:
+        lies = sample_bernoulli_odds(self.epsilon, self.values - 1, answers.size, random)
         given = answers.copy()
-        moved = 1 + uniform_below(self.values - 1, int(np.count_nonzero(lies)), random)
+        moved = 1 + sample_uniform_below(self.values - 1, int(np.count_nonzero(lies)), random)
         given[lies] = (given[lies] + moved) % self.values
         return given
 
@@ -98,12 +104,12 @@ class RandomizedResponse:
         With few people a share may come out below 0 or above 1, as an unbiased estimate must allow.
         """
         shares = np.bincount(answers, minlength=self.values) / max(answers.size, 1)
-        return np.asarray((shares - self.lie) / (self.truthful - self.lie))
+        return np.asarray((shares - self.lie_probability) / (self.truth_probability - self.lie_probability))
 
     def variance(self, share: float, people: int) -> float:
         """Return the variance of the estimate of a true `share` among `people`."""
         require_count(self, "people", people)
-        p, q = self.truthful, self.lie
+        p, q = self.truth_probability, self.lie_probability
         spread = share * p * (1 - p) + (1 - share) * q * (1 - q)
         return spread / (people * (p - q) ** 2)
 
@@ -111,4 +117,6 @@ class RandomizedResponse:
         """Return a bound on Pr[an estimated share is off by more than alpha]."""
         require_nonnegative(self, "alpha", alpha)
         require_count(self, "people", people)
-        return min(1.0, 2 * math.exp(-2 * people * (alpha * (self.truthful - self.lie)) ** 2))
+        return min(
+            1.0, 2 * math.exp(-2 * people * (alpha * (self.truth_probability - self.lie_probability)) ** 2)
+        )

@@ -33,7 +33,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
 from discreet.core.randomness import Randomness
 
 Integers = NDArray[np.int64]
@@ -50,7 +50,7 @@ CHUNK = 1 << 16
 # -- One uniform, in as many bits as it takes ------------------------------------------------------------
 
 
-class Uniform:
+class LazyUniform:
     """A uniform real of which more bits are read only when a decision needs them."""
 
     def __init__(self, word: int, random: Randomness) -> None:
@@ -64,11 +64,11 @@ class Uniform:
             answer = decide(low, high, 30 + self._bits // 3)
             if answer is not None:
                 return answer
-            self._prefix = (self._prefix << 64) | self._random.bits(64)
+            self._prefix = (self._prefix << 64) | self._random.draw_bits(64)
             self._bits += 64
 
 
-def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+def bound_exp(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Return fractions that enclose exp(-x).
 
     `Decimal.exp` is correctly rounded, so one step outwards suffices.
@@ -81,7 +81,7 @@ def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     return Fraction(down.next_minus(down.exp(least))), Fraction(up.next_plus(up.exp(most)))
 
 
-def _minus_log_bounds(low: Fraction, high: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+def _bound_minus_log(low: Fraction, high: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Return fractions that enclose -ln of everything in [low, high], 0 < low < high <= 1."""
     down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
     top = up.divide(Decimal(high.numerator), Decimal(high.denominator))
@@ -95,10 +95,10 @@ def _settle_below_exp(x: Fraction, word: int, random: Randomness) -> bool:
     """Return whether U < exp(-x), for the U that begins with `word`."""
 
     def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
-        least, most = exp_bounds(x, digits)
+        least, most = bound_exp(x, digits)
         return 1 if high <= least else 0 if low >= most else None
 
-    return bool(Uniform(word, random).settle(decide))
+    return bool(LazyUniform(word, random).settle(decide))
 
 
 def _settle_geometric(rate: Fraction, word: int, random: Randomness) -> int:
@@ -107,29 +107,29 @@ def _settle_geometric(rate: Fraction, word: int, random: Randomness) -> int:
     def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
         if low == 0:
             return None
-        least, most = _minus_log_bounds(low, high, digits)
+        least, most = _bound_minus_log(low, high, digits)
         k = math.floor(least / rate)
         return k if k == math.floor(most / rate) else None
 
-    return Uniform(word, random).settle(decide)
+    return LazyUniform(word, random).settle(decide)
 
 
 # -- Coins ---------------------------------------------------------------------------------------------------
 
 
-def bernoulli_exp(x: Fraction, random: Randomness) -> bool:
+def sample_bernoulli_exp(x: Fraction, random: Randomness) -> bool:
     """Return True with probability exp(-x), for x >= 0."""
-    word = random.bits(64)
+    word = random.draw_bits(64)
     bound, u = math.exp(-x), word * UNIT
     return u < bound if abs(u - bound) > MARGIN else _settle_below_exp(x, word, random)
 
 
-def _accept(x: Floats, exact: Callable[[int], Fraction], random: Randomness) -> Booleans:
+def _sample_coins(x: Floats, exact: Callable[[int], Fraction], random: Randomness) -> Booleans:
     """Toss one coin of probability exp(-x[i]) for each i; `exact(i)` is the fraction that x[i] approximates.
 
     x must be right to MARGIN / 8 (absolutely, where it is below 30); above that the bound is below MARGIN.
     """
-    words = random.words(x.size)
+    words = random.draw_words(x.size)
     u, bound = words * UNIT, np.exp(-x)
     coins = u < bound
     for i in np.flatnonzero(np.abs(u - bound) <= MARGIN):
@@ -140,7 +140,7 @@ def _accept(x: Floats, exact: Callable[[int], Fraction], random: Randomness) -> 
 # -- Integers ------------------------------------------------------------------------------------------------
 
 
-def geometric(rate: Fraction, count: int, random: Randomness) -> Integers:
+def sample_geometric(rate: Fraction, count: int, random: Randomness) -> Integers:
     """Return `count` draws with Pr[G >= k] = exp(-rate k), rate > 0.
 
     Below a rate of 2**-20 the draw is split, G = 2**j V + W with 2**j rate in (2**-11, 2**-10]: V is
@@ -150,22 +150,22 @@ def geometric(rate: Fraction, count: int, random: Randomness) -> Integers:
     """
     shift = max(0, math.floor(1 / rate).bit_length() - 11) if rate < Fraction(1, 1 << 20) else 0
     sizes = [CHUNK] * (count // CHUNK) + [count % CHUNK]
-    return np.concatenate([_geometric_chunk(rate, shift, size, random) for size in sizes])
+    return np.concatenate([_sample_geometric_chunk(rate, shift, size, random) for size in sizes])
 
 
-def _geometric_chunk(rate: Fraction, shift: int, count: int, random: Randomness) -> Integers:
-    high = _inverted(rate * (1 << shift), count, random)
+def _sample_geometric_chunk(rate: Fraction, shift: int, count: int, random: Randomness) -> Integers:
+    high = _sample_geometric_by_inversion(rate * (1 << shift), count, random)
     if shift == 0:
         return high
     if shift < 62 and int(high.max(initial=0)) < LARGEST >> shift:
-        return (high << shift) + _low_part(rate, shift, count, random)
-    low = [_low_integer(rate, shift, random) for _ in range(count)]
+        return (high << shift) + _sample_low_parts(rate, shift, count, random)
+    low = [_sample_low_integer(rate, shift, random) for _ in range(count)]
     return np.array([(int(v) << shift) + w for v, w in zip(high, low, strict=True)], dtype=object)
 
 
-def _inverted(rate: Fraction, count: int, random: Randomness) -> Integers:
+def _sample_geometric_by_inversion(rate: Fraction, count: int, random: Randomness) -> Integers:
     """Draw by inversion, for rates of at least 2**-20; a quotient beyond 2**53 cannot pass the filter."""
-    words = random.words(count)
+    words = random.draw_words(count)
     exponential = -np.log((words.astype(np.float64) + 0.5) * UNIT)
     scale = 1 / float(rate)
     quotient = exponential * scale
@@ -178,36 +178,36 @@ def _inverted(rate: Fraction, count: int, random: Randomness) -> Integers:
     return draws
 
 
-def _low_part(rate: Fraction, shift: int, count: int, random: Randomness) -> Integers:
+def _sample_low_parts(rate: Fraction, shift: int, count: int, random: Randomness) -> Integers:
     """Draw W in [0, 2**shift) with weight exp(-rate W), by rejection from uniform; shift < 62."""
     slope = float(rate)
     drawn = np.empty(count, np.int64)
     open_places = np.arange(count)
     while open_places.size:
-        w = (random.words(open_places.size) >> np.uint64(64 - shift)).astype(np.int64)
+        w = (random.draw_words(open_places.size) >> np.uint64(64 - shift)).astype(np.int64)
 
         def exponent(i: int, w: Integers = w) -> Fraction:
             return rate * int(w[i])
 
-        kept = _accept(w.astype(np.float64) * slope, exponent, random)
+        kept = _sample_coins(w.astype(np.float64) * slope, exponent, random)
         drawn[open_places[kept]] = w[kept]
         open_places = open_places[~kept]
     return drawn
 
 
-def _low_integer(rate: Fraction, shift: int, random: Randomness) -> int:
+def _sample_low_integer(rate: Fraction, shift: int, random: Randomness) -> int:
     """Draw one W in [0, 2**shift) with weight exp(-rate W), for a shift of any size."""
-    while not bernoulli_exp(rate * (w := random.bits(shift)), random):
+    while not sample_bernoulli_exp(rate * (w := random.draw_bits(shift)), random):
         pass
     return w
 
 
-def discrete_laplace(rate: Fraction, count: int, random: Randomness) -> Integers:
+def sample_discrete_laplace(rate: Fraction, count: int, random: Randomness) -> Integers:
     """Return `count` draws with Pr[Z = z] = (1 - a) / (1 + a) a**|z|, a = exp(-rate)."""
-    return geometric(rate, count, random) - geometric(rate, count, random)
+    return sample_geometric(rate, count, random) - sample_geometric(rate, count, random)
 
 
-def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Integers:
+def sample_discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Integers:
     """Return `count` draws with Pr[Z = z] proportional to exp(-z**2 / (2 variance)).
 
     A discrete Laplace Y of scale t = floor(sigma) + 1 is kept with probability exp(-(|Y| - variance / t)**2 /
@@ -218,7 +218,7 @@ def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Int
     drawn = np.empty(count, np.int64)
     open_places = np.arange(count)
     while open_places.size:
-        y = discrete_laplace(rate, open_places.size, random)
+        y = sample_discrete_laplace(rate, open_places.size, random)
         if y.dtype == object:
             drawn = drawn.astype(object)
 
@@ -227,7 +227,7 @@ def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Int
 
         offset = np.asarray(np.abs(y) / float(centre) - 1.0, dtype=np.float64)
         x = offset**2 * float(centre * centre / (2 * variance))
-        kept = _accept(x, exponent, random)
+        kept = _sample_coins(x, exponent, random)
         drawn[open_places[kept]] = y[kept]
         open_places = open_places[~kept]
     return drawn
@@ -236,14 +236,14 @@ def discrete_gaussian(variance: Fraction, count: int, random: Randomness) -> Int
 # -- Choices -------------------------------------------------------------------------------------------------
 
 
-def choose(
+def sample_index(
     distances: Integers, rate: Fraction, random: Randomness, *, multiplicities: Integers | None = None
 ) -> int:
     """Return an index i with Pr[i] proportional to m_i exp(-rate (d_i - min d)); m_i = 1 unless given."""
     gaps = distances - distances.min()
     times = np.ones(gaps.size, np.int64) if multiplicities is None else multiplicities
     cumulated = np.cumsum(np.exp(-gaps * float(rate)) * times)
-    word = random.bits(64)
+    word = random.draw_bits(64)
     target = word * UNIT * cumulated[-1]
     # exp is right to MARGIN / 8 where it matters, and each partial sum adds at most 2**-52 of the total
     slack = (MARGIN + gaps.size * 2.0**-51) * cumulated[-1]
@@ -253,51 +253,53 @@ def choose(
 
     def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
         kinds, place = np.unique(gaps, return_inverse=True)
-        bounds = [exp_bounds(rate * int(gap), digits) for gap in kinds]
+        bounds = [bound_exp(rate * int(gap), digits) for gap in kinds]
         least = np.cumsum([bounds[k][0] * int(m) for k, m in zip(place, times, strict=True)])
         most = np.cumsum([bounds[k][1] * int(m) for k, m in zip(place, times, strict=True)])
         surely_past = int(np.searchsorted(most, low * least[-1], side="right"))
         maybe_past = int(np.searchsorted(least, high * most[-1], side="right"))
         return surely_past if surely_past == maybe_past else None
 
-    return Uniform(word, random).settle(decide)
+    return LazyUniform(word, random).settle(decide)
 
 
 # -- Many coins and uniform integers -------------------------------------------------------------------------
 
 
-def bernoulli_exp_many(distances: Integers, rate: Fraction, random: Randomness) -> Booleans:
+def sample_bernoulli_exps(distances: Integers, rate: Fraction, random: Randomness) -> Booleans:
     """Toss one coin for each i, True with probability exp(-rate d_i), d_i >= 0."""
     x = distances.astype(np.float64) * float(rate)
-    return _accept(x, lambda i: rate * int(distances[i]), random)
+    return _sample_coins(x, lambda i: rate * int(distances[i]), random)
 
 
-def bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> Booleans:
+def sample_bernoulli_odds(x: Fraction, weight: int, count: int, random: Randomness) -> Booleans:
     """Toss `count` coins, True with odds of weight exp(-x) to 1, x >= 0."""
-    words = random.words(count)
+    words = random.draw_words(count)
     odds = weight * math.exp(-x)
     u, bound = words * UNIT, odds / (1 + odds)
     coins = u < bound
 
     def decide(low: Fraction, high: Fraction, digits: int) -> int | None:
-        least, most = (weight * max(each, Fraction(0)) for each in exp_bounds(x, digits))
+        least, most = (weight * max(each, Fraction(0)) for each in bound_exp(x, digits))
         return 1 if high <= least / (1 + least) else 0 if low >= most / (1 + most) else None
 
     for i in np.flatnonzero(np.abs(u - bound) <= MARGIN):
-        coins[i] = bool(Uniform(int(words[i]), random).settle(decide))
+        coins[i] = bool(LazyUniform(int(words[i]), random).settle(decide))
     return coins
 
 
-def uniform_below(bound: int, count: int, random: Randomness) -> Integers:
+def sample_uniform_below(bound: int, count: int, random: Randomness) -> Integers:
     """Return `count` uniform integers in [0, bound), 1 <= bound <= 2**62, by rejection."""
-    require(1 <= bound <= LARGEST, "sample_uniform_below", "bound", bound, "an integer from 1 to 2**62")
+    require_parameter(
+        1 <= bound <= LARGEST, "sample_uniform_below", "bound", bound, "an integer from 1 to 2**62"
+    )
     if bound == 1:
         return np.zeros(count, np.int64)
     spare = np.uint64(64 - (bound - 1).bit_length())
     drawn = np.empty(count, np.int64)
     open_places = np.arange(count)
     while open_places.size:
-        draw = (random.words(open_places.size) >> spare).astype(np.int64)
+        draw = (random.draw_words(open_places.size) >> spare).astype(np.int64)
         kept = draw < bound
         drawn[open_places[kept]] = draw[kept]
         open_places = open_places[~kept]

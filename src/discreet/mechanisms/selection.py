@@ -16,13 +16,13 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction, require_count, require_probability
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import coerce_positive_fraction, require_count, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact, Released
-from discreet.mechanisms.additive import least
+from discreet.mechanisms.additive_noise import find_least_integer
 from discreet.mechanisms.sampling import LARGEST, Floats, Integers
 
 NODES = 400
@@ -41,11 +41,11 @@ class Selection(Protocol):
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "epsilon")
+        coerce_positive_fraction(self, "epsilon")
         require_count(self, "sensitivity", self.sensitivity)
-        require(isinstance(self.monotone, bool), self, "monotone", self.monotone, "True or False")
-        keep_relation(self)
-        require(
+        require_parameter(isinstance(self.monotone, bool), self, "monotone", self.monotone, "True or False")
+        coerce_relation(self)
+        require_parameter(
             not self.monotone or self.relation == Relation.PRESENCE,
             self,
             "monotone",
@@ -77,28 +77,28 @@ class Selection(Protocol):
 
     def shortfall(self, candidates: int, confidence: float) -> int:
         """Return a gap to the best score that the pick stays within, with at least `confidence`."""
-        return shortfall(self, self.rate, candidates, confidence)
+        return bound_shortfall(self, self.rate, candidates, confidence)
 
 
-def bounded(owner: object, scores: Integers) -> Integers:
+def clip_scores(owner: object, scores: Integers) -> Integers:
     """Return the scores clipped to a fixed range, so that their differences cannot overflow.
 
     Clipping brings no two scores further apart and reverses no direction, so sensitivity and monotonicity are
     unchanged.
     """
     fits = isinstance(scores, np.ndarray) and scores.ndim == 1 and scores.dtype == np.int64
-    require(fits, owner, "scores", type(scores).__name__, "a one-dimensional array of int64")
-    require(scores.size > 0, owner, "scores", "none", "at least one")
+    require_parameter(fits, owner, "scores", type(scores).__name__, "a one-dimensional array of int64")
+    require_parameter(scores.size > 0, owner, "scores", "none", "at least one")
     return np.clip(scores, -LARGEST // 2, LARGEST // 2)
 
 
-def gaps(owner: object, scores: Integers) -> Integers:
+def compute_gaps(owner: object, scores: Integers) -> Integers:
     """Return the gap of each score to the best."""
-    kept = bounded(owner, scores)
+    kept = clip_scores(owner, scores)
     return np.asarray(kept.max() - kept)
 
 
-def shortfall(owner: object, rate: Fraction, candidates: int, confidence: float) -> int:
+def bound_shortfall(owner: object, rate: Fraction, candidates: int, confidence: float) -> int:
     """Return the least s with (candidates - 1) exp(-rate (s + 1)) <= 1 - confidence.
 
     Where a candidate that is s behind is picked with probability at most exp(-rate s), the pick is more than
@@ -108,10 +108,12 @@ def shortfall(owner: object, rate: Fraction, candidates: int, confidence: float)
     require_probability(owner, "confidence", confidence)
     others, miss = candidates - 1, 1 - float(confidence)
     around = math.log(max(others, 1) / miss) / float(rate)
-    return least(lambda s: others * math.exp(-rate * (s + 1)) <= miss, around=math.ceil(around))
+    return find_least_integer(
+        lambda s: others * math.exp(-rate * (s + 1)) <= miss, estimate=math.ceil(around)
+    )
 
 
-def shares_of_ties(below: Floats, at: Floats) -> Floats:
+def compute_tie_shares(below: Floats, at: Floats) -> Floats:
     """Return, for each i, the chance that i wins a uniform draw among all that are `at` its level.
 
     Each other j is independently `at` the same level with probability at[..., j], below it with below[..., j]

@@ -25,9 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.core.errors import require
-from discreet.core.numbers import require_count
-from discreet.core.relations import Relation, keep_relation
+from discreet.core.errors import require_parameter
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,12 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contribution:
+class ContributionBounds:
     """The contribution bounds of one person: `rows` in all, or `rows` in each of `groups` groups.
 
-    >>> Contribution(rows=5).count()
+    >>> ContributionBounds(rows=5).count_sensitivity()
     Sensitivity(l1=10, squared_l2=50)
-    >>> Contribution(rows=1, relation=Relation.PRESENCE).sum(low=17, high=90)
+    >>> ContributionBounds(rows=1, relation=Relation.PRESENCE).sum_sensitivity(low=17, high=90)
     Sensitivity(l1=90, squared_l2=8100)
     """
 
@@ -53,17 +53,17 @@ class Contribution:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_relation(self)
+        coerce_relation(self)
         require_count(self, "rows", self.rows)
         require_count(self, "groups", self.groups)
 
-    def count(self, *, one_cell: bool = False) -> Sensitivity:
+    def count_sensitivity(self, *, one_cell: bool = False) -> Sensitivity:
         """Return the sensitivity of COUNT in every group (a histogram), or in one cell."""
-        return self.sum(low=1, high=1, one_cell=one_cell)
+        return self.sum_sensitivity(low=1, high=1, one_cell=one_cell)
 
-    def sum(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
+    def sum_sensitivity(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
         """Return the sensitivity of SUM of an integer column declared to lie in [low, high]."""
-        require(low <= high, self, "low", low, f"at most high = {high}")
+        require_parameter(low <= high, self, "low", low, f"at most high = {high}")
         largest = max(abs(low), abs(high))
         if one_cell:
             spread = max(largest, high - low) if self.relation is Relation.VALUE else largest
@@ -74,29 +74,29 @@ class Contribution:
         moved = max(2 * largest**2, (high - low) ** 2)
         return Sensitivity(l1=2 * self.groups * self.rows * largest, squared_l2=square * moved)
 
-    def centred_sum(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
+    def centred_sum_sensitivity(self, *, low: int, high: int, one_cell: bool = False) -> Sensitivity:
         """Return the sensitivity of SUM of 2x - (low + high), which stays on the integer grid."""
-        require(low <= high, self, "low", low, f"at most high = {high}")
-        return self.sum(low=low - high, high=high - low, one_cell=one_cell)
+        require_parameter(low <= high, self, "low", low, f"at most high = {high}")
+        return self.sum_sensitivity(low=low - high, high=high - low, one_cell=one_cell)
 
 
-def mean_of_known_rows(*, low: int, high: int, rows: int) -> Fraction:
+def mean_sensitivity(*, low: int, high: int, rows: int) -> Fraction:
     """Return the sensitivity of a mean where a person is one row and the number of rows is public.
 
     It holds for replace-one neighbors only.
 
-    >>> mean_of_known_rows(low=17, high=90, rows=48_842)
+    >>> mean_sensitivity(low=17, high=90, rows=48_842)
     Fraction(73, 48842)
     """
-    require(low <= high, "mean_sensitivity", "low", low, f"at most high = {high}")
+    require_parameter(low <= high, "mean_sensitivity", "low", low, f"at most high = {high}")
     require_count("mean_sensitivity", "rows", rows)
     return Fraction(high - low, rows)
 
 
-def median(*, low: int, high: int) -> int:
+def median_sensitivity(*, low: int, high: int) -> int:
     """Return the sensitivity of a median.
 
     With an odd number of rows, half at each end, one person moves it from end to end.
     """
-    require(low <= high, "median_sensitivity", "low", low, f"at most high = {high}")
+    require_parameter(low <= high, "median_sensitivity", "low", low, f"at most high = {high}")
     return high - low

@@ -22,12 +22,12 @@ import math
 
 import numpy as np
 
-from discreet.mechanisms.grouped import Grouped
 from discreet.mechanisms.sampling import Integers
+from discreet.mechanisms.value_counts import ValueCounts
 
 
 def smooth_rank_sensitivity(
-    rows: Grouped, rank: int, *, low: int, high: int, beta: float, floor: float
+    rows: ValueCounts, rank: int, *, low: int, high: int, beta: float, floor: float
 ) -> float:
     """Return the larger of S and `floor`, for the value of `rank` among ordered rows in [low, high].
 
@@ -37,18 +37,18 @@ def smooth_rank_sensitivity(
     within = math.log((high - low) / floor) / beta
     reach = max(0, min(int(rows.counts.sum()), math.ceil(within) + 1))
     ranks = np.arange(rank - reach - 1, rank + reach + 2)
-    return _largest_weight(rows.ranked(ranks, low, high), reach, beta, floor)
+    return _find_largest_weight(rows.values_at_ranks(ranks, low, high), reach, beta, floor)
 
 
-def local_sensitivity_within(window: Integers, k: int) -> int:
+def local_sensitivity_at_distance(window: Integers, k: int) -> int:
     """Return A_k, from the values of consecutive ranks with the target rank in the middle."""
     middle = window.size // 2
     return int((window[middle : middle + k + 2] - window[middle - k - 1 : middle + 1]).max())
 
 
-def _largest_weight(window: Integers, reach: int, beta: float, floor: float) -> float:
+def _find_largest_weight(window: Integers, reach: int, beta: float, floor: float) -> float:
     """Return max(floor, exp(-beta k) A_k over 0 <= k <= reach), by branch and bound."""
-    first, last = local_sensitivity_within(window, 0), local_sensitivity_within(window, reach)
+    first, last = local_sensitivity_at_distance(window, 0), local_sensitivity_at_distance(window, reach)
     best = max(floor, float(first), last * math.exp(-beta * reach))
     stretches = [(-last * math.exp(-beta), 0, reach, last)]
     while stretches:
@@ -58,7 +58,7 @@ def _largest_weight(window: Integers, reach: int, beta: float, floor: float) -> 
         if j - i < 2:
             continue
         k = (i + j) // 2
-        at_k = local_sensitivity_within(window, k)
+        at_k = local_sensitivity_at_distance(window, k)
         best = max(best, at_k * math.exp(-beta * k))
         heapq.heappush(stretches, (-at_k * math.exp(-beta * (i + 1)), i, k, at_k))
         heapq.heappush(stretches, (-at_j * math.exp(-beta * (k + 1)), k, j, at_j))

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.errors import InvalidParameterError, RequestError, require
-from discreet.core.numbers import Real, is_real, require_count
-from discreet.core.policy import Column, Kind, Scale
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.number_checks import Real, is_real, require_count
+from discreet.core.policy import BinScale, Column, ColumnType
 
 BINS = 20
 MISSING = "missing"
@@ -48,7 +48,7 @@ class Attribute:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnType
     cuts: tuple[Cut, ...] = ()
     values: tuple[str, ...] = ()
     step: Fraction | None = None
@@ -58,7 +58,7 @@ class Attribute:
 
     def __post_init__(self) -> None:
         known = 1 <= self.regular <= MOST_BINS
-        require(known, self, "bins", self.regular, f"from 1 to {MOST_BINS:,} for {self.name}")
+        require_parameter(known, self, "bins", self.regular, f"from 1 to {MOST_BINS:,} for {self.name}")
 
     @classmethod
     def numeric(
@@ -74,12 +74,12 @@ class Attribute:
     ) -> Attribute:
         """A number between declared bounds; on a grid of `step` if it has one."""
         bounded = is_real(low) and is_real(high) and low < high
-        require(bounded, cls.__name__, "low", low, f"a number below high, which is {high}")
+        require_parameter(bounded, cls.__name__, "low", low, f"a number below high, which is {high}")
         require_count(cls.__name__, "bins", bins)
-        require(scale in ("linear", "log"), cls.__name__, "scale", scale, "'linear' or 'log'")
+        require_parameter(scale in ("linear", "log"), cls.__name__, "scale", scale, "'linear' or 'log'")
         grid = None if step is None else Fraction(step)
         cuts = _cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
-        kind = Kind.INTEGER if grid == 1 else Kind.DECIMAL
+        kind = ColumnType.INTEGER if grid == 1 else ColumnType.DECIMAL
         ends = Fraction(low), Fraction(high)
         return cls(name=name, kind=kind, cuts=cuts, step=grid, bounds=ends, scale=scale, missing=missing)
 
@@ -88,28 +88,32 @@ class Attribute:
         """One of the declared values, each written as rows are read: 1.0 is 1, True is true."""
         texts = tuple(map(_word, values))
         different = 0 < len(texts) == len(set(texts))
-        require(different, cls.__name__, "values", len(texts), f"one or more different values of {name}")
-        return cls(name=name, kind=Kind.CATEGORY, values=texts, missing=missing)
+        require_parameter(
+            different, cls.__name__, "values", len(texts), f"one or more different values of {name}"
+        )
+        return cls(name=name, kind=ColumnType.CATEGORY, values=texts, missing=missing)
 
     @classmethod
     def of_column(
-        cls, name: str, column: Column, *, bins: int = BINS, scale: Scale | None = None
+        cls, name: str, column: Column, *, bins: int = BINS, scale: BinScale | None = None
     ) -> Attribute:
         """As the policy declares the column, but for a `scale` that is asked for."""
-        scale = scale or column.scale or Scale.LINEAR
+        scale = scale or column.scale or BinScale.LINEAR
         missing = column.nulls is not False
-        if column.grid is not None and column.grid[0] < column.grid[1]:
-            low, high = (bound * column.step for bound in column.grid)
-            return cls.numeric(name, low, high, bins=bins, scale=scale, step=column.step, missing=missing)
-        if column.type is Kind.CATEGORY and column.values is not None:
+        if column.grid_bounds is not None and column.grid_bounds[0] < column.grid_bounds[1]:
+            low, high = (bound * column.grid_step for bound in column.grid_bounds)
+            return cls.numeric(
+                name, low, high, bins=bins, scale=scale, step=column.grid_step, missing=missing
+            )
+        if column.type is ColumnType.CATEGORY and column.values is not None:
             return cls.category(name, column.values, missing=missing)
-        if column.type is Kind.BOOLEAN:
-            return cls(name=name, kind=Kind.BOOLEAN, values=("false", "true"), missing=missing)
-        if column.type is Kind.DATE and isinstance(column.low, date) and isinstance(column.high, date):
+        if column.type is ColumnType.BOOLEAN:
+            return cls(name=name, kind=ColumnType.BOOLEAN, values=("false", "true"), missing=missing)
+        if column.type is ColumnType.DATE and isinstance(column.low, date) and isinstance(column.high, date):
             cuts = _days(column.low, column.high, bins)
             ends = column.low, column.high
-            return cls(name=name, kind=Kind.DATE, cuts=cuts, bounds=ends, missing=missing)
-        if column.grid is not None:
+            return cls(name=name, kind=ColumnType.DATE, cuts=cuts, bounds=ends, missing=missing)
+        if column.grid_bounds is not None:
             raise RequestError(
                 f"mine: column {name} can have one value alone, so there is nothing to divide.",
                 hint="Leave the column out, or declare a low below its high.",
@@ -179,7 +183,7 @@ class Attribute:
         """The bin of every entry of an array, a list or a data frame's column."""
         if self.values:
             return self._categories(column)
-        if self.kind is Kind.DATE:
+        if self.kind is ColumnType.DATE:
             return self._dates(column)
         numbers = _numbers(self.name, column)
         if self.step is not None:

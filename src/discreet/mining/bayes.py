@@ -15,11 +15,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction, require_count
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import coerce_positive_fraction, require_count
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mining.counting import Counter
 from discreet.mining.schema import Schema
@@ -36,7 +36,7 @@ class Bayes:
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "epsilon")
+        coerce_positive_fraction(self, "epsilon")
         require_count(self, "rows_per_person", self.rows_per_person)
 
     @property

@@ -34,12 +34,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import require_count
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import require_count
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
@@ -73,8 +73,8 @@ class Boosting:
             if getattr(self, name) is not None:
                 require_count(self, name, getattr(self, name))
         hides = self.budget.relation is Relation.PRESENCE
-        require(hides, self, "budget", self.budget, "a guarantee for added and removed people")
-        require(
+        require_parameter(hides, self, "budget", self.budget, "a guarantee for added and removed people")
+        require_parameter(
             self.schema.classes >= 2, self, "schema", self.schema.classes, "a target of two classes or more"
         )
 
@@ -128,7 +128,7 @@ class Boosting:
             return DiscreteLaplace(
                 epsilon=Fraction(self.budget.epsilon) * part, sensitivity=l1, relation=Relation.PRESENCE
             )
-        return DiscreteGaussian.of_rho(
+        return DiscreteGaussian.from_rho(
             Fraction(self.budget.rho) * part,
             squared_sensitivity=squared_l2,
             places=places,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.accounting.inversion import largest_rho
+from discreet.accounting.profile_inversion import find_largest_rho
 from discreet.belief import Promise
-from discreet.core.errors import InvalidParameterError, require
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP, restate
-from discreet.core.numbers import Real, is_real, require_positive
-from discreet.core.relations import Relation
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP, convert_guarantee
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, is_real, require_positive
 
 Budget = PureDP | ZeroConcentratedDP
 
@@ -42,20 +42,22 @@ def pure(owner: object, epsilon: Real | None, promise: Promise | None) -> PureDP
 def for_noise(owner: object, epsilon: Real | None, delta: Real, promise: Promise | None) -> Budget:
     """The same where noise is all that is spent on: concentrated if there is a delta or a tail, else pure."""
     fits = is_real(delta) and 0 <= delta < 1
-    require(fits, owner, "delta", delta, "a number of at least 0 and below 1")
+    require_parameter(fits, owner, "delta", delta, "a number of at least 0 and below 1")
     if epsilon is None and promise is not None and promise.tail > 0:
-        return largest_rho(promise.admits, Relation.PRESENCE)
+        return find_largest_rho(promise.admits, Relation.PRESENCE)
     plain = pure(owner, epsilon, promise)
     if delta == 0:
         return plain
     secret = Relation.PRESENCE if promise is None else promise.secret
-    cap = restate(plain, secret).cap
-    return largest_rho(lambda held: restate(held, secret).profile(cap) <= float(delta), Relation.PRESENCE)
+    cap = convert_guarantee(plain, secret).cap
+    return find_largest_rho(
+        lambda held: convert_guarantee(held, secret).profile(cap) <= float(delta), Relation.PRESENCE
+    )
 
 
 def require_kept(owner: object, spent: Budget, promise: Promise | None) -> None:
     """Refuse what is more than a promise allows; where a ledger charges, it is the ledger that does."""
-    if promise is not None and not promise.admits(restate(spent, promise.secret)):
+    if promise is not None and not promise.admits(convert_guarantee(spent, promise.secret)):
         raise InvalidParameterError(
             f"{_name(owner)}: epsilon and delta are more than the promise allows.",
             hint="Leave both out to spend all that it allows, or give a smaller part of it.",

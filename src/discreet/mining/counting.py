@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import statements
 from discreet.mining.attributes import Attribute, Codes
@@ -133,7 +133,7 @@ class EngineCounter:
     def of_table(cls, engine: Engine, policy: Policy, table: str, schema: Schema) -> EngineCounter:
         """Over a table of the policy, with each person's rows bounded as it declares."""
         declared = policy.tables[table]
-        most = declared.rows_per_person if declared.knows_people else None
+        most = declared.rows_per_person if declared.has_person_key else None
         return cls(engine=engine, schema=schema, table=table, most=most)
 
     @property

@@ -37,7 +37,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 from discreet.mechanisms.sampling import Integers
 
 GRID = 64
@@ -137,7 +137,7 @@ class Squared:
     bins: int
 
     def __post_init__(self) -> None:
-        require_count(self, "bins", self.bins, least=2)
+        require_count(self, "bins", self.bins, minimum=2)
 
     @property
     def sensitivity(self) -> int:

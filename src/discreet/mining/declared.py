@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.mining.attributes import Attribute
 from discreet.mining.learning import TARGET_BINS
 from discreet.mining.schema import Schema

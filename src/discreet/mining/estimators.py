@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
 from discreet.mining.conventions import Estimator

@@ -32,12 +32,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import Real, keep_fraction, require_count
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, coerce_positive_fraction, require_count
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact, Released
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax
@@ -76,12 +76,12 @@ class Growth:
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "epsilon")
+        coerce_positive_fraction(self, "epsilon")
         known = self.selection in SELECTIONS
-        require(known, self, "selection", self.selection, f"one of {', '.join(SELECTIONS)}")
+        require_parameter(known, self, "selection", self.selection, f"one of {', '.join(SELECTIONS)}")
         if self.depth is not None:
-            require_count(self, "depth", self.depth, least=0)
-            require(self.depth <= MOST_DEPTH, self, "depth", self.depth, f"at most {MOST_DEPTH}")
+            require_count(self, "depth", self.depth, minimum=0)
+            require_parameter(self.depth <= MOST_DEPTH, self, "depth", self.depth, f"at most {MOST_DEPTH}")
         if self.rows is not None:
             require_count(self, "rows", self.rows)
         require_count(self, "rows_per_person", self.rows_per_person)

@@ -16,8 +16,8 @@ from fractions import Fraction
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.guarantees import Guarantee, PureDP, restate
-from discreet.core.numbers import Real
+from discreet.core.guarantees import Guarantee, PureDP, convert_guarantee
+from discreet.core.number_checks import Real
 from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
 from discreet.mining import budget
@@ -70,7 +70,7 @@ class MiningPlan:
         """What training costs, for the promise's secret; without one, for added and removed people."""
         if self.promise is None:
             return self.recipe.guarantee
-        return restate(self.recipe.guarantee, self.promise.secret)
+        return convert_guarantee(self.recipe.guarantee, self.promise.secret)
 
 
 def plan(
@@ -118,7 +118,7 @@ def plan(
         criterion_name=criterion or CRITERION,
         selection=selection or SELECTION,
     )
-    most = declared.rows_per_person if declared.knows_people else None
+    most = declared.rows_per_person if declared.has_person_key else None
     return MiningPlan(kind=kind, table=table, recipe=recipe, promise=promise, most=most)
 
 

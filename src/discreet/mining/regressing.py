@@ -15,9 +15,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.errors import InvalidParameterError, RequestError, require
-from discreet.core.policy import Column, Kind, Role, Scale, Table
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.policy import BinScale, Column, ColumnType, Role, Table
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import BINS, Attribute, Codes
 
@@ -30,9 +30,13 @@ class Schema:
 
     def __post_init__(self) -> None:
         names = [each.name for each in (*self.attributes, *([self.target] if self.target else []))]
-        require(bool(self.attributes), self, "attributes", "none", "at least one column to learn from")
+        require_parameter(
+            bool(self.attributes), self, "attributes", "none", "at least one column to learn from"
+        )
         for name in names:
-            require(names.count(name) == 1, self, "attributes", name, "different columns, without the target")
+            require_parameter(
+                names.count(name) == 1, self, "attributes", name, "different columns, without the target"
+            )
 
     @classmethod
     def of_table(
@@ -61,7 +65,7 @@ class Schema:
 
         def attribute(name: str) -> Attribute:
             number = bins if isinstance(bins, int) else bins.get(name, BINS)
-            scale = Scale.LOG if name in logarithmic else None
+            scale = BinScale.LOG if name in logarithmic else None
             return Attribute.of_column(name, table.columns[name], bins=number, scale=scale)
 
         goal = None if target is None else attribute(target)
@@ -80,7 +84,7 @@ class Schema:
     def _require_scaled(self, logarithmic: Collection[str]) -> None:
         """Refuse a log scale that nothing would be divided on."""
         every = (*self.attributes, *([self.target] if self.target else []))
-        numbers = {each.name for each in every if each.ordered and each.kind is not Kind.DATE}
+        numbers = {each.name for each in every if each.ordered and each.kind is not ColumnType.DATE}
         for name in logarithmic:
             if name not in numbers:
                 raise RequestError(
@@ -113,6 +117,6 @@ class Schema:
 
 
 def _usable(table: Table, name: str, column: Column) -> bool:
-    bounded = column.low is not None and column.low != column.high and column.type is not Kind.TIMESTAMP
-    declared = bounded or column.values is not None or column.type is Kind.BOOLEAN
+    bounded = column.low is not None and column.low != column.high and column.type is not ColumnType.TIMESTAMP
+    declared = bounded or column.values is not None or column.type is ColumnType.BOOLEAN
     return declared and column.role is not Role.IDENTIFIER and name != table.person_column

@@ -21,8 +21,8 @@ from discreet.mining.attributes import Attribute, Cut
 from discreet.mining.schema import Schema
 from discreet.mining.scores import FINE, FURTHEST, GRID, Scores, in_steps
 from discreet.mining.splits import Level, Splits
-from discreet.sql.emit import literal, quoted
-from discreet.sql.tree import RANK
+from discreet.sql.expression_sql import format_literal, quote_identifier
+from discreet.sql.relational_algebra import RANK
 
 NODE, SET, COUNT = "node", "which", "n"
 
@@ -39,11 +39,11 @@ class Rows:
     def sql(self, *more: str) -> str:
         """The statement; `more` is computed from the stored columns of the same rows."""
         bins = [f"{_bin(each)} AS {key(place)}" for place, each in enumerate(self.attributes)]
-        kept = [f"{quoted(RANK)} <= {self.most}"] if self.most is not None else []
+        kept = [f"{quote_identifier(RANK)} <= {self.most}"] if self.most is not None else []
         if self.with_target:
-            kept.append(f"{quoted(self.attributes[-1].name)} IS NOT NULL")
+            kept.append(f"{quote_identifier(self.attributes[-1].name)} IS NOT NULL")
         where = f" WHERE {' AND '.join(kept)}" if kept else ""
-        return f"SELECT {', '.join([*bins, *more])} FROM {quoted(self.table)}{where}"
+        return f"SELECT {', '.join([*bins, *more])} FROM {quote_identifier(self.table)}{where}"
 
 
 def key(place: int) -> str:
@@ -107,7 +107,7 @@ def _scores(schema: Schema, table: Integers) -> list[str]:
 
 
 def _looked_up(attribute: Attribute, values: list[int]) -> str:
-    name, missing = quoted(attribute.name), values[attribute.nowhere]
+    name, missing = quote_identifier(attribute.name), values[attribute.nowhere]
     if not attribute.values:
         starts = [k for k in range(1, attribute.regular) if values[k] != values[k - 1]]
         limits = [_limit(attribute, attribute.cuts[k - 1]) for k in starts]
@@ -141,7 +141,7 @@ def mask(places: Sequence[int], number: int) -> int:
 
 
 def _bin(attribute: Attribute) -> str:
-    name = quoted(attribute.name)
+    name = quote_identifier(attribute.name)
     if attribute.values:
         return name
     wide = _equally_wide(attribute)
@@ -165,7 +165,7 @@ def _equally_wide(attribute: Attribute) -> tuple[int, int] | None:
 def _limit(attribute: Attribute, cut: Cut) -> str:
     """A cut as the store keeps the column: in steps, or as a date."""
     if isinstance(cut, date):
-        return literal(cut)
+        return format_literal(cut)
     steps = cut / (attribute.step or Fraction(1))
     return str(steps.numerator) if steps.denominator == 1 else repr(float(steps))
 
@@ -193,7 +193,7 @@ def _node(levels: Sequence[Level], attributes: Sequence[Attribute], depth: int, 
 
 def _goes_first(attribute: Attribute, bins: frozenset[int]) -> str:
     """Whether a stored value is in one of these bins, not all of them; NULL counts as no."""
-    name = quoted(attribute.name)
+    name = quote_identifier(attribute.name)
     if attribute.values:
         words = [_value(attribute, place) for place in sorted(bins) if place < attribute.regular]
         parts = [f"{name} IN ({', '.join(words)})"] if words else []
@@ -207,4 +207,4 @@ def _goes_first(attribute: Attribute, bins: frozenset[int]) -> str:
 
 def _value(attribute: Attribute, place: int) -> str:
     text = attribute.values[place]
-    return text if attribute.kind == "boolean" else literal(text)
+    return text if attribute.kind == "boolean" else format_literal(text)

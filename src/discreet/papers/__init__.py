@@ -5,7 +5,16 @@ Each is one function from `ReproductionInputs` (an engine to count with, and the
 that discreet uses; a document's errors are shown here and used nowhere.
 """
 
-from discreet.papers.catalogue import REPRODUCTIONS, find, reproduce
-from discreet.papers.reproduction import Bench, Curve, Line, Reproduction, Verdict
+from discreet.papers.catalogue import REPRODUCTIONS, find_reproductions, run_reproduction
+from discreet.papers.reproduction import Curve, Line, Reproduction, ReproductionInputs, Verdict
 
-__all__ = ["REPRODUCTIONS", "Bench", "Curve", "Line", "Reproduction", "Verdict", "find", "reproduce"]
+__all__ = [
+    "REPRODUCTIONS",
+    "Curve",
+    "Line",
+    "Reproduction",
+    "ReproductionInputs",
+    "Verdict",
+    "find_reproductions",
+    "run_reproduction",
+]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
-from discreet.belief import epsilon_generation, highest
-from discreet.papers.adult import Adult, Workclass
-from discreet.papers.reproduction import Bench, Line, Reproduction
+from discreet.belief import epsilon_generation, highest_posterior
+from discreet.papers.adult_survey import AdultSurvey, Workclass
+from discreet.papers.reproduction import Line, Reproduction, ReproductionInputs
 
 DOCUMENT = "A Non-Stochastic Approach to Privacy Parameter Generation (EGM)"
 ROWS, COLUMNS = 32_561, 15
@@ -50,7 +50,7 @@ SCREEN = {  # Figure 4 cuts long numbers off
 }
 
 
-def epsilon(bench: Bench) -> Reproduction:
+def reproduce_epsilon(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the printed epsilon, and compute it for each reading of the formula."""
     adult = bench.adult
     used = epsilon_generation(ROWS, COLUMNS).epsilon
@@ -64,7 +64,7 @@ def epsilon(bench: Bench) -> Reproduction:
                 printed="32,562",
                 recomputed=float(adult.rows),
                 why="the header was counted as a person: Figure 4 has a row 'Workclass 0.0'",
-                sample=not adult.real,
+                is_sample=not adult.is_real,
             ),
             Line(what="epsilon: ln|1 - q| / p with p = 15", printed="0.693", recomputed=used),
             Line(what="the abstract's rounding of it", printed="0.69", recomputed=used),
@@ -85,8 +85,8 @@ def epsilon(bench: Bench) -> Reproduction:
             Line(
                 what="re-identification at this epsilon",
                 printed="completely eliminated",
-                recomputed=f"a belief of 50% may become {highest(0.5, used):.1%}",
-                why=f"and one of 1% may become {highest(0.01, used):.2%}",
+                recomputed=f"a belief of 50% may become {highest_posterior(0.5, used):.1%}",
+                why=f"and one of 1% may become {highest_posterior(0.01, used):.2%}",
             ),
         ),
         notes=(
@@ -99,11 +99,11 @@ def epsilon(bench: Bench) -> Reproduction:
     )
 
 
-def table_1(bench: Bench) -> Reproduction:
+def reproduce_table_1(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Table 1: mean hours by workclass."""
     adult = bench.adult
     lines = [
-        Line(what=name, printed=printed, recomputed=adult.workclasses[name].mean, sample=not adult.real)
+        Line(what=name, printed=printed, recomputed=adult.workclasses[name].mean, is_sample=not adult.is_real)
         for name, printed in TRUE.items()
     ]
     unknown = adult.workclasses["?"]
@@ -111,7 +111,7 @@ def table_1(bench: Bench) -> Reproduction:
         Line(
             what=f"? ({unknown.people:,} people, left out without a word)",
             recomputed=unknown.mean,
-            sample=not adult.real,
+            is_sample=not adult.is_real,
         )
     )
     return Reproduction(
@@ -123,10 +123,10 @@ def table_1(bench: Bench) -> Reproduction:
     )
 
 
-def table_2(bench: Bench) -> Reproduction:
+def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Table 2: the printed noise, and the actual epsilon of each group."""
     adult = bench.adult
-    scale = noise_over_epsilon()
+    scale = estimate_noise_scale()
     used = epsilon_generation(ROWS, COLUMNS).epsilon
     lines = [
         Line(
@@ -141,9 +141,9 @@ def table_2(bench: Bench) -> Reproduction:
             Line(
                 what=f"{name} ({group.people:,} people): real epsilon",
                 printed="0.693",
-                recomputed=real_epsilon(group, scale / used),
+                recomputed=compute_real_epsilon(group, scale / used),
                 why="noise of one size for all: far too little for few people, far too much for many",
-                sample=not adult.real,
+                is_sample=not adult.is_real,
             )
         )
     return Reproduction(
@@ -159,15 +159,15 @@ def table_2(bench: Bench) -> Reproduction:
     )
 
 
-def figure_4(bench: Bench) -> Reproduction:
+def reproduce_figure_4(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Figure 4: the screen of true and private values."""
     adult = bench.adult
     lines = [
         Line(
             what=f"{name}: true value",
             printed=printed,
-            recomputed=_cut(adult.workclasses[name].mean, printed),
-            sample=not adult.real,
+            recomputed=_truncate_digits(adult.workclasses[name].mean, printed),
+            is_sample=not adult.is_real,
         )
         for name, printed in SCREEN.items()
     ]
@@ -175,7 +175,7 @@ def figure_4(bench: Bench) -> Reproduction:
         Line(
             what="Workclass: true value",
             printed="0.0",
-            recomputed=_of_group(adult, "Workclass"),
+            recomputed=_format_group_mean(adult, "Workclass"),
             why="the header of the file, taken for a person",
         )
     )
@@ -191,7 +191,7 @@ def figure_4(bench: Bench) -> Reproduction:
     )
 
 
-def noise_over_epsilon() -> float:
+def estimate_noise_scale() -> float:
     """Return the maximum-likelihood scale of Laplace noise, times epsilon: the mean of |noise| epsilon."""
     sizes = [
         abs(noisy - float(TRUE[name])) * float(epsilon)
@@ -201,17 +201,17 @@ def noise_over_epsilon() -> float:
     return sum(sizes) / len(sizes)
 
 
-def real_epsilon(group: Workclass, scale: float) -> float:
+def compute_real_epsilon(group: Workclass, scale: float) -> float:
     """Return the sensitivity of the group's mean divided by the scale of the noise."""
     return RANGE / group.people / scale
 
 
-def _of_group(adult: Adult, name: str) -> str:
+def _format_group_mean(adult: AdultSurvey, name: str) -> str:
     found = adult.workclasses.get(name)
     return "no such group" if found is None else f"{found.mean:.1f}"
 
 
-def _cut(value: float, printed: str) -> str:
+def _truncate_digits(value: float, printed: str) -> str:
     """Return the value truncated to as many digits as are printed."""
     places = len(printed.partition(".")[2])
     return f"{math.floor(value * 10**places) / 10**places:.{places}f}"

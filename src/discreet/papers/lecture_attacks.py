@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.attacks import (
     BackgroundKnowledge,
     ClassInference,
@@ -23,31 +23,39 @@ from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_release
 from discreet.papers import lecture_tables as tables
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import Bench, Line, Reproduction
+from discreet.papers.reproduction import Line, Reproduction, ReproductionInputs
 
 JAPANESE = Fact(value="Heart Disease", where={"nationality": "Japanese"})
-ORGANS = listed("disease", [(each, organ, "*") for organ, group in tables.ORGANS.items() for each in group])
+ORGANS = hierarchy_from_rows(
+    "disease", [(each, organ, "*") for organ, group in tables.ORGANS.items() for each in group]
+)
 NOTHING = "nothing is certain"
 
 
-def linkage(bench: Bench) -> Reproduction:
+def reproduce_linkage(bench: ReproductionInputs) -> Reproduction:
     """Reproduce linkage: a voter list re-identifies the rows of a table without names."""
-    bare = _against(bench, tables.MICRODATA.drop_columns(["name"]), tables.VOTERS)
-    general = _against(bench, tables.TWO_ANONYMOUS, tables.VOTERS)
-    published = _release(bench, tables.TWO_ANONYMOUS)
+    bare = _match_register(bench, tables.MICRODATA.drop_columns(["name"]), tables.VOTERS)
+    general = _match_register(bench, tables.TWO_ANONYMOUS, tables.VOTERS)
+    published = _publish_table(bench, tables.TWO_ANONYMOUS)
     return Reproduction(
         name="lectures-linkage",
         document=DOCUMENT,
         title="Linkage: a table without names, and a voter registration list",
         lines=(
-            Line(what="people of the table found by name", printed="10", recomputed=float(_found(bare))),
+            Line(
+                what="people of the table found by name",
+                printed="10",
+                recomputed=float(_count_unique_matches(bare)),
+            ),
             Line(
                 what="after the 2-anonymous generalization: found for certain",
                 printed="0",
-                recomputed=float(_found(general)),
+                recomputed=float(_count_unique_matches(general)),
             ),
             Line(
-                what="the same: fewest rows that may be a voter's", printed="2", recomputed=_fewest(general)
+                what="the same: fewest rows that may be a voter's",
+                printed="2",
+                recomputed=_get_fewest_rows(general),
             ),
             Line(
                 what="the same: others who look like a row, at least",
@@ -63,11 +71,11 @@ def linkage(bench: Bench) -> Reproduction:
     )
 
 
-def homogeneity(bench: Bench) -> Reproduction:
+def reproduce_homogeneity(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the homogeneity attack: everybody in an equivalence class has the same disease."""
-    bob = _against(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Bob")
-    other = _against(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Bob")
-    diverse = _against(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Bob")
+    bob = _match_register(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Bob")
+    other = _match_register(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Bob")
+    diverse = _match_register(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Bob")
     attack = Homogeneity(column="disease")
     return Reproduction(
         name="lectures-homogeneity",
@@ -75,17 +83,19 @@ def homogeneity(bench: Bench) -> Reproduction:
         title="Homogeneity: a class of one disease",
         lines=(
             Line(
-                what="4-anonymous: Bob, 31, of 13053", printed="Cancer", recomputed=_certain(attack.run(bob))
+                what="4-anonymous: Bob, 31, of 13053",
+                printed="Cancer",
+                recomputed=_find_certain_claim(attack.run(bob)),
             ),
             Line(
                 what="3-anonymous: Bob, 27, of 47678",
                 printed="Heart Disease",
-                recomputed=_certain(attack.run(other)),
+                recomputed=_find_certain_claim(attack.run(other)),
             ),
             Line(
                 what="after 3-diversity: Bob, 31, of 13053",
                 printed=NOTHING,
-                recomputed=_certain(attack.run(diverse)),
+                recomputed=_find_certain_claim(attack.run(diverse)),
             ),
             Line(
                 what="the same: most that is believed of Bob",
@@ -97,15 +107,15 @@ def homogeneity(bench: Bench) -> Reproduction:
     )
 
 
-def background(bench: Bench) -> Reproduction:
+def reproduce_background(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the background-knowledge attack: prior facts rule out values."""
     attack = BackgroundKnowledge(column="disease", facts=(JAPANESE,))
-    umeko = _against(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Umeko")
-    diverse = _against(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Umeko")
-    carl = _against(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Carl")
-    group = from_classes(_release(bench, tables.one_class(HIV=50, pneumonia=49, bronchitis=1)))
+    umeko = _match_register(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Umeko")
+    diverse = _match_register(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Umeko")
+    carl = _match_register(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Carl")
+    group = from_classes(_publish_table(bench, tables.make_single_class(HIV=50, pneumonia=49, bronchitis=1)))
     rules_out = BackgroundKnowledge(column="disease", facts=(Fact(value="pneumonia"),))
-    shingles = from_classes(_release(bench, tables.PERFECTLY_CLOSE, ("hiv",)))
+    shingles = from_classes(_publish_table(bench, tables.PERFECTLY_CLOSE, ("hiv",)))
     return Reproduction(
         name="lectures-background",
         document=DOCUMENT,
@@ -114,9 +124,13 @@ def background(bench: Bench) -> Reproduction:
             Line(
                 what="4-anonymous: Umeko, as Japanese have few heart diseases",
                 printed="Viral Infection",
-                recomputed=_certain(attack.run(umeko)),
+                recomputed=_find_certain_claim(attack.run(umeko)),
             ),
-            Line(what="after 3-diversity: Umeko", printed=NOTHING, recomputed=_certain(attack.run(diverse))),
+            Line(
+                what="after 3-diversity: Umeko",
+                printed=NOTHING,
+                recomputed=_find_certain_claim(attack.run(diverse)),
+            ),
             Line(
                 what="the same: most that is believed of Umeko",
                 recomputed=attack.run(diverse).victims[0].posterior,
@@ -124,7 +138,7 @@ def background(bench: Bench) -> Reproduction:
             Line(
                 what="3-anonymous: Carl, who has no heart disease",
                 printed="Cancer",
-                recomputed=_certain(
+                recomputed=_find_certain_claim(
                     BackgroundKnowledge(column="disease", facts=(Fact(value="Heart Disease"),)).run(carl)
                 ),
             ),
@@ -136,7 +150,9 @@ def background(bench: Bench) -> Reproduction:
             Line(
                 what="perfectly t-close: Bob, who looks Asian and has shingles",
                 printed="+",
-                recomputed=_certain(Homogeneity(column="hiv").run(shingles), where=("Asian", "Shingles")),
+                recomputed=_find_certain_claim(
+                    Homogeneity(column="hiv").run(shingles), where=("Asian", "Shingles")
+                ),
             ),
         ),
         notes=(
@@ -146,9 +162,11 @@ def background(bench: Bench) -> Reproduction:
     )
 
 
-def similarity(bench: Bench) -> Reproduction:
+def reproduce_similarity(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the similarity attack: all values of an equivalence class have a similar meaning."""
-    bob = _against(bench, tables.SIMILAR, tables.NEIGHBOURS, victim="Bob", sensitive=("salary", "disease"))
+    bob = _match_register(
+        bench, tables.SIMILAR, tables.NEIGHBOURS, victim="Bob", sensitive=("salary", "disease")
+    )
     return Reproduction(
         name="lectures-similarity",
         document=DOCUMENT,
@@ -157,25 +175,25 @@ def similarity(bench: Bench) -> Reproduction:
             Line(
                 what="3-diverse: Bob's disease",
                 printed=NOTHING,
-                recomputed=_certain(Homogeneity(column="disease").run(bob)),
+                recomputed=_find_certain_claim(Homogeneity(column="disease").run(bob)),
             ),
             Line(
                 what="Bob's salary",
                 printed="between 20000 and 40000",
-                recomputed=_certain(Similarity(column="salary").run(bob)),
+                recomputed=_find_certain_claim(Similarity(column="salary").run(bob)),
             ),
             Line(
                 what="what Bob's disease is of",
                 printed="Stomach",
-                recomputed=_certain(Similarity(column="disease", hierarchy=ORGANS).run(bob)),
+                recomputed=_find_certain_claim(Similarity(column="disease", hierarchy=ORGANS).run(bob)),
             ),
         ),
     )
 
 
-def probabilistic(bench: Bench) -> Reproduction:
+def reproduce_probabilistic(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the probabilistic attack: 98 of 100 in an equivalence class have HIV."""
-    group = from_classes(_release(bench, tables.one_class(HIV=98, pneumonia=1, bronchitis=1)))
+    group = from_classes(_publish_table(bench, tables.make_single_class(HIV=98, pneumonia=1, bronchitis=1)))
     return Reproduction(
         name="lectures-probabilistic",
         document=DOCUMENT,
@@ -190,17 +208,17 @@ def probabilistic(bench: Bench) -> Reproduction:
     )
 
 
-def birthday(bench: Bench) -> Reproduction:
+def reproduce_birthday(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the intersection of two releases between which Joe turns eleven."""
     rows = tables.TWO_ANONYMOUS.to_pylist()
-    first = _release(bench, pa.Table.from_pylist([*rows, {**rows[2]}]))
+    first = _publish_table(bench, pa.Table.from_pylist([*rows, {**rows[2]}]))
     moved = [{**row, "zip": "[15001, 25000]"} if row["age"] == "[11, 20]" else row for row in rows]
-    second = _release(bench, pa.Table.from_pylist([*moved, moved[4]]))
-    joe = tables.printed("""
+    second = _publish_table(bench, pa.Table.from_pylist([*moved, moved[4]]))
+    joe = tables.parse_printed_table("""
         name | age | age_after | sex | zip
         Joe  | 10  | 11        | M   | 17000
     """)
-    with bench.lend({"register": joe}) as engine:
+    with bench.open_engine({"register": joe}) as engine:
         known = from_register(engine, Register(table="register"), first, "age_after")
     sets = match(first, known), match(second, known, {"age": "age_after"})
     return Reproduction(
@@ -215,26 +233,28 @@ def birthday(bench: Bench) -> Reproduction:
             Line(
                 what="after his birthday",
                 printed="pneumonia",
-                recomputed=_certain(Intersection(column="disease").run(*sets)),
+                recomputed=_find_certain_claim(Intersection(column="disease").run(*sets)),
             ),
             Line(
                 what="Joe's age and zip code in the microdata",
                 printed="10, 17000",
-                recomputed=_row_of("Joe"),
+                recomputed=_format_row("Joe"),
                 why="the two slides have different Joes",
             ),
         ),
     )
 
 
-def _release(bench: Bench, release: pa.Table, sensitive: Sequence[str] = ("disease",)) -> PublishedTable:
+def _publish_table(
+    bench: ReproductionInputs, release: pa.Table, sensitive: Sequence[str] = ("disease",)
+) -> PublishedTable:
     quasi = [name for name in release.column_names if name not in sensitive]
-    with bench.lend({"release": release}) as engine:
+    with bench.open_engine({"release": release}) as engine:
         return from_release(engine, "release", quasi=quasi, sensitive=sensitive)
 
 
-def _against(
-    bench: Bench,
+def _match_register(
+    bench: ReproductionInputs,
     release: pa.Table,
     register: pa.Table,
     *,
@@ -242,27 +262,27 @@ def _against(
     sensitive: Sequence[str] = ("disease",),
 ) -> MatchSets:
     """Match a register's people, or one victim, against a release."""
-    published = _release(bench, release, sensitive)
+    published = _publish_table(bench, release, sensitive)
     asked = Register(table="register", victim=None if victim is None else {"name": victim})
-    with bench.lend({"register": register}) as engine:
+    with bench.open_engine({"register": register}) as engine:
         return match(published, from_register(engine, asked, published))
 
 
-def _found(sets: MatchSets) -> int:
+def _count_unique_matches(sets: MatchSets) -> int:
     """Return the number of people with exactly one matching row."""
     return round(Linkage().run(sets).figures["unique"] * (int(sets.people.sum()) + sets.unmatched))
 
 
-def _row_of(name: str) -> str:
+def _format_row(name: str) -> str:
     (row,) = (row for row in tables.MICRODATA.to_pylist() if row["name"] == name)
     return f"{row['age']}, {row['zip']}"
 
 
-def _fewest(sets: MatchSets) -> float:
+def _get_fewest_rows(sets: MatchSets) -> float:
     return float(sets.rows.min())
 
 
-def _certain(found: Findings, where: Sequence[str] = ()) -> str:
+def _find_certain_claim(found: Findings, where: Sequence[str] = ()) -> str:
     """Return the first claim that is certain, or NOTHING."""
     sure = [
         each.claim for each in found.victims if each.posterior == 1 and all(w in each.victim for w in where)

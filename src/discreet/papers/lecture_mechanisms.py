@@ -9,26 +9,26 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting import compose
-from discreet.belief import Promise, highest
+from discreet.belief import Promise, highest_posterior
 from discreet.core.guarantees import PureDP
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.sensitivity import Contribution
-from discreet.papers.laplace_law import LaplaceLaw
+from discreet.mechanisms.sensitivity import ContributionBounds
+from discreet.papers.continuous_laplace import ContinuousLaplace
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import Bench, Curve, Line, Picture, Reproduction
+from discreet.papers.reproduction import Curve, Figure, Line, Reproduction, ReproductionInputs
 
 CORRELATIONS = {"gender": 0.5, "age": 0.3}
 
 
-def laplace(bench: Bench) -> Reproduction:
+def reproduce_laplace(bench: ReproductionInputs) -> Reproduction:
     """Check lambda >= |h - h'| / epsilon by the ratio of densities over all answers."""
     del bench
     epsilon, counts = 1.0, (2.0, 3.0)
-    law = LaplaceLaw(scale=1 / epsilon)
+    law = ContinuousLaplace(scale=1 / epsilon)
     answers = np.linspace(-10, 15, 5_001).tolist()
     ratio = max(law.likelihood(y, counts[0]) / law.likelihood(y, counts[1]) for y in answers)
-    tight = LaplaceLaw(scale=0.9 / epsilon)
+    tight = ContinuousLaplace(scale=0.9 / epsilon)
     too_much = max(tight.likelihood(y, counts[0]) / tight.likelihood(y, counts[1]) for y in answers)
     curves = tuple(
         Curve(name=f"{count:g} patients", points=tuple((y, law.likelihood(y, count)) for y in answers[::50]))
@@ -53,11 +53,11 @@ def laplace(bench: Bench) -> Reproduction:
             Line(what="the same with a tenth less noise", recomputed=too_much),
         ),
         notes=("The bound is attained at every answer on one side of both counts.",),
-        picture=Picture(x="answer", y="density", curves=curves),
+        picture=Figure(x="answer", y="density", curves=curves),
     )
 
 
-def histogram(bench: Bench) -> Reproduction:
+def reproduce_histogram(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the sensitivity of a histogram: replacing a record changes two bins by one."""
     del bench
     return Reproduction(
@@ -68,23 +68,28 @@ def histogram(bench: Bench) -> Reproduction:
             Line(
                 what="a record replaced",
                 printed="2",
-                recomputed=float(Contribution(rows=1, relation=Relation.VALUE).count().l1),
+                recomputed=float(ContributionBounds(rows=1, relation=Relation.VALUE).count_sensitivity().l1),
             ),
             Line(
                 what="the same, over all pairs of small tables",
                 printed="2",
-                recomputed=_brute_force(Relation.VALUE),
+                recomputed=_search_sensitivity(Relation.VALUE),
             ),
             Line(
                 what="a person added or removed",
-                recomputed=float(Contribution(rows=1, relation=Relation.PRESENCE).count().l1),
+                recomputed=float(
+                    ContributionBounds(rows=1, relation=Relation.PRESENCE).count_sensitivity().l1
+                ),
             ),
-            Line(what="the same, over all pairs of small tables", recomputed=_brute_force(Relation.PRESENCE)),
+            Line(
+                what="the same, over all pairs of small tables",
+                recomputed=_search_sensitivity(Relation.PRESENCE),
+            ),
         ),
     )
 
 
-def neighbours(bench: Bench) -> Reproduction:
+def reproduce_neighbours(bench: ReproductionInputs) -> Reproduction:
     """Compare bounded and unbounded differential privacy."""
     del bench
     presence = Promise(0.01, 0.05, secret="presence")
@@ -101,25 +106,25 @@ def neighbours(bench: Bench) -> Reproduction:
             Line(
                 what="bounded allows to publish the number of rows",
                 printed="yes",
-                recomputed="yes" if _brute_force(Relation.VALUE, total=True) == 0 else "no",
+                recomputed="yes" if _search_sensitivity(Relation.VALUE, total=True) == 0 else "no",
             ),
             Line(
                 what="unbounded does",
                 printed="no",
-                recomputed="yes" if _brute_force(Relation.PRESENCE, total=True) == 0 else "no",
+                recomputed="yes" if _search_sensitivity(Relation.PRESENCE, total=True) == 0 else "no",
             ),
             Line(
                 what="a presence promise of 1% to 5% allows a value belief of 1% to become",
-                recomputed=highest(0.01, 2 * presence.epsilon),
+                recomputed=highest_posterior(0.01, 2 * presence.epsilon),
             ),
         ),
     )
 
 
-def exponential(bench: Bench) -> Reproduction:
+def reproduce_exponential(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the exponential mechanism's choice between age and gender."""
     del bench
-    one = _weights(1.0)
+    one = _get_probabilities(1.0)
     return Reproduction(
         name="lectures-exponential",
         document=DOCUMENT,
@@ -131,18 +136,18 @@ def exponential(bench: Bench) -> Reproduction:
                 recomputed=sum(one.values()),
                 why="0.71 and 0.39 are of two different lambdas",
             ),
-            Line(what="lambda at which gender has 0.71", recomputed=_scale_at(0.71)),
+            Line(what="lambda at which gender has 0.71", recomputed=_find_scale(0.71)),
             Line(
                 what="then Pr[age]",
                 printed="0.39",
-                recomputed=_weights(_scale_at(0.71))["age"],
+                recomputed=_get_probabilities(_find_scale(0.71))["age"],
                 why="the rest of 0.71",
             ),
-            Line(what="lambda at which age has 0.39", recomputed=_scale_at(0.61)),
+            Line(what="lambda at which age has 0.39", recomputed=_find_scale(0.61)),
             Line(
                 what="then Pr[gender]",
                 printed="0.71",
-                recomputed=_weights(_scale_at(0.61))["gender"],
+                recomputed=_get_probabilities(_find_scale(0.61))["gender"],
                 why="the rest of 0.39",
             ),
             Line(what="Pr[gender] at lambda = 1", recomputed=one["gender"]),
@@ -150,13 +155,13 @@ def exponential(bench: Bench) -> Reproduction:
     )
 
 
-def tree(bench: Bench) -> Reproduction:
+def reproduce_tree(bench: ReproductionInputs) -> Reproduction:
     """Compare two ways to select a split: noise on every score, or the exponential mechanism."""
     del bench
     attributes, epsilon = 14, 0.1
     rates = {"Laplace on every score": epsilon / attributes, "exponential mechanism": epsilon}
     gaps = list(range(0, 401, 10))
-    picture = Picture(
+    picture = Figure(
         x="rows by which the best split is ahead of the second",
         y="chance that it is chosen of two, sensitivity 1",
         curves=tuple(
@@ -182,7 +187,7 @@ def tree(bench: Bench) -> Reproduction:
             Line(
                 what="information gain of age",
                 printed="3.5",
-                recomputed=_largest_gain(classes=2),
+                recomputed=_get_largest_gain(classes=2),
                 why="for a class of two values it is at most one bit",
             ),
         ),
@@ -194,7 +199,7 @@ def tree(bench: Bench) -> Reproduction:
     )
 
 
-def family(bench: Bench) -> Reproduction:
+def reproduce_family(bench: ReproductionInputs) -> Reproduction:
     """Reproduce correlated records: a family of ten that is ill together or not at all."""
     del bench
     return Reproduction(
@@ -202,8 +207,13 @@ def family(bench: Bench) -> Reproduction:
         document=DOCUMENT,
         title="Correlation: a family of ten in which one illness is everybody's",
         lines=(
-            Line(what="epsilon 0.1: a belief of 1% becomes at most", recomputed=highest(0.01, 10 * 0.1)),
-            Line(what="epsilon 1: a belief of 1% becomes at most", recomputed=highest(0.01, 10 * 1.0)),
+            Line(
+                what="epsilon 0.1: a belief of 1% becomes at most",
+                recomputed=highest_posterior(0.01, 10 * 0.1),
+            ),
+            Line(
+                what="epsilon 1: a belief of 1% becomes at most", recomputed=highest_posterior(0.01, 10 * 1.0)
+            ),
             Line(
                 what="epsilon of each that keeps 1% to 5% for the family",
                 recomputed=Promise(0.01, 0.05, group=10).epsilon,
@@ -211,14 +221,16 @@ def family(bench: Bench) -> Reproduction:
             Line(
                 what="epsilon understates the risk of a family",
                 printed="yes",
-                recomputed="yes" if highest(0.01, 10 * 0.1) > highest(0.01, 0.1) else "no",
+                recomputed="yes"
+                if highest_posterior(0.01, 10 * 0.1) > highest_posterior(0.01, 0.1)
+                else "no",
             ),
         ),
         notes=("A promise with group = 10 is the honest one here: a tenth of the budget each.",),
     )
 
 
-def _brute_force(relation: Relation, *, total: bool = False) -> float:
+def _search_sensitivity(relation: Relation, *, total: bool = False) -> float:
     """Return the largest L1 change of a 3-bin histogram, or of its total, over tables of up to 3 rows."""
     tables = [t for n in range(4) for t in itertools.combinations_with_replacement(range(3), n)]
     largest = 0
@@ -233,16 +245,16 @@ def _brute_force(relation: Relation, *, total: bool = False) -> float:
     return float(largest)
 
 
-def _weights(scale: float) -> dict[str, float]:
+def _get_probabilities(scale: float) -> dict[str, float]:
     odds = {name: math.exp(score / scale) for name, score in CORRELATIONS.items()}
     return {name: each / sum(odds.values()) for name, each in odds.items()}
 
 
-def _scale_at(gender: float) -> float:
+def _find_scale(gender: float) -> float:
     """Return the lambda at which gender is chosen with this probability."""
     return (CORRELATIONS["gender"] - CORRELATIONS["age"]) / math.log(gender / (1 - gender))
 
 
-def _largest_gain(*, classes: int) -> float:
+def _get_largest_gain(*, classes: int) -> float:
     """Return the entropy of equally frequent classes in bits, the most that a split can gain."""
     return math.log2(classes)

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.compression import Subject, combine, compress
-from discreet.anonymity.hierarchies.hierarchy import listed
-from discreet.anonymity.models import KAnonymity, strongest
-from discreet.anonymity.models.earth_movers import ordered
-from discreet.anonymity.search import minimal, recoding_of
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
+from discreet.anonymity.models import KAnonymity, find_strongest
+from discreet.anonymity.models.earth_mover_distance import measure_ordered_distances
+from discreet.anonymity.search import find_minimal_nodes, recode_at_levels
+from discreet.anonymity.tuple_counts import ReleaseSource, count_combinations, count_tuples
 from discreet.attacks.published import from_release
 from discreet.papers import lecture_tables as tables
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import Bench, Line, Reproduction
+from discreet.papers.reproduction import Line, Reproduction, ReproductionInputs
 
 YOUNG, OLDER = ("< 30", "< 40", "*"), ("3*", "< 40", "*")
 HIERARCHIES = (
-    listed("zip", [("13053", "130**", "*"), ("13067", "130**", "*")]),
-    listed("age", [("28", *YOUNG), ("29", *YOUNG), ("36", *OLDER), ("35", *OLDER)]),
-    listed(
+    hierarchy_from_rows("zip", [("13053", "130**", "*"), ("13067", "130**", "*")]),
+    hierarchy_from_rows("age", [("28", *YOUNG), ("29", *YOUNG), ("36", *OLDER), ("35", *OLDER)]),
+    hierarchy_from_rows(
         "nationality",
         [
             ("US", "American", "*"),
@@ -44,16 +44,18 @@ FAMILIES = {
 }
 
 
-def minimal_generalizations(bench: Bench) -> Reproduction:
+def reproduce_minimal_generalizations(bench: ReproductionInputs) -> Reproduction:
     """Reproduce the minimal generalizations that are 2-anonymous."""
     columns = tuple(each.name for each in HIERARCHIES)
-    with bench.lend({"patients": tables.PATIENTS}) as engine:
-        tuples = compress(engine, combine(engine, Subject(table="patients", quasi=columns)), HIERARCHIES)
+    with bench.open_engine({"patients": tables.PATIENTS}) as engine:
+        tuples = count_tuples(
+            engine, count_combinations(engine, ReleaseSource(table="patients", quasi=columns)), HIERARCHIES
+        )
     two = [KAnonymity(k=2)]
-    found = {one.levels for one in minimal(tuples, HIERARCHIES, two).solutions}
+    found = {one.levels for one in find_minimal_nodes(tuples, HIERARCHIES, two).solutions}
 
     def shown(levels: Sequence[int]) -> str:
-        recoding = recoding_of(tuples, HIERARCHIES, tuple(levels), two)
+        recoding = recode_at_levels(tuples, HIERARCHIES, tuple(levels), two)
         rows = {
             ", ".join(recoding.labels[j][code] for j, code in enumerate(row))
             for row in recoding.codes.tolist()
@@ -81,21 +83,25 @@ def minimal_generalizations(bench: Bench) -> Reproduction:
     )
 
 
-def diversity(bench: Bench) -> Reproduction:
+def reproduce_diversity(bench: ReproductionInputs) -> Reproduction:
     """Reproduce k and l of the l-diversity tables."""
     return Reproduction(
         name="lectures-diversity",
         document=DOCUMENT,
         title="k-anonymity and l-diversity of the printed tables",
         lines=(
-            *_levels(bench, "2-anonymous table", tables.TWO_ANONYMOUS, k="2"),
-            *_levels(bench, "3-anonymous patients", tables.THREE_ANONYMOUS, k="3"),
-            *_levels(bench, "4-anonymization", tables.FOUR_ANONYMOUS, k="4"),
-            *_levels(bench, "2-diverse table", tables.TWO_DIVERSE, distinct="2"),
-            *_levels(bench, "3-diversified", tables.THREE_DIVERSE, distinct="3", probabilistic="3"),
-            *_levels(bench, "2-diverse generalized table", tables.SECOND_TWO_DIVERSE, probabilistic="2"),
-            *_levels(bench, "3-diverse patients", tables.SIMILAR, distinct="3"),
-            *_levels(bench, "98 HIV of 100", tables.one_class(HIV=98, pneumonia=1, bronchitis=1)),
+            *_make_level_lines(bench, "2-anonymous table", tables.TWO_ANONYMOUS, k="2"),
+            *_make_level_lines(bench, "3-anonymous patients", tables.THREE_ANONYMOUS, k="3"),
+            *_make_level_lines(bench, "4-anonymization", tables.FOUR_ANONYMOUS, k="4"),
+            *_make_level_lines(bench, "2-diverse table", tables.TWO_DIVERSE, distinct="2"),
+            *_make_level_lines(bench, "3-diversified", tables.THREE_DIVERSE, distinct="3", probabilistic="3"),
+            *_make_level_lines(
+                bench, "2-diverse generalized table", tables.SECOND_TWO_DIVERSE, probabilistic="2"
+            ),
+            *_make_level_lines(bench, "3-diverse patients", tables.SIMILAR, distinct="3"),
+            *_make_level_lines(
+                bench, "98 HIV of 100", tables.make_single_class(HIV=98, pneumonia=1, bronchitis=1)
+            ),
         ),
         notes=(
             "'Confidence at most 1/l' holds for probabilistic diversity alone: "
@@ -106,19 +112,21 @@ def diversity(bench: Bench) -> Reproduction:
     )
 
 
-def closeness(bench: Bench) -> Reproduction:
+def reproduce_closeness(bench: ReproductionInputs) -> Reproduction:
     """Reproduce t of the t-closeness tables, and the distances of the salaries."""
-    similar = _classes(bench, tables.SIMILAR, ("salary", "disease"))
-    salaries = ordered(similar.sensitive["salary"])
+    similar = _build_classes(bench, tables.SIMILAR, ("salary", "disease"))
+    salaries = measure_ordered_distances(similar.sensitive["salary"])
     distances = (salaries.numerators / salaries.denominators).tolist()
-    organs = listed("disease", [(each, o, "*") for o, group in tables.ORGANS.items() for each in group])
+    organs = hierarchy_from_rows(
+        "disease", [(each, o, "*") for o, group in tables.ORGANS.items() for each in group]
+    )
     return Reproduction(
         name="lectures-closeness",
         document=DOCUMENT,
         title="t-closeness of the printed tables",
         lines=(
-            *_levels(bench, "Caucasian, Asian and African American", tables.CLOSE, equal="0"),
-            *_levels(
+            *_make_level_lines(bench, "Caucasian, Asian and African American", tables.CLOSE, equal="0"),
+            *_make_level_lines(
                 bench,
                 "perfectly t-close",
                 tables.PERFECTLY_CLOSE,
@@ -133,30 +141,38 @@ def closeness(bench: Bench) -> Reproduction:
             ),
             Line(
                 what="diseases by organ: hierarchical distance",
-                recomputed=float(strongest(similar, "hierarchical", "disease", hierarchy=organs)),
+                recomputed=float(find_strongest(similar, "hierarchical", "disease", hierarchy=organs)),
             ),
         ),
         notes=("A class of three stomach diseases is diverse, and far from the table by their hierarchy.",),
     )
 
 
-def _levels(
-    bench: Bench, name: str, table: pa.Table, sensitive: Sequence[str] = ("disease",), **printed: str
+def _make_level_lines(
+    bench: ReproductionInputs,
+    name: str,
+    table: pa.Table,
+    sensitive: Sequence[str] = ("disease",),
+    **printed: str,
 ) -> list[Line]:
     """Return lines for k and every l and t of a printed table; `printed` has the lectures' claims."""
     both = (*sensitive, *(each for each in ("salary",) if each in table.column_names))
-    classes = _classes(bench, table, both)
+    classes = _build_classes(bench, table, both)
     why = "half of a class has cancer" if name == "3-diversified" else ""
-    lines = [Line(what=f"{name}: k", printed=printed.get("k", ""), recomputed=float(strongest(classes, "k")))]
+    lines = [
+        Line(what=f"{name}: k", printed=printed.get("k", ""), recomputed=float(find_strongest(classes, "k")))
+    ]
     for family, meaning in FAMILIES.items():
-        value = float(strongest(classes, family, "disease"))
+        value = float(find_strongest(classes, family, "disease"))
         lines.append(
             Line(what=f"{name}: {meaning}", printed=printed.get(family, ""), recomputed=value, why=why)
         )
     return lines
 
 
-def _classes(bench: Bench, table: pa.Table, sensitive: Sequence[str]) -> Classes:
+def _build_classes(
+    bench: ReproductionInputs, table: pa.Table, sensitive: Sequence[str]
+) -> EquivalenceClasses:
     quasi = [name for name in table.column_names if name not in sensitive]
-    with bench.lend({"release": table}) as engine:
+    with bench.open_engine({"release": table}) as engine:
         return from_release(engine, "release", quasi=quasi, sensitive=sensitive).as_classes

@@ -9,13 +9,13 @@ import pyarrow as pa
 DOCUMENT = "Database Privacy I and II (lectures)"
 
 
-def printed(text: str) -> pa.Table:
+def parse_printed_table(text: str) -> pa.Table:
     """Parse a text with columns separated by | and one row per line, names first; all values are text."""
     names, *rows = [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines()]
     return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
 
-MICRODATA = printed("""
+MICRODATA = parse_printed_table("""
     name  | age | sex | zip   | disease
     Andy  | 5   | M   | 12000 | gastric ulcer
     Bill  | 9   | M   | 14000 | dyspepsia
@@ -28,12 +28,12 @@ MICRODATA = printed("""
     Sarah | 28  | F   | 37000 | pneumonia
     Mary  | 56  | F   | 33000 | flu
 """)
-MIKE = printed("""
+MIKE = parse_printed_table("""
     name | age | sex | zip
     Mike | 7   | M   | 17000
 """)
 VOTERS = pa.concat_tables([MICRODATA.drop_columns(["disease"]), MIKE])
-TWO_ANONYMOUS = printed("""
+TWO_ANONYMOUS = parse_printed_table("""
     age      | sex | zip            | disease
     [1, 10]  | M   | [10001, 15000] | gastric ulcer
     [1, 10]  | M   | [10001, 15000] | dyspepsia
@@ -46,7 +46,7 @@ TWO_ANONYMOUS = printed("""
     [21, 60] | F   | [30000, 60000] | pneumonia
     [21, 60] | F   | [30000, 60000] | flu
 """)
-THREE_ANONYMOUS = printed("""
+THREE_ANONYMOUS = parse_printed_table("""
     zip   | age  | disease
     476** | 2*   | Heart Disease
     476** | 2*   | Heart Disease
@@ -58,17 +58,17 @@ THREE_ANONYMOUS = printed("""
     476** | 3*   | Cancer
     476** | 3*   | Cancer
 """)
-NEIGHBOURS = printed("""
+NEIGHBOURS = parse_printed_table("""
     name | zip   | age
     Bob  | 47678 | 27
     Carl | 47673 | 36
 """)
-PEOPLE = printed("""
+PEOPLE = parse_printed_table("""
     name  | zip   | age | nationality
     Umeko | 13068 | 21  | Japanese
     Bob   | 13053 | 31  | American
 """)
-FOUR_ANONYMOUS = printed("""
+FOUR_ANONYMOUS = parse_printed_table("""
     zip   | age   | nationality | disease
     130** | < 30  | *           | Heart Disease
     130** | < 30  | *           | Heart Disease
@@ -83,7 +83,7 @@ FOUR_ANONYMOUS = printed("""
     130** | 3*    | *           | Cancer
     130** | 3*    | *           | Cancer
 """)
-THREE_DIVERSE = printed("""
+THREE_DIVERSE = parse_printed_table("""
     zip   | age   | nationality | disease
     1305* | <= 40 | *           | Heart Disease
     1306* | <= 40 | *           | Heart Disease
@@ -98,7 +98,7 @@ THREE_DIVERSE = printed("""
     1306* | <= 40 | *           | Cancer
     1306* | <= 40 | *           | Cancer
 """)
-TWO_DIVERSE = printed("""
+TWO_DIVERSE = parse_printed_table("""
     age      | sex | zip            | disease
     [1, 5]   | M   | [10001, 15000] | gastric ulcer
     [1, 5]   | M   | [10001, 15000] | dyspepsia
@@ -111,7 +111,7 @@ TWO_DIVERSE = printed("""
     [21, 60] | F   | [30001, 60000] | flu
     [21, 60] | F   | [30001, 60000] | flu
 """)
-SECOND_TWO_DIVERSE = printed("""
+SECOND_TWO_DIVERSE = parse_printed_table("""
     age      | sex | zip            | disease
     [21, 60] | M   | [10001, 60000] | pneumonia
     [21, 60] | M   | [10001, 60000] | dyspepsia
@@ -122,7 +122,7 @@ SECOND_TWO_DIVERSE = printed("""
     [61, 70] | F   | [10001, 60000] | flu
     [61, 70] | F   | [10001, 60000] | bronchitis
 """)
-SIMILAR = printed("""
+SIMILAR = parse_printed_table("""
     zip   | age  | salary | disease
     476** | 2*   | 20000  | Gastric Ulcer
     476** | 2*   | 30000  | Gastritis
@@ -134,7 +134,7 @@ SIMILAR = printed("""
     476** | 3*   | 80000  | Pneumonia
     476** | 3*   | 90000  | Stomach Cancer
 """)
-CLOSE = printed("""
+CLOSE = parse_printed_table("""
     race        | zip   | disease
     Caucas      | 787XX | Flu
     Caucas      | 787XX | Shingles
@@ -149,7 +149,7 @@ CLOSE = printed("""
     Asian/AfrAm | 78XXX | Acne
     Asian/AfrAm | 78XXX | Flu
 """)
-PERFECTLY_CLOSE = printed("""
+PERFECTLY_CLOSE = parse_printed_table("""
     race        | zip   | hiv | disease
     Asian/AfrAm | 787XX | -   | Acne
     Asian/AfrAm | 787XX | -   | Acne
@@ -160,7 +160,7 @@ PERFECTLY_CLOSE = printed("""
     Caucasian   | 787XX | -   | Shingles
     Caucasian   | 787XX | -   | Acne
 """)
-PATIENTS = printed("""
+PATIENTS = parse_printed_table("""
     zip   | age | nationality | disease
     13053 | 28  | US          | Heart Disease
     13067 | 29  | Canadian    | Heart Disease
@@ -175,7 +175,7 @@ ORGANS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def one_class(**counts: int) -> pa.Table:
+def make_single_class(**counts: int) -> pa.Table:
     """Return one equivalence class with the given count of each disease."""
     rows = [name for name, count in counts.items() for _ in range(count)]
     return pa.table({"zip": ["130**"] * len(rows), "disease": rows})

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from math import log
 
-from discreet.belief import Promise, highest, posterior, uniform
-from discreet.papers.adult import Adult
-from discreet.papers.laplace_law import LaplaceLaw
-from discreet.papers.reproduction import Bench, Curve, Line, Picture, Reproduction
+from discreet.belief import Promise, compute_posterior, highest_posterior, uniform_prior
+from discreet.papers.adult_survey import AdultSurvey
+from discreet.papers.continuous_laplace import ContinuousLaplace
+from discreet.papers.reproduction import Curve, Figure, Line, Reproduction, ReproductionInputs
 
 DOCUMENT = "Limiting Privacy Breaches in Differential Privacy (LPB)"
 PEOPLE = 48_842
@@ -28,12 +28,12 @@ RHO2 = tuple(k / 10 for k in range(2, 10))
 FIGURES = {"age": "2", "hours-per-week": "3", "education-num": "4"}
 
 
-def table_1(bench: Bench) -> Reproduction:
+def reproduce_table_1(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Table I: beliefs about x after the mean of {1, 2, 3, x} is released as 5.041 at epsilon 2."""
     del bench
     spread = max(WORLDS.values()) - min(WORLDS.values())
-    law = LaplaceLaw(scale=spread / 2)
-    after = posterior(law, WORLDS, uniform(WORLDS), RESPONSE)
+    law = ContinuousLaplace(scale=spread / 2)
+    after = compute_posterior(law, WORLDS, uniform_prior(WORLDS), RESPONSE)
     lines = [
         Line(what="sensitivity of the mean", printed="2.25", recomputed=spread),
         Line(what="scale of the noise", printed="1.125", recomputed=law.scale),
@@ -71,7 +71,8 @@ def table_1(bench: Bench) -> Reproduction:
         lines=tuple(lines),
         notes=(
             f"The verdict stands: 20% becomes {after[10]:.1%}, above 50%. An epsilon of 2 alone would allow "
-            f"{highest(0.2, 2):.1%}; the promise (20%, 50%) needs epsilon = ln 4 = {safe.epsilon:.4f}.",
+            f"{highest_posterior(0.2, 2):.1%}; the promise (20%, 50%) needs epsilon = ln 4 = "
+            f"{safe.epsilon:.4f}.",
             "Densities are called probabilities throughout; as likelihoods they serve as well.",
             "A breach is taken here as a posterior above rho2: with noise of just that size Laplace attains "
             "rho2, which Definition 3 would call a breach and Theorem 2 would not.",
@@ -79,7 +80,7 @@ def table_1(bench: Bench) -> Reproduction:
     )
 
 
-def table_2(bench: Bench) -> Reproduction:
+def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Table II: sensitivities of means over Adult, and the chance of a random guess."""
     adult = bench.adult
     names = dict(zip(BOUNDS, ("age", "education_num", "hours_per_week"), strict=True))
@@ -93,20 +94,24 @@ def table_2(bench: Bench) -> Reproduction:
         "education-num": ("a zero too few: 15 / 48,842", "swapped with hours-per-week"),
         "hours-per-week": ("", "swapped with education-num; 99 values are possible, 96 occur"),
     }
-    lines = [Line(what="people", printed="48,842", recomputed=float(adult.people), sample=not adult.real)]
+    lines = [
+        Line(what="people", printed="48,842", recomputed=float(adult.people), is_sample=not adult.is_real)
+    ]
     for column, (high, low, reach, guess) in printed.items():
         found = adult.columns[names[column]]
         lines += [
-            _of(adult, f"{column}: max", high, float(found.high)),
-            _of(adult, f"{column}: min", low, float(found.low)),
-            _of(
+            _make_adult_line(adult, f"{column}: max", high, float(found.high)),
+            _make_adult_line(adult, f"{column}: min", low, float(found.low)),
+            _make_adult_line(
                 adult,
                 f"{column}: sensitivity",
                 reach,
                 (found.high - found.low) / adult.people,
                 slips[column][0],
             ),
-            _of(adult, f"{column}: random guess", guess, 1 / found.possible, slips[column][1]),
+            _make_adult_line(
+                adult, f"{column}: random guess", guess, 1 / found.possible_values, slips[column][1]
+            ),
         ]
     lines += [
         Line(what="numeric attributes", printed="5", recomputed=float(len(NUMERIC)), why=", ".join(NUMERIC)),
@@ -124,7 +129,7 @@ def table_2(bench: Bench) -> Reproduction:
     )
 
 
-def figure_1(bench: Bench) -> Reproduction:
+def reproduce_figure_1(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Figure 1: the scale of the noise against rho1, at rho2 = 0.5."""
     del bench
     priors = [k / 100 for k in range(1, 11)]
@@ -150,16 +155,18 @@ def figure_1(bench: Bench) -> Reproduction:
         title="Figure 1: noise against the prior, at rho2 = 0.5",
         lines=tuple(lines),
         notes=("The caption says rho1 = 0.01; rho1 is the axis and runs from 0.01 to 0.10.",),
-        picture=Picture(x="prior rho1", y="scale of the Laplace noise", curves=curves),
+        picture=Figure(x="prior rho1", y="scale of the Laplace noise", curves=curves),
     )
 
 
-def noise_ratio(column: str) -> Reproduction:
+def reproduce_noise_ratio(column: str) -> Reproduction:
     """Reproduce one of Figures 2 to 4: noise over range, as rho1 and rho2 vary."""
     low, high = BOUNDS[column]
     curves, lines = [], []
     for rho1 in RHO1[column]:
-        laws = {r: LaplaceLaw(scale=_ratio(low, high, Promise(rho1, r).epsilon)) for r in RHO2}
+        laws = {
+            r: ContinuousLaplace(scale=_get_noise_ratio(low, high, Promise(rho1, r).epsilon)) for r in RHO2
+        }
         curves.append(
             Curve(name=f"rho1 = {rho1:g}", points=tuple((r, law.quantile(0.75)) for r, law in laws.items()))
         )
@@ -185,39 +192,45 @@ def noise_ratio(column: str) -> Reproduction:
             "Noise over range is Laplace(1 / (n epsilon)) for every column, so that Figures 2, 3 and 4 can "
             "differ only in their rho1, and by chance.",
         ),
-        picture=Picture(
-            x="posterior rho2", y="upper quartile of the noise ratio", curves=tuple(curves), logarithmic=True
+        picture=Figure(
+            x="posterior rho2",
+            y="upper quartile of the noise ratio",
+            curves=tuple(curves),
+            is_logarithmic=True,
         ),
     )
 
 
-def figure_2(bench: Bench) -> Reproduction:
+def reproduce_figure_2(bench: ReproductionInputs) -> Reproduction:
     del bench
-    return noise_ratio("age")
+    return reproduce_noise_ratio("age")
 
 
-def figure_3(bench: Bench) -> Reproduction:
+def reproduce_figure_3(bench: ReproductionInputs) -> Reproduction:
     del bench
-    return noise_ratio("hours-per-week")
+    return reproduce_noise_ratio("hours-per-week")
 
 
-def figure_4(bench: Bench) -> Reproduction:
+def reproduce_figure_4(bench: ReproductionInputs) -> Reproduction:
     del bench
-    return noise_ratio("education-num")
+    return reproduce_noise_ratio("education-num")
 
 
-def figure_5(bench: Bench) -> Reproduction:
+def reproduce_figure_5(bench: ReproductionInputs) -> Reproduction:
     """Reproduce Figure 5: noise over range for given epsilons, and the beliefs that they allow."""
     del bench
     epsilons = (0.1, 0.5, 1.0, 2.0, 5.0)
-    laws = {epsilon: LaplaceLaw(scale=_ratio(17, 90, epsilon)) for epsilon in epsilons}
+    laws = {epsilon: ContinuousLaplace(scale=_get_noise_ratio(17, 90, epsilon)) for epsilon in epsilons}
     quartiles = Curve(name="any column", points=tuple((e, law.quantile(0.75)) for e, law in laws.items()))
     lines = [
         Line(what=f"upper quartile at epsilon {epsilon:g}", recomputed=law.quantile(0.75))
         for epsilon, law in laws.items()
     ]
     lines += [
-        Line(what=f"a belief of 1% may become, at epsilon {epsilon:g}", recomputed=highest(0.01, epsilon))
+        Line(
+            what=f"a belief of 1% may become, at epsilon {epsilon:g}",
+            recomputed=highest_posterior(0.01, epsilon),
+        )
         for epsilon in epsilons
     ]
     return Reproduction(
@@ -226,16 +239,16 @@ def figure_5(bench: Bench) -> Reproduction:
         title="Figure 5: noise ratio of epsilon-differential privacy",
         lines=tuple(lines),
         notes=("LPB and epsilon are one: each (rho1, rho2) is an epsilon, each epsilon many such pairs.",),
-        picture=Picture(
-            x="epsilon", y="upper quartile of the noise ratio", curves=(quartiles,), logarithmic=True
+        picture=Figure(
+            x="epsilon", y="upper quartile of the noise ratio", curves=(quartiles,), is_logarithmic=True
         ),
     )
 
 
-def claims(bench: Bench) -> Reproduction:
+def reproduce_claims(bench: ReproductionInputs) -> Reproduction:
     """Check the numerical claims of the text."""
     del bench
-    largest = max(highest(p / 1000, Promise(0.5, 0.9).epsilon) - p / 1000 for p in range(1, 501))
+    largest = max(highest_posterior(p / 1000, Promise(0.5, 0.9).epsilon) - p / 1000 for p in range(1, 501))
     return Reproduction(
         name="lpb-claims",
         document=DOCUMENT,
@@ -267,10 +280,10 @@ def claims(bench: Bench) -> Reproduction:
     )
 
 
-def _ratio(low: int, high: int, epsilon: float) -> float:
+def _get_noise_ratio(low: int, high: int, epsilon: float) -> float:
     """Return the scale of the noise over the range: sensitivity / epsilon / range."""
     return (high - low) / PEOPLE / epsilon / (high - low)
 
 
-def _of(adult: Adult, what: str, printed: str, value: float, why: str = "") -> Line:
-    return Line(what=what, printed=printed, recomputed=value, why=why, sample=not adult.real)
+def _make_adult_line(adult: AdultSurvey, what: str, printed: str, value: float, why: str = "") -> Line:
+    return Line(what=what, printed=printed, recomputed=value, why=why, is_sample=not adult.is_real)

@@ -16,7 +16,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from discreet.core.engine import Publisher
-from discreet.papers.adult import Adult
+from discreet.papers.adult_survey import AdultSurvey
 
 NUMBER = re.compile(r"^(?P<digits>-?\d[\d,]*(?:\.(?P<places>\d+))?)(?:e(?P<power>-?\d+))?(?P<percent>%?)$")
 SLACK = 1e-9
@@ -43,15 +43,15 @@ class Line:
     recomputed: float | str
     printed: str = ""
     why: str = ""
-    sample: bool = False
+    is_sample: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        if self.sample:
+        if self.is_sample:
             return Verdict.SAMPLE
         if not self.printed:
             return Verdict.ADDED
-        return Verdict.MATCHES if agrees(self.printed, self.recomputed) else Verdict.DIFFERS
+        return Verdict.MATCHES if matches_printed(self.printed, self.recomputed) else Verdict.DIFFERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +63,13 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class Figure:
     """A figure: its curves and the labels of its axes."""
 
     x: str
     y: str
     curves: tuple[Curve, ...]
-    logarithmic: bool = False
+    is_logarithmic: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Reproduction:
     title: str
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
-    picture: Picture | None = None
+    picture: Figure | None = None
 
     @property
     def verdict(self) -> str:
@@ -95,27 +95,29 @@ class Reproduction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class ReproductionInputs:
     """Inputs of a reproduction.
 
     `open_engine` opens an engine over tables by name; `load_adult` counts the Adult survey, once and only if
     needed.
     """
 
-    lend: Callable[[Mapping[str, pa.Table]], AbstractContextManager[Publisher]]
-    load: Callable[[], Adult] = field(repr=False)
+    open_engine: Callable[[Mapping[str, pa.Table]], AbstractContextManager[Publisher]]
+    load_adult: Callable[[], AdultSurvey] = field(repr=False)
 
     @cached_property
-    def adult(self) -> Adult:
-        return self.load()
+    def adult(self) -> AdultSurvey:
+        return self.load_adult()
 
 
-def agrees(printed: str, recomputed: float | str) -> bool:
+def matches_printed(printed: str, recomputed: float | str) -> bool:
     """Return True if a recomputed value rounds to the printed one.
 
-    >>> agrees("0.0238", 0.023843), agrees("71.6%", 0.71633), agrees("8.9e-6", 8.92e-6), agrees("0.32", 0.327)
-    (True, True, True, False)
-    >>> agrees("Cancer", "Cancer"), agrees("infinity", float("inf"))
+    >>> matches_printed("0.0238", 0.023843), matches_printed("71.6%", 0.71633)
+    (True, True)
+    >>> matches_printed("8.9e-6", 8.92e-6), matches_printed("0.32", 0.327)
+    (True, False)
+    >>> matches_printed("Cancer", "Cancer"), matches_printed("infinity", float("inf"))
     (True, True)
     """
     if isinstance(recomputed, str):

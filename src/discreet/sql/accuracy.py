@@ -27,14 +27,14 @@ from fractions import Fraction
 from math import ceil
 from typing import NoReturn
 
-from discreet.core.errors import InvalidParameterError, require
-from discreet.core.numbers import Real, parse_probability, require_positive
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.number_checks import Real, parse_probability, require_positive
 from discreet.mechanisms.quantile import Quantile
-from discreet.sql.estimates import each
-from discreet.sql.needs import Output
-from discreet.sql.plan import Plan
+from discreet.sql.interval_estimates import split_confidence
+from discreet.sql.measure_decomposition import DecomposedMeasure
+from discreet.sql.planner import Plan
 from discreet.sql.primitives import Grid
-from discreet.sql.refusal import refuse, shown
+from discreet.sql.refusal import format_snippet, refuse_query
 
 FINEST, COARSEST = Fraction(1, 10_000), 10_000  # the range of epsilon that is searched
 LEAST = "Give the least number of rows: --least-rows 100, in Python least_rows=100."
@@ -42,18 +42,18 @@ EXTREMES = {"min": "the lowest row", "max": "the highest row", "median": "the mi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Within:
+class ErrorTolerance:
     """An allowed error: a number in the measure's units, or a share of the rows, in ranks."""
 
     amount: Fraction
-    of_ranks: bool
+    is_rank_share: bool
 
     @classmethod
-    def of(cls, value: Real | str) -> Within:
+    def from_value(cls, value: Real | str) -> ErrorTolerance:
         """Return the tolerance of a number in the measure's units, or of "2%", a share of the rows.
 
-        >>> Within.of("2%")
-        Within(amount=Fraction(1, 50), of_ranks=True)
+        >>> ErrorTolerance.from_value("2%")
+        ErrorTolerance(amount=Fraction(1, 50), is_rank_share=True)
         """
         if isinstance(value, str):
             if not value.strip().endswith("%"):
@@ -61,30 +61,30 @@ class Within:
                     f'ask.within must be a number, or ranks such as "2%"; got {value}.'
                 )
             part = Fraction(str(parse_probability("ask.within", value)))
-            require(part > 0, "ask", "within", value, "above 0%")
-            return cls(amount=part, of_ranks=True)
+            require_parameter(part > 0, "ask", "within", value, "above 0%")
+            return cls(amount=part, is_rank_share=True)
         require_positive("ask", "within", value)
-        return cls(amount=Fraction(value), of_ranks=False)
+        return cls(amount=Fraction(value), is_rank_share=False)
 
     def __str__(self) -> str:
-        return f"±{float(100 * self.amount):g}%" if self.of_ranks else f"±{float(self.amount):g}"
+        return f"±{float(100 * self.amount):g}%" if self.is_rank_share else f"±{float(self.amount):g}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Off:
+class RankError:
     """Error of a selected value: its rank is off by at most `rows`; a MODE is at most `rows` rarer."""
 
     function: str
     probability: Fraction | None
     rows: float
 
-    def as_object(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """Return the JSON object."""
         share = None if self.probability is None else float(self.probability)
-        return {"probability": share, "rows": float(self.rows), "why": self.sentence}
+        return {"probability": share, "rows": float(self.rows), "why": self.description}
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         """Sentence about the value, at the plan's confidence."""
         most = ceil(self.rows)
         rows = "a row" if most == 1 else f"{most:,} rows"
@@ -94,133 +94,137 @@ class Off:
         return f"its rank is within {rows} of {from_where}"
 
 
-def reach(plan: Plan, output: Output) -> Fraction | None:
+def find_error_bound(plan: Plan, output: DecomposedMeasure) -> Fraction | None:
     """Return the most by which a measure's interval extends from its value; None if it depends on data."""
-    function, on = output.measure.function, output.on
-    if output.by_values:
+    function, on = output.measure.function, output.grid
+    if output.selects_value:
         return None
-    vectors = [plan.vectors[name] for name in output.parts]
+    vectors = [plan.noisy_primitives[name] for name in output.primitive_names]
     units = [each.primitive.unit for each in vectors]
-    confidence = _confidence(plan, output)
+    confidence = _get_part_confidence(plan, output)
     halves = [each.half_width(confidence) for each in vectors]
-    if output.known_rows is not None:
-        return halves[0] * units[0] / output.known_rows
-    if len(output.parts) == 1:
-        rounded = Fraction(1, 2) if units[0] == 1 and plan.bounding.parts > 1 else 0
+    if output.public_rows is not None:
+        return halves[0] * units[0] / output.public_rows
+    if len(output.primitive_names) == 1:
+        rounded = Fraction(1, 2) if units[0] == 1 and plan.bounding.weight_denominator > 1 else 0
         return halves[0] * units[0] + rounded
     assert on is not None
     if function == "sum":
         return (halves[0] + abs(on.low + on.high) * halves[1]) * on.step / 2
     if function == "avg" and plan.least_rows is not None:
-        return _of_mean(halves[0], halves[1], on, plan.least_rows)
+        return _bound_mean_error(halves[0], halves[1], on, plan.least_rows)
     return None
 
 
-def _of_mean(h: Fraction, k: Fraction, on: Grid, least_rows: int) -> Fraction:
+def _bound_mean_error(h: Fraction, k: Fraction, grid: Grid, least_rows: int) -> Fraction:
     """Return the error bound of a mean; at most the whole range, which is the interval if it is unknown."""
-    counted, whole = least_rows - 2 * k, on.width * on.step
-    return whole if counted < 1 else min((h + on.width * k) * on.step / (2 * counted), whole)
+    counted, whole = least_rows - 2 * k, grid.width * grid.step
+    return whole if counted < 1 else min((h + grid.width * k) * grid.step / (2 * counted), whole)
 
 
-def _confidence(plan: Plan, output: Output) -> float:
-    return each(plan.confidence, len(output.parts))
+def _get_part_confidence(plan: Plan, output: DecomposedMeasure) -> float:
+    return split_confidence(plan.confidence, len(output.primitive_names))
 
 
-def off(plan: Plan, output: Output) -> Off | None:
+def find_rank_error(plan: Plan, output: DecomposedMeasure) -> RankError | None:
     """Return the rank error of a measure that selects a value, at the plan's confidence; else None."""
-    found = plan.counted.get(output.column)
+    found = plan.value_selections.get(output.column)
     if found is None:
         return None
     mechanism, function = found.mechanism, output.measure.function
     if isinstance(mechanism, Quantile):
         rows = mechanism.rank_error(plan.confidence) + abs(mechanism.offset)
-        return Off(function=function, probability=mechanism.probability, rows=rows)
+        return RankError(function=function, probability=mechanism.probability, rows=rows)
     rows = mechanism.shortfall(len(found.domain), plan.confidence)
-    return Off(function=function, probability=None, rows=rows)
+    return RankError(function=function, probability=None, rows=rows)
 
 
-def traced(plan: Plan) -> dict[str, Output]:
+def find_measures_by_column(plan: Plan) -> dict[str, DecomposedMeasure]:
     """Return the answer's columns that are measures, possibly renamed, with their decomposition."""
     known = {output.column: output for output in plan.outputs}
-    return {name: known[column] for name, column in plan.errors.measures.items()}
+    return {name: known[column] for name, column in plan.column_errors.measures.items()}
 
 
-def least_epsilon(within: Real | str, priced: Callable[[Fraction], Plan]) -> Fraction:
+def find_least_epsilon(within: Real | str, plan_at: Callable[[Fraction], Plan]) -> Fraction:
     """Return the least epsilon, to a thousandth, at which every measure of the plan is within the error."""
-    allowed = Within.of(within)
-    _require_shown(priced(FINEST), allowed)
+    allowed = ErrorTolerance.from_value(within)
+    _require_error_bars(plan_at(FINEST), allowed)
 
     def wide(epsilon: Fraction) -> bool:
-        made = priced(epsilon)
-        return any(_error(made, output, allowed) > allowed.amount for output in made.outputs)
+        made = plan_at(epsilon)
+        return any(_get_error(made, output, allowed) > allowed.amount for output in made.outputs)
 
     low = high = FINEST
     while wide(high):
         low, high = high, high * 2
-        require(high < COARSEST, "ask", "within", within, f"wide enough for any epsilon below {COARSEST:,}")
+        require_parameter(
+            high < COARSEST, "ask", "within", within, f"wide enough for any epsilon below {COARSEST:,}"
+        )
     while high / low > Fraction(1001, 1000):
         middle = (low + high) / 2
         low, high = (middle, high) if wide(middle) else (low, middle)
     return high.limit_denominator(10**6) + Fraction(1, 10**6)
 
 
-def _require_shown(made: Plan, allowed: Within) -> None:
+def _require_error_bars(plan: Plan, tolerance: ErrorTolerance) -> None:
     """Refuse an error for columns that are not measures, or whose rows are selected by noisy values."""
-    for name, reason in made.errors.missing.items():
-        refuse(
-            f"{allowed} cannot be promised for {shown(name)}: {reason}.",
+    for name, reason in plan.column_errors.missing_reasons.items():
+        refuse_query(
+            f"{tolerance} cannot be promised for {format_snippet(name)}: {reason}.",
             "Ask for the measures themselves, without selecting rows by them; or ask with epsilon.",
         )
-    if not made.errors.kept:
-        refuse(
-            f"{allowed} cannot be promised: the answer shows no measure.",
+    if not plan.column_errors.measures_with_intervals:
+        refuse_query(
+            f"{tolerance} cannot be promised: the answer shows no measure.",
             "Select one, such as COUNT(*), or ask with epsilon.",
         )
 
 
-def _error(made: Plan, output: Output, allowed: Within) -> Fraction:
-    if allowed.of_ranks:
-        return _rank_error(made, output, allowed)
-    found = reach(made, output)
-    return found if found is not None else _refuse_number(output, allowed)
+def _get_error(plan: Plan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
+    if tolerance.is_rank_share:
+        return _get_rank_error_share(plan, output, tolerance)
+    found = find_error_bound(plan, output)
+    return found if found is not None else _refuse_number(output, tolerance)
 
 
-def _rank_error(made: Plan, output: Output, allowed: Within) -> Fraction:
-    found, name = off(made, output), _named(output)
+def _get_rank_error_share(plan: Plan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
+    found, name = find_rank_error(plan, output), _get_function_name(output)
     if found is None or found.probability is None:
-        refuse(
-            f"{allowed} is a part of the rows, in ranks, and {name} has no rank.",
+        refuse_query(
+            f"{tolerance} is a part of the rows, in ranks, and {name} has no rank.",
             "Give within as a number, or ask for MEDIAN, QUANTILE_CONT, MIN and MAX alone.",
         )
-    if made.least_rows is None:
-        refuse(
-            f"how far {name} is off depends on how many rows a group has, so {allowed} of them cannot be "
+    if plan.least_rows is None:
+        refuse_query(
+            f"how far {name} is off depends on how many rows a group has, so {tolerance} of them cannot be "
             "promised.",
             LEAST,
         )
-    return Fraction(found.rows) / made.least_rows
+    return Fraction(found.rows) / plan.least_rows
 
 
-def _refuse_number(output: Output, allowed: Within) -> NoReturn:
-    name = _named(output)
+def _refuse_number(output: DecomposedMeasure, tolerance: ErrorTolerance) -> NoReturn:
+    name = _get_function_name(output)
     if output.measure.function == "avg":
-        refuse(
-            f"the error of {name} depends on how many rows a group has, so {allowed} cannot be promised for "
+        refuse_query(
+            f"the error of {name} depends on how many rows a group has, so {tolerance} cannot be "
+            "promised for "
             "it.",
             f"{LEAST} Or ask with epsilon.",
         )
-    if output.by_values and output.measure.function != "mode":
-        refuse(
-            f"how far {name} is off in values depends on how dense they are, so {allowed} cannot be promised "
+    if output.selects_value and output.measure.function != "mode":
+        refuse_query(
+            f"how far {name} is off in values depends on how dense they are, so {tolerance} cannot "
+            "be promised "
             "for it.",
             "Give the error in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; "
             "or ask with epsilon.",
         )
-    refuse(
-        f"the error of {name} depends on the data, so {allowed} cannot be promised for it.",
+    refuse_query(
+        f"the error of {name} depends on the data, so {tolerance} cannot be promised for it.",
         "Ask with epsilon.",
     )
 
 
-def _named(output: Output) -> str:
+def _get_function_name(output: DecomposedMeasure) -> str:
     return output.measure.function.upper()

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from discreet.sql.expressions import Column, Expression, columns
-from discreet.sql.question import After, Question
+from discreet.sql.expression_tree import Column, Expression, find_columns
+from discreet.sql.query import PostProcessingStage, Query
 
 SELECTED = "{clause} selects rows by noisy values, and error bars do not hold for rows selected that way"
 AGGREGATED = "it is computed over the noisy values of several groups, whose errors add up"
@@ -36,65 +36,71 @@ class ColumnErrors:
     """
 
     measures: Mapping[str, str]
-    missing: Mapping[str, str]
+    missing_reasons: Mapping[str, str]
 
     @property
-    def kept(self) -> dict[str, str]:
+    def measures_with_intervals(self) -> dict[str, str]:
         """Measures whose error bar holds in the answer."""
-        return {name: column for name, column in self.measures.items() if name not in self.missing}
+        return {name: column for name, column in self.measures.items() if name not in self.missing_reasons}
 
     def explain_missing(self, column: str) -> str | None:
         """Return why a measure's error does not appear in the answer; None where it does."""
-        if column in self.kept.values():
+        if column in self.measures_with_intervals.values():
             return None
-        return next(iter(self.missing.values()), UNSHOWN)
+        return next(iter(self.missing_reasons.values()), UNSHOWN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Noise:
+class _NoisyColumn:
     """A noisy column: a measure as released, or another value and the reason why it has no error bar."""
 
     measure: str | None = None
     reason: str = ""
 
 
-def track_errors(question: Question) -> ColumnErrors:
+def track_errors(question: Query) -> ColumnErrors:
     """Follow the measures of a question through the SELECTs over its released table."""
-    noisy = {column.name: _Noise(measure=column.name) for column, _ in question.measures}
+    noisy = {column.name: _NoisyColumn(measure=column.name) for column, _ in question.measures}
     selected, in_noisy_order = "", False
-    for place, stage in enumerate(question.after):
-        before = _aggregate(stage, noisy) if stage.totals or stage.keys else noisy
-        if stage.having is not None and _reads(stage.having, before):
+    for place, stage in enumerate(question.post_processing):
+        before = _track_aggregates(stage, noisy) if stage.totals or stage.keys else noisy
+        if stage.having is not None and _reads_noise(stage.having, before):
             selected = selected or SELECTED.format(clause="HAVING" if place == 0 else "WHERE or HAVING")
         # an outer LIMIT keeps the order of an inner ORDER BY
-        in_noisy_order |= any(_reads(by, before) for by, _ in stage.order)
+        in_noisy_order |= any(_reads_noise(by, before) for by, _ in stage.order)
         if stage.limit is not None and in_noisy_order:
             selected = selected or SELECTED.format(clause="ORDER BY … LIMIT")
-        noisy = _project(stage.outputs, before)
+        noisy = _track_outputs(stage.outputs, before)
     return ColumnErrors(
         measures={name: each.measure for name, each in noisy.items() if each.measure is not None},
-        missing={name: selected or each.reason for name, each in noisy.items() if selected or each.reason},
+        missing_reasons={
+            name: selected or each.reason for name, each in noisy.items() if selected or each.reason
+        },
     )
 
 
-def _aggregate(stage: After, noisy: Mapping[str, _Noise]) -> dict[str, _Noise]:
+def _track_aggregates(
+    stage: PostProcessingStage, noisy: Mapping[str, _NoisyColumn]
+) -> dict[str, _NoisyColumn]:
     """Return the noisy columns of an outer aggregate: totals t0, t1 …, and noisy keys among g0, g1 ….
 
     Every total is noisy, even the number of rows: partition selection may have chosen the groups.
     """
-    keys = {f"g{place}" for place, key in enumerate(stage.keys) if _reads(key, noisy)}
-    return dict.fromkeys(keys | {total[0].name for total in stage.totals}, _Noise(reason=AGGREGATED))
+    keys = {f"g{place}" for place, key in enumerate(stage.keys) if _reads_noise(key, noisy)}
+    return dict.fromkeys(keys | {total[0].name for total in stage.totals}, _NoisyColumn(reason=AGGREGATED))
 
 
-def _project(outputs: Iterable[tuple[str, Expression]], noisy: Mapping[str, _Noise]) -> dict[str, _Noise]:
+def _track_outputs(
+    outputs: Iterable[tuple[str, Expression]], noisy: Mapping[str, _NoisyColumn]
+) -> dict[str, _NoisyColumn]:
     found = {}
     for name, expression in outputs:
         if isinstance(expression, Column) and expression.name in noisy:
             found[name] = noisy[expression.name]
-        elif _reads(expression, noisy):
-            found[name] = _Noise(reason=DERIVED)
+        elif _reads_noise(expression, noisy):
+            found[name] = _NoisyColumn(reason=DERIVED)
     return found
 
 
-def _reads(expression: Expression, noisy: Mapping[str, _Noise]) -> bool:
-    return any(column.name in noisy for column in columns(expression))
+def _reads_noise(expression: Expression, noisy: Mapping[str, _NoisyColumn]) -> bool:
+    return any(column.name in noisy for column in find_columns(expression))

@@ -19,27 +19,27 @@ class Refusal(RequestError):  # noqa: N818  (an outcome of planning, not a fault
     code = "refused-question"
 
 
-def refuse(message: str, hint: str) -> NoReturn:
+def refuse_query(message: str, hint: str) -> NoReturn:
     """Raise a refusal of the query."""
     raise Refusal(f"ask: {message}", hint=hint)
 
 
-def shown(node: exp.Expr | str, limit: int = 60) -> str:
+def format_snippet(node: exp.Expr | str, limit: int = 60) -> str:
     """Return a piece of the query, shortened for a sentence and safe to print on a terminal.
 
-    >>> shown("a \\n  \\x1b[31m b")
+    >>> format_snippet("a \\n  \\x1b[31m b")
     'a �[31m b'
     """
-    text = node if isinstance(node, str) else _written(node)
+    text = node if isinstance(node, str) else _format_node(node)
     text = " ".join(text.split())
     text = "".join(character if character.isprintable() else "\ufffd" for character in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def known_names(wanted: str, names: Iterable[str]) -> str:
+def suggest_names(wanted: str, names: Iterable[str]) -> str:
     """Return a hint for an unknown name: the closest match, and the names that exist.
 
-    >>> known_names("aeg", ["sex", "age"])
+    >>> suggest_names("aeg", ["sex", "age"])
     'Did you mean age? There are sex, age.'
     """
     known = list(names)
@@ -49,7 +49,7 @@ def known_names(wanted: str, names: Iterable[str]) -> str:
     return (f"Did you mean {folded[near[0]]}? " if near else "") + f"There are {listed or 'none'}."
 
 
-def _written(node: exp.Expr) -> str:
+def _format_node(node: exp.Expr) -> str:
     try:
         return node.sql(dialect="duckdb", comments=False)
     except Exception:  # sqlglot cannot print every tree that it parses; its class name is shown instead

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 from discreet.anonymity.hierarchies import (
     Hierarchy,
     Mask,
-    as_csv,
-    as_table,
-    listed,
-    read_csv,
-    with_missing,
+    add_missing_value,
+    hierarchy_from_rows,
+    hierarchy_to_csv,
+    hierarchy_to_table,
+    read_hierarchy_csv,
 )
-from discreet.anonymity.hierarchies.in_sql import as_sql
+from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
 from discreet.core.errors import InvalidParameterError
 
-ODD = with_missing(
-    listed("odd", [("it's", "a\\'b", "*"), ('say "hi"', "a\\'b", "*"), ("x; DROP TABLE t", "--", "*")])
+ODD = add_missing_value(
+    hierarchy_from_rows(
+        "odd", [("it's", "a\\'b", "*"), ('say "hi"', "a\\'b", "*"), ("x; DROP TABLE t", "--", "*")]
+    )
 )
 NAME = 'na"me'
 
@@ -34,7 +36,7 @@ def recoded(hierarchy: Hierarchy, level: int, values: Sequence[str | None]) -> l
     table = pa.table({NAME: pa.array(values, pa.string())})
     with duckdb.connect() as connection:
         connection.register("t", table)
-        label = as_sql(hierarchy, level, NAME)
+        label = hierarchy_to_sql(hierarchy, level, NAME)
         rows = connection.execute(f"SELECT {label} FROM t").fetchall()
     return [row[0] for row in rows]
 
@@ -42,9 +44,9 @@ def recoded(hierarchy: Hierarchy, level: int, values: Sequence[str | None]) -> l
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_sql_recodes_in_the_engine_as_the_hierarchy_does(level: int) -> None:
     values = list(ODD.values)
-    wanted = [ODD.label(value, level) or None for value in values]
+    wanted = [ODD.generalize(value, level) or None for value in values]
     assert recoded(ODD, level, values) == wanted
-    assert recoded(ODD, level, [None]) == [ODD.label("", level) or None]
+    assert recoded(ODD, level, [None]) == [ODD.generalize("", level) or None]
     assert recoded(ODD, level, ["not there"]) == [None]
 
 
@@ -54,13 +56,13 @@ def test_sql_recodes_in_the_engine_as_the_hierarchy_does(level: int) -> None:
     )
 )
 def test_no_value_escapes_its_quotes(values: set[str]) -> None:
-    hierarchy = listed("h", [(value, f"<{value}>", "*") for value in sorted(values | {"x"})])
+    hierarchy = hierarchy_from_rows("h", [(value, f"<{value}>", "*") for value in sorted(values | {"x"})])
     assert recoded(hierarchy, 1, list(hierarchy.values)) == [f"<{value}>" for value in hierarchy.values]
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
 def test_sql_is_one_expression_in_every_dialect(dialect: str) -> None:
-    parsed = sqlglot.parse(as_sql(ODD, 1, "c", dialect), dialect=dialect)
+    parsed = sqlglot.parse(hierarchy_to_sql(ODD, 1, "c", dialect), dialect=dialect)
     assert len(parsed) == 1
     assert isinstance(parsed[0], sqlglot.exp.Case)
     literals = {each.this for each in parsed[0].find_all(sqlglot.exp.Literal)}
@@ -69,11 +71,11 @@ def test_sql_is_one_expression_in_every_dialect(dialect: str) -> None:
 
 def test_a_level_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="level must be from 0 to 2; got 3"):
-        as_sql(ODD, 3, "c")
+        hierarchy_to_sql(ODD, 3, "c")
 
 
 def test_the_table_has_a_row_a_value_and_a_column_a_level() -> None:
-    table = as_table(with_missing(Mask(name="z").over(["12", "13"])))
+    table = hierarchy_to_table(add_missing_value(Mask(name="z").build_hierarchy(["12", "13"])))
     assert table.to_pylist() == [
         {"value": "12", "level_1": "1*", "level_2": "*"},
         {"value": "13", "level_1": "1*", "level_2": "*"},
@@ -82,7 +84,7 @@ def test_the_table_has_a_row_a_value_and_a_column_a_level() -> None:
 
 
 def test_arxs_format_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    hierarchy = listed("h", [("a;b", "A, B", "*"), ("it's", "A, B", "*"), ('"', "Q", "*")])
-    (tmp_path / "h.csv").write_text(as_csv(hierarchy))
-    again = read_csv("h", tmp_path / "h.csv").over(())
+    hierarchy = hierarchy_from_rows("h", [("a;b", "A, B", "*"), ("it's", "A, B", "*"), ('"', "Q", "*")])
+    (tmp_path / "h.csv").write_text(hierarchy_to_csv(hierarchy))
+    again = read_hierarchy_csv("h", tmp_path / "h.csv").build_hierarchy(())
     assert again.labels == hierarchy.labels

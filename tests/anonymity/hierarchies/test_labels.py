@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.anonymity.hierarchies import Tree, read
+from discreet.anonymity.hierarchies import Tree, parse_label
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,18 @@ from discreet.anonymity.hierarchies import Tree, read
     ],
 )
 def test_a_label_covers_what_it_says(label: str, covered: list[str], not_covered: list[str]) -> None:
-    covers = read(label)
+    covers = parse_label(label)
     assert [value for value in covered if not covers(value)] == []
     assert [value for value in not_covered if covers(value)] == []
 
 
 def test_groups_are_read_with_their_hierarchy() -> None:
-    nations = Tree(name="n", tree={"*": {"Asian": ["Japanese", "Indian"], "American": ["US"]}}).over(())
-    assert [value for value in nations.values if read("Asian", nations)(value)] == ["Japanese", "Indian"]
-    assert read("US", nations)("US")
-    assert not read("US", nations)("Indian")
+    nations = Tree(
+        name="n", tree={"*": {"Asian": ["Japanese", "Indian"], "American": ["US"]}}
+    ).build_hierarchy(())
+    assert [value for value in nations.values if parse_label("Asian", nations)(value)] == [
+        "Japanese",
+        "Indian",
+    ]
+    assert parse_label("US", nations)("US")
+    assert not parse_label("US", nations)("Indian")

@@ -11,7 +11,7 @@ from typing import Any
 
 from mpmath import mp
 
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 
 Counts = Mapping[str, int]
 
@@ -55,7 +55,7 @@ def ordered(names: Sequence[str]) -> Callable[[str, str], Fraction]:
 def hierarchical(hierarchy: Hierarchy) -> Callable[[str, str], Fraction]:
     def between(x: str, y: str) -> Fraction:
         shared = next(
-            i for i in range(hierarchy.height + 1) if hierarchy.label(x, i) == hierarchy.label(y, i)
+            i for i in range(hierarchy.height + 1) if hierarchy.generalize(x, i) == hierarchy.generalize(y, i)
         )
         return Fraction(shared, hierarchy.height)
 

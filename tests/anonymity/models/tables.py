@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Sensitive
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, SensitiveCounts
 
 Counts = Mapping[str, int]
 
 
 def sensitive(
     classes: Sequence[Counts], totals: Counts | None = None, names: Sequence[str] | None = None
-) -> Sensitive:
+) -> SensitiveCounts:
     """The counts of one column; the table is what the classes add up to, unless it is given."""
     table = totals if totals is not None else sum((Counter(each) for each in classes), Counter())
     order = tuple(names if names is not None else sorted(table))
     entries = [[(order.index(value), n) for value, n in each.items() if n] for each in classes]
     flat = [entry for each in entries for entry in sorted(each)]
-    return Sensitive(
+    return SensitiveCounts(
         starts=np.cumsum([0, *map(len, entries)]).astype(np.int64),
         values=np.array([code for code, _ in flat], np.int32),
         counts=np.array([n for _, n in flat], np.int64),
@@ -36,10 +36,10 @@ def table(
     totals: Counts | None = None,
     names: Sequence[str] | None = None,
     population: Sequence[int] | None = None,
-    others: Mapping[str, Sensitive] | None = None,
-) -> Classes:
+    others: Mapping[str, SensitiveCounts] | None = None,
+) -> EquivalenceClasses:
     counted = sensitive(classes, totals, names)
-    return Classes(
+    return EquivalenceClasses(
         sizes=np.array([sum(each.values()) for each in classes], np.int64),
         rows=int(counted.totals.sum()),
         sensitive={column: counted, **(others or {})},

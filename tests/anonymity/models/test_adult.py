@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from discreet.anonymity.classes import Classes
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import (
     DistinctDiversity,
@@ -18,19 +18,19 @@ from discreet.anonymity.models import (
     Model,
     OrderedCloseness,
     RecursiveDiversity,
+    find_strongest,
     judge_all,
-    strongest,
 )
-from discreet.anonymity.search import classes_of
+from discreet.anonymity.search import group_at_levels
 from tests.anonymity.data import adult
 
 OCCUPATION = "occupation"
 
 
 @cache
-def at(levels: str) -> Classes:
+def at(levels: str) -> EquivalenceClasses:
     """The classes of a generalization, given as in the golden results, with occupation sensitive."""
-    return classes_of(*adult(OCCUPATION), list(map(int, levels)))
+    return group_at_levels(*adult(OCCUPATION), list(map(int, levels)))
 
 
 def of_occupations() -> Hierarchy:
@@ -74,7 +74,7 @@ def closeness(distance: str, t: Fraction) -> Model:
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
 def test_strongest_t_holds_and_a_little_less_does_not(distance: str) -> None:
     classes = at("14113221")
-    t = Fraction(strongest(classes, distance, OCCUPATION, hierarchy=of_occupations()))
+    t = Fraction(find_strongest(classes, distance, OCCUPATION, hierarchy=of_occupations()))
     assert 0 < t <= Fraction(1, 5)
     assert closeness(distance, t).judge(classes).all()
     assert not closeness(distance, t - Fraction(1, 10**9)).judge(classes).all()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Classes
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.models import Attacker, AverageRisk, DistinctDiversity, KAnonymity, Model, judge_all
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import table
@@ -20,7 +20,7 @@ SIZES = st.lists(st.integers(1, 12), min_size=1, max_size=7)
 
 def published(model: AverageRisk, sizes: list[int], people: list[int] | None) -> np.ndarray:
     population = None if people is None else np.array(people, np.int64)
-    classes = Classes(sizes=np.array(sizes, np.int64), rows=sum(sizes), population=population)
+    classes = EquivalenceClasses(sizes=np.array(sizes, np.int64), rows=sum(sizes), population=population)
     return model.judge(classes)
 
 
@@ -102,7 +102,7 @@ def test_several_averages_all_hold_for_what_is_published(
     sizes: list[int], first: Fraction, second: Fraction
 ) -> None:
     people = [size + 3 * (place % 3) for place, size in enumerate(sizes)]
-    classes = Classes(sizes=np.array(sizes), rows=sum(sizes), population=np.array(people))
+    classes = EquivalenceClasses(sizes=np.array(sizes), rows=sum(sizes), population=np.array(people))
     models: list[Model] = [
         AverageRisk(risk=first),
         AverageRisk(risk=second, attacker=Attacker.JOURNALIST),

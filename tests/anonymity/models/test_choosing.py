@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.models.choosing import closeness_for_posterior, for_posterior
+from discreet.anonymity.models.posterior_cap import choose_closeness, choose_for_posterior
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import sensitive, table
@@ -23,7 +23,7 @@ EVEN = sensitive([dict.fromkeys(NAMES, 10)])
 @given(st.lists(COUNTS, min_size=1, max_size=4), st.fractions(Fraction(1, 10), Fraction(9, 10)))
 def test_no_class_that_is_published_passes_the_cap(classes: list[dict[str, int]], cap: Fraction) -> None:
     counted = table(classes, names=NAMES)
-    chosen = for_posterior(cap, counted.sensitive["disease"], column="disease")
+    chosen = choose_for_posterior(cap, counted.sensitive["disease"], column="disease")
     for model in (chosen.probabilistic, chosen.recursive, chosen.closeness):
         if model is None:
             continue
@@ -37,7 +37,7 @@ def test_recursive_diversity_allows_for_values_that_are_ruled_out(
     counts: dict[str, int], cap: Fraction, ruled_out: int
 ) -> None:
     counted = table([counts], names=NAMES)
-    chosen = for_posterior(cap, counted.sensitive["disease"], column="disease", ruled_out=ruled_out)
+    chosen = choose_for_posterior(cap, counted.sensitive["disease"], column="disease", ruled_out=ruled_out)
     if chosen.recursive.judge(counted)[0]:
         ranked = sorted(counts.values(), reverse=True)
         left = [ranked[0], *ranked[1 + ruled_out :]]
@@ -45,7 +45,7 @@ def test_recursive_diversity_allows_for_values_that_are_ruled_out(
 
 
 def test_a_fifth_gives_five_diverse_classes() -> None:
-    chosen = for_posterior(0.2, EVEN, column="disease")
+    chosen = choose_for_posterior(0.2, EVEN, column="disease")
     assert chosen.probabilistic.l == 5
     assert (chosen.recursive.c, chosen.recursive.l) == (Fraction(1, 4), 2)
     assert chosen.closeness is not None
@@ -56,19 +56,19 @@ def test_a_fifth_gives_five_diverse_classes() -> None:
 
 def test_no_t_is_chosen_where_the_table_itself_passes_the_cap() -> None:
     skewed = sensitive([{"a": 9, "b": 1}])
-    assert for_posterior(0.2, skewed, column="disease").closeness is None
+    assert choose_for_posterior(0.2, skewed, column="disease").closeness is None
     with pytest.raises(RequestError, match="commonest value is more frequent") as said:
-        closeness_for_posterior(0.2, skewed, column="disease")
+        choose_closeness(0.2, skewed, column="disease")
     assert "9" not in str(said.value)
 
 
 @pytest.mark.parametrize("distance", ["ordered", "hierarchical"])
 def test_distances_that_cap_no_belief_are_refused_with_the_reason(distance: str) -> None:
     with pytest.raises(RequestError, match=r"on average, not the belief .* 85%.*equal distance"):
-        closeness_for_posterior(0.5, EVEN, column="disease", distance=distance)
+        choose_closeness(0.5, EVEN, column="disease", distance=distance)
 
 
 @pytest.mark.parametrize("cap", [0, 1, -0.1, 2, float("nan"), "20%", None])
 def test_a_cap_that_is_no_probability_is_refused(cap: float) -> None:
     with pytest.raises(InvalidParameterError, match=r"cap must be a probability between 0 and 1; got"):
-        for_posterior(cap, EVEN, column="disease")
+        choose_for_posterior(cap, EVEN, column="disease")

@@ -10,16 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from discreet.anonymity.classes import Sensitive
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.equivalence_classes import SensitiveCounts
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import EqualCloseness, HierarchicalCloseness, Model, OrderedCloseness
-from discreet.anonymity.models.earth_movers import Distances, equal, hierarchical, ordered
+from discreet.anonymity.models.earth_mover_distance import (
+    Distances,
+    measure_equal_distances,
+    measure_hierarchical_distances,
+    measure_ordered_distances,
+)
 from discreet.core.errors import RequestError
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import sensitive, table
 
 NAMES = tuple("abcdefg")
-TREE = listed(
+TREE = hierarchy_from_rows(
     "letters",
     [
         ("a", "vowel", "first", "*"),
@@ -56,9 +61,9 @@ def test_distances_are_the_least_work_of_moving_rows(one: dict[str, int], rest: 
     counted = sensitive([one, rest], totals, NAMES)
     p, q = ([each[name] / sum(each.values()) for name in NAMES] for each in (one, totals))
     for found, between in (
-        (equal(counted), brute.equal),
-        (ordered(counted), brute.ordered(NAMES)),
-        (hierarchical(counted, TREE), brute.hierarchical(TREE)),
+        (measure_equal_distances(counted), brute.equal),
+        (measure_ordered_distances(counted), brute.ordered(NAMES)),
+        (measure_hierarchical_distances(counted, TREE), brute.hierarchical(TREE)),
     ):
         costs = np.array([[float(between(x, y)) if x != y else 0.0 for y in NAMES] for x in NAMES])
         assert float(first(found)) == pytest.approx(transported(p, q, costs), abs=1e-9)
@@ -71,7 +76,11 @@ def test_scaling_a_table_moves_no_distance(classes: list[dict[str, int]], factor
         sensitive([{v: times * n for v, n in each.items()} for each in classes], names=NAMES)
         for times in (1, factor)
     )
-    for measure in (equal, ordered, lambda counted: hierarchical(counted, TREE)):
+    for measure in (
+        measure_equal_distances,
+        measure_ordered_distances,
+        lambda counted: measure_hierarchical_distances(counted, TREE),
+    ):
         small, big = measure(plain), measure(large)
         for place in range(len(classes)):
             assert Fraction(int(small.numerators[place]), int(small.denominators[place])) == Fraction(
@@ -83,7 +92,7 @@ def test_scaling_a_table_moves_no_distance(classes: list[dict[str, int]], factor
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
 def test_a_distance_just_above_t_is_refused_at_any_number_of_rows(rows: int, distance: str) -> None:
     """Of two values the class has 0.7 and the table 0.5: 0.2 in every distance; one row more is too much."""
-    hierarchy = listed("two", [("x", "*"), ("y", "*")])
+    hierarchy = hierarchy_from_rows("two", [("x", "*"), ("y", "*")])
     totals = {"x": 5 * rows, "y": 5 * rows}
     exactly = {"x": 7 * rows // 10, "y": 3 * rows // 10}
     above = {"x": 7 * rows // 10 + 1, "y": 3 * rows // 10 - 1}
@@ -99,14 +108,14 @@ def test_many_ordered_values_are_compared_where_their_sums_pass_64_bits() -> Non
     """5,000 values, a class of 1e8 rows in a table of 1e9: up to 5e20."""
     m, lot = 5_000, 10**8
     totals = np.full(m, 10 * lot // m, np.int64)
-    counted = Sensitive(
+    counted = SensitiveCounts(
         starts=np.array([0, 1, 3]),
         values=np.array([0, 0, m - 1], np.int32),
         counts=np.array([lot, 1, 1]),
         totals=totals,
         names=tuple(map(str, range(m))),
     )
-    found = ordered(counted)
+    found = measure_ordered_distances(counted)
     every_step = sum(m - 1 - i for i in range(m - 1))  # all rows start at the first value
     assert first(found) == Fraction(every_step, m * (m - 1))
     halves = sum(abs(Fraction(1, 2) - Fraction(i + 1, m)) for i in range(m - 1)) / (m - 1)
@@ -127,4 +136,6 @@ def test_t_of_a_fifth_over_ten_ordered_values_allows_a_belief_of_85_percent() ->
 
 def test_a_hierarchy_that_lacks_values_is_refused() -> None:
     with pytest.raises(RequestError, match="lacks 6 of the column's values"):
-        hierarchical(sensitive([dict.fromkeys(NAMES, 1)]), listed("short", [("a", "*")]))
+        measure_hierarchical_distances(
+            sensitive([dict.fromkeys(NAMES, 1)]), hierarchy_from_rows("short", [("a", "*")])
+        )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.anonymity.models import EntropyDiversity
-from discreet.anonymity.models.entropy_diversity import spread_enough
+from discreet.anonymity.models.entropy_diversity import is_spread_enough
 from tests.anonymity.models.tables import table
 
 
@@ -49,5 +49,5 @@ def test_one_row_off_a_tie_is_no_tie(n: int) -> None:
 def test_settling_agrees_with_whole_number_powers(counts: list[int], l: Fraction) -> None:
     n = sum(counts)
     exact = n**n * l.denominator**n >= l.numerator**n * prod(c**c for c in counts)
-    assert spread_enough(tuple(counts), l) == exact
+    assert is_spread_enough(tuple(counts), l) == exact
     assert holds(counts, l) == exact

@@ -6,17 +6,17 @@ from collections import Counter
 
 import pytest
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models import MInvariance, worst
-from discreet.anonymity.models.m_invariance import NEW, signature, signatures
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.models import MInvariance, find_worst_class
+from discreet.anonymity.models.m_invariance import NEW, format_signature, format_signatures
 from discreet.core.errors import RequestError
 from tests.anonymity.models.tables import sensitive, table
 
-FLU_ACNE, FLU_SHINGLES = signature(["flu", "acne"]), signature(["flu", "shingles"])
+FLU_ACNE, FLU_SHINGLES = format_signature(["flu", "acne"]), format_signature(["flu", "shingles"])
 MODEL = MInvariance(column="disease", m=2, earlier="signature")
 
 
-def release(*classes: tuple[dict[str, int], dict[str, int]]) -> Classes:
+def release(*classes: tuple[dict[str, int], dict[str, int]]) -> EquivalenceClasses:
     """Classes of a second release: their values, and the earlier signatures of their rows' owners."""
     values = [each for each, _ in classes]
     earlier = sensitive([each for _, each in classes])
@@ -40,7 +40,7 @@ def test_who_stays_must_find_the_same_values() -> None:
 
 
 def test_a_value_that_is_gone_from_the_table_cannot_be_met_again() -> None:
-    gone = signature(["flu", "plague"])
+    gone = format_signature(["flu", "plague"])
     assert MODEL.judge(release(({"flu": 1, "acne": 1}, {gone: 1, NEW: 1}))).tolist() == [False]
 
 
@@ -51,21 +51,21 @@ def test_values_must_differ_and_be_m() -> None:
 
 def test_signatures_of_one_release_are_what_the_next_one_is_judged_by() -> None:
     first = table([{"flu": 1, "acne": 1}, {"flu": 1, "gout": 1, "acne": 1}])
-    kept = signatures(first.sensitive["disease"])
-    assert kept == [FLU_ACNE, signature(["acne", "flu", "gout"])]
+    kept = format_signatures(first.sensitive["disease"])
+    assert kept == [FLU_ACNE, format_signature(["acne", "flu", "gout"])]
     again = release(({"flu": 1, "acne": 1}, Counter({kept[0]: 2})), ({"gout": 1, "flu": 1}, {kept[1]: 2}))
     assert MODEL.judge(again).tolist() == [True, False]
 
 
 def test_names_that_hold_quotes_and_commas_are_told_apart() -> None:
     odd = {'a", "b': 1, "c": 1}
-    assert signature(["a", "b", "c"]) != signature(odd)
-    assert MODEL.judge(release((odd, {signature(odd): 1, NEW: 1}))).tolist() == [True]
+    assert format_signature(["a", "b", "c"]) != format_signature(odd)
+    assert MODEL.judge(release((odd, {format_signature(odd): 1, NEW: 1}))).tolist() == [True]
 
 
 def test_the_worst_class_is_one_whose_signature_changed() -> None:
     both = {"flu": 1, "acne": 1}
-    found = worst(release((both, {FLU_ACNE: 2}), (both, {FLU_SHINGLES: 1, NEW: 1})), MODEL)
+    found = find_worst_class(release((both, {FLU_ACNE: 2}), (both, {FLU_SHINGLES: 1, NEW: 1})), MODEL)
     assert found is not None
     assert (found.place, found.holds) == (1, False)
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import (
     DeltaPresence,
     DistinctDiversity,
@@ -18,10 +18,10 @@ from discreet.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
-from discreet.anonymity.models.parsing import delta_presence, l_diversity, t_closeness
+from discreet.anonymity.models.model_parsing import parse_delta_presence, parse_l_diversity, parse_t_closeness
 from discreet.core.errors import RequestError
 
-TREE = listed("disease", [("flu", "*"), ("acne", "*")])
+TREE = hierarchy_from_rows("disease", [("flu", "*"), ("acne", "*")])
 FIFTH = Fraction(1, 5)
 
 
@@ -38,7 +38,7 @@ FIFTH = Fraction(1, 5)
     ],
 )
 def test_diversity_is_understood(text: str, model: Model) -> None:
-    assert l_diversity(text) == model
+    assert parse_l_diversity(text) == model
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,13 @@ def test_diversity_is_understood(text: str, model: Model) -> None:
     ],
 )
 def test_closeness_is_understood(text: str, model: Model) -> None:
-    assert t_closeness(text, {"disease": TREE}) == model
+    assert parse_t_closeness(text, {"disease": TREE}) == model
 
 
 def test_presence_is_understood() -> None:
-    assert delta_presence("0.05:15%") == DeltaPresence(delta_min=Fraction(1, 20), delta_max=Fraction(3, 20))
+    assert parse_delta_presence("0.05:15%") == DeltaPresence(
+        delta_min=Fraction(1, 20), delta_max=Fraction(3, 20)
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_presence_is_understood() -> None:
 )  # fmt: skip
 def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--l-diversity must be [^.]*(\.[^ ][^.]*)*; got .*\.$"):
-        l_diversity(text)
+        parse_l_diversity(text)
 
 
 @pytest.mark.parametrize(
@@ -85,15 +87,15 @@ def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
 )
 def test_bad_closeness_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--t-closeness must be .*; got .*\.$"):
-        t_closeness(text, {})
+        parse_t_closeness(text, {})
 
 
 def test_hierarchical_closeness_without_a_hierarchy_is_refused_with_a_way_out() -> None:
     with pytest.raises(RequestError, match=r"needs a hierarchy of the column disease\. Declare one"):
-        t_closeness("disease:0.2:hierarchical", {})
+        parse_t_closeness("disease:0.2:hierarchical", {})
 
 
 @pytest.mark.parametrize("text", ["", "0.1", "0.1:0.2:0.3", "0.2:0.1", "0.1:2", "a:b", "-1:1"])
 def test_bad_presence_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--delta-presence must .*; got .*\.$"):
-        delta_presence(text)
+        parse_delta_presence(text)

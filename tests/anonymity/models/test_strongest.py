@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import (
     FAMILIES,
     AlphaKAnonymity,
@@ -30,13 +30,15 @@ from discreet.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
     StrictRisk,
-    strongest,
+    find_strongest,
 )
 from discreet.core.errors import RequestError
 from tests.anonymity.models.tables import table
 
 NAMES = ("a", "b", "c", "d")
-TREE = listed("disease", [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*")])
+TREE = hierarchy_from_rows(
+    "disease", [("a", "ab", "*"), ("b", "ab", "*"), ("c", "cd", "*"), ("d", "cd", "*")]
+)
 D = "disease"
 STEP = Fraction(1, 10**9)
 CLASSES = st.lists(
@@ -77,7 +79,7 @@ def test_the_strongest_level_holds_and_nothing_stronger_does(
 ) -> None:
     people = [sum(each.values()) + spare for each in classes]
     counted = table(classes, names=NAMES, population=people)
-    level = strongest(counted, family, D, hierarchy=TREE)
+    level = find_strongest(counted, family, D, hierarchy=TREE)
     build, weaker, stronger = BUILDERS[family]
     if level == math.inf:
         assert not build(10**6).judge(counted).all()
@@ -91,21 +93,21 @@ def test_the_strongest_level_holds_and_nothing_stronger_does(
 
 @pytest.mark.parametrize(("counts", "l"), [([3, 3], 2), ([4, 1, 1, 1, 1], 4), ([7] * 6, 6), ([5, 4], 1)])
 def test_the_whole_part_of_an_entropy_is_right_at_ties(counts: list[int], l: int) -> None:
-    found = strongest(table([{str(place): n for place, n in enumerate(counts)}]), "entropy", D)
+    found = find_strongest(table([{str(place): n for place, n in enumerate(counts)}]), "entropy", D)
     assert math.floor(found) == l
 
 
 def test_recursive_diversity_that_no_c_gives_is_infinite() -> None:
-    assert strongest(table([{"a": 3, "b": 1}]), "recursive", D, l=3) == math.inf
-    assert strongest(table([{"a": 3, "b": 2}, {"a": 1, "b": 1}]), "recursive", D, l=2) == Fraction(3, 2)
+    assert find_strongest(table([{"a": 3, "b": 1}]), "recursive", D, l=3) == math.inf
+    assert find_strongest(table([{"a": 3, "b": 2}, {"a": 1, "b": 1}]), "recursive", D, l=2) == Fraction(3, 2)
 
 
 def test_questions_without_an_answer_are_refused() -> None:
     with pytest.raises(RequestError, match="family must be one of k, "):
-        strongest(table([{"a": 1}]), "l", D)
+        find_strongest(table([{"a": 1}]), "l", D)
     with pytest.raises(RequestError, match="without rows"):
-        strongest(Classes(sizes=np.array([], np.int64), rows=0), "k")
+        find_strongest(EquivalenceClasses(sizes=np.array([], np.int64), rows=0), "k")
     with pytest.raises(RequestError, match="needs a hierarchy"):
-        strongest(table([{"a": 1}]), "hierarchical", D)
+        find_strongest(table([{"a": 1}]), "hierarchical", D)
     with pytest.raises(RequestError, match="population"):
-        strongest(table([{"a": 1}]), "k-map")
+        find_strongest(table([{"a": 1}]), "k-map")

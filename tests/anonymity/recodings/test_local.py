@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Tuples
-from discreet.anonymity.grouping import classes_of_recoding
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.equivalence_classes import Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recodings.cells import suppress_cells
-from discreet.anonymity.recodings.local import at_node, recode_locally
-from discreet.anonymity.recodings.schedule import nodes
-from discreet.anonymity.utility.measures import granularity
+from discreet.anonymity.recodings.cell_suppression import suppress_cells
+from discreet.anonymity.recodings.local_recoding import group_at_node, recode_locally
+from discreet.anonymity.recodings.node_schedule import order_nodes
+from discreet.anonymity.tuple_grouping import group_by_recoding
+from discreet.anonymity.utility.utility_measures import measure_granularity
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.data import adult, tuples_of
 from tests.anonymity.models_at_hand import NotTooLarge
@@ -26,7 +26,7 @@ from tests.anonymity.tables import Table, labels, published, tables
 @given(table=tables(), k=st.integers(1, 6))
 def test_no_row_is_lost_where_the_table_has_k(table: Table, k: int) -> None:
     recoding = recode_locally(table.tuples, table.hierarchies, [KAnonymity(k=k)])
-    assert recoding.kept.all() == (len(table.rows) >= k)
+    assert recoding.published.all() == (len(table.rows) >= k)
 
 
 @given(table=tables(), k=st.integers(1, 6))
@@ -48,7 +48,7 @@ def test_any_search_may_propose(table: Table, k: int) -> None:
 
     def most_rows_kept(tuples: Tuples) -> tuple[int, ...] | None:
         def gain(node: tuple[int, ...]) -> tuple[int, int]:
-            groups, number = at_node(tuples, table.hierarchies, node)
+            groups, number = group_at_node(tuples, table.hierarchies, node)
             sizes = np.bincount(groups, tuples.counts, number)
             return int(sizes[sizes >= k].sum()), -sum(node)
 
@@ -57,43 +57,47 @@ def test_any_search_may_propose(table: Table, k: int) -> None:
 
     recoding = recode_locally(table.tuples, table.hierarchies, [KAnonymity(k=k)], search=most_rows_kept)
     assert all(len(rows) >= k for rows in published(table, recoding).values())
-    assert recoding.kept.all() == (len(table.rows) >= k)
+    assert recoding.published.all() == (len(table.rows) >= k)
 
 
 def test_rows_that_read_alike_are_one_class_whichever_level_named_them() -> None:
     # at level 0 three rows show "other"; at level 1 so do two more, whose values are a row each
-    column = listed("race", [("other", "other", "*"), ("rare", "other", "*"), ("odd", "other", "*")])
+    column = hierarchy_from_rows(
+        "race", [("other", "other", "*"), ("rare", "other", "*"), ("odd", "other", "*")]
+    )
     tuples = Tuples(codes=np.array([[0], [1], [2]], np.int32), counts=np.array([3, 1, 1]))
     few = recode_locally(tuples, [column], [KAnonymity(k=2), NotTooLarge(most=5)])
-    assert classes_of_recoding(tuples, few)[0].sizes.tolist() == [5]
+    assert group_by_recoding(tuples, few)[0].sizes.tolist() == [5]
     fewer = recode_locally(tuples, [column], [KAnonymity(k=2), NotTooLarge(most=4)])
-    assert not fewer.kept.any()
+    assert not fewer.published.any()
 
 
 def test_one_label_for_different_groups_is_refused() -> None:
-    column = listed("race", [("other", "few", "*"), ("rare", "other", "*")])
+    column = hierarchy_from_rows("race", [("other", "few", "*"), ("rare", "other", "*")])
     with pytest.raises(RequestError, match=r"race gives one label to different groups .* Name every group"):
         recode_locally(tuples_of([((0,), "a")]), [column], [KAnonymity(k=1)])
 
 
 def test_with_a_population_rows_that_cannot_be_placed_are_left_out() -> None:
-    column = listed("c", [("x", "*"), ("y", "*")])
+    column = hierarchy_from_rows("c", [("x", "*"), ("y", "*")])
     codes, counts = np.array([[0], [1]], np.int32), np.array([5, 1])
     alone = Tuples(codes=codes, counts=counts)
-    assert recode_locally(alone, [column], [KAnonymity(k=2)]).kept.all()
+    assert recode_locally(alone, [column], [KAnonymity(k=2)]).published.all()
     among = Tuples(codes=codes, counts=counts, population=np.array([9, 9]))
-    assert recode_locally(among, [column], [KAnonymity(k=2)]).kept.tolist() == [True, False]
+    assert recode_locally(among, [column], [KAnonymity(k=2)]).published.tolist() == [True, False]
 
 
 def test_the_schedule_begins_with_nothing_ends_with_everything_and_never_gets_cheaper() -> None:
-    columns = [listed(n, [(f"{n}{v}", f"{n}·{v // 2}", "*") for v in range(4)]) for n in ("a", "b", "c")]
-    order = nodes(columns)
+    columns = [
+        hierarchy_from_rows(n, [(f"{n}{v}", f"{n}·{v // 2}", "*") for v in range(4)]) for n in ("a", "b", "c")
+    ]
+    order = order_nodes(columns)
     assert len(order) == 27
     assert order[0].tolist() == [0, 0, 0]
     assert order[-1].tolist() == [2, 2, 2]
     cost = [sum((0.25, 0.5, 1.0)[level] for level in node) for node in order.tolist()]
     assert cost == sorted(cost)
-    few = nodes(columns, most=5)
+    few = order_nodes(columns, most=5)
     assert len(few) == 5
     assert few[0].tolist() == [0, 0, 0]
     assert few[-1].tolist() == [2, 2, 2]
@@ -102,9 +106,9 @@ def test_the_schedule_begins_with_nothing_ends_with_everything_and_never_gets_ch
 def test_adult_keeps_more_than_by_arx() -> None:
     tuples, hierarchies = adult()
     recoding = recode_locally(tuples, hierarchies, [KAnonymity(k=5)])
-    assert recoding.kept.all()
-    assert classes_of_recoding(tuples, recoding)[0].sizes.min() >= 5
-    assert granularity(tuples, hierarchies, recoding) > 0.94
+    assert recoding.published.all()
+    assert group_by_recoding(tuples, recoding)[0].sizes.min() >= 5
+    assert measure_granularity(tuples, hierarchies, recoding) > 0.94
 
 
 @given(table=tables(), k=st.integers(1, 5), data=st.data())
@@ -115,12 +119,12 @@ def test_cells_show_the_label_of_their_level_or_nothing(table: Table, k: int, da
         for shown, hierarchy, level, code in zip(
             labels(recoding, n), table.hierarchies, levels, codes, strict=True
         ):
-            assert shown in {hierarchy.label(hierarchy.values[code], level), "*"}
-    assert int(table.tuples.counts[~recoding.kept].sum()) < k
+            assert shown in {hierarchy.generalize(hierarchy.values[code], level), "*"}
+    assert int(table.tuples.counts[~recoding.published].sum()) < k
 
 
 def test_the_column_of_least_weight_is_blanked() -> None:
-    columns = [listed(name, [(f"{name}{v}", "*") for v in range(2)]) for name in ("a", "b")]
+    columns = [hierarchy_from_rows(name, [(f"{name}{v}", "*") for v in range(2)]) for name in ("a", "b")]
     tuples = tuples_of([((v, w), "x") for v in range(2) for w in range(2)])
     for heavy, shown in (("a", ("a0", "*")), ("b", ("*", "b0"))):
         recoding = suppress_cells(tuples, columns, [KAnonymity(k=2)], (0, 0), weights={heavy: 2.0})
@@ -128,19 +132,19 @@ def test_the_column_of_least_weight_is_blanked() -> None:
 
 
 def test_a_level_that_is_not_there_is_refused() -> None:
-    column = listed("c", [("x", "*")])
+    column = hierarchy_from_rows("c", [("x", "*")])
     with pytest.raises(InvalidParameterError, match="must be a level of the hierarchy c; got 2"):
         suppress_cells(tuples_of([((0,), "a")]), [column], [KAnonymity(k=1)], [2])
 
 
 def test_a_search_that_insists_on_what_publishes_nothing_is_not_asked_again() -> None:
-    column = listed("c", [("x", "*"), ("y", "*")])
+    column = hierarchy_from_rows("c", [("x", "*"), ("y", "*")])
     tuples = tuples_of([((0,), "a"), ((1,), "a")])
-    assert not recode_locally(tuples, [column], [KAnonymity(k=2)], search=lambda _: (0,)).kept.any()
+    assert not recode_locally(tuples, [column], [KAnonymity(k=2)], search=lambda _: (0,)).published.any()
 
 
 @pytest.mark.parametrize(("weights", "said"), [({"d": 1.0}, "got d"), ({"c": 0.0}, "above 0; got 0")])
 def test_weights_are_positive_and_of_columns_that_are_there(weights: dict[str, float], said: str) -> None:
-    column = listed("c", [("x", "*")])
+    column = hierarchy_from_rows("c", [("x", "*")])
     with pytest.raises(InvalidParameterError, match=said):
         recode_locally(tuples_of([((0,), "a")]), [column], [KAnonymity(k=1)], weights=weights)

@@ -11,11 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.grouping import classes_of_recoding
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recodings.microaggregation import Centre, centres, mdav, replaced, univariate
+from discreet.anonymity.recodings.microaggregation import (
+    Centre,
+    compute_centres,
+    group_univariate,
+    mdav,
+    replace_column,
+)
 from discreet.anonymity.recodings.mondrian import Mondrian
+from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.errors import RequestError
 from tests.anonymity.data import tuples_of
 from tests.anonymity.tables import labels
@@ -51,9 +57,9 @@ def test_univariate_groups_have_k_rows_and_the_least_error(pairs: list[tuple[int
     numbers, counts = np.array([v for v, _ in pairs], float), np.array([c for _, c in pairs])
     if counts.sum() < k:
         with pytest.raises(RequestError, match="fewer than k"):
-            univariate(numbers, counts, k)
+            group_univariate(numbers, counts, k)
         return
-    groups = members(numbers, counts, univariate(numbers, counts, k))
+    groups = members(numbers, counts, group_univariate(numbers, counts, k))
     assert min(map(len, groups.values())) >= k
     assert error(groups) == pytest.approx(least_error(numbers, counts, k), abs=1e-6)
 
@@ -82,36 +88,36 @@ def test_centres_are_the_mean_and_the_lower_median(pairs: list[tuple[int, int]],
     drawn = [data.draw(st.integers(0, 2)) for _ in pairs]
     groups = np.unique(drawn, return_inverse=True)[1]
     for group, rows in members(numbers, counts, groups).items():
-        assert centres(numbers, counts, groups)[group] == pytest.approx(np.mean(rows))
-        middle = centres(numbers, counts, groups, centre=Centre.MEDIAN)[group]
+        assert compute_centres(numbers, counts, groups)[group] == pytest.approx(np.mean(rows))
+        middle = compute_centres(numbers, counts, groups, centre=Centre.MEDIAN)[group]
         assert middle == median_low(rows)
 
 
 def test_a_class_shows_the_mean_of_its_numbers_and_stays_a_class() -> None:
-    ages = listed("age", [(str(age), "*") for age in range(20, 60)])
+    ages = hierarchy_from_rows("age", [(str(age), "*") for age in range(20, 60)])
     rows = [((age - 20,), "a") for age in (25, 26, 45, 47)]
     tuples, models = tuples_of(rows), [KAnonymity(k=2)]
     recoding = Mondrian(ordered=frozenset({"age"})).recode(tuples, [ages], models)
-    shown = replaced(
+    shown = replace_column(
         tuples, recoding, "age", np.array([25.0, 26, 45, 47]), models, centre=Centre.MEAN, decimals=1
     )
     assert [labels(shown, n) for n in range(4)] == [("25.5",), ("25.5",), ("46.0",), ("46.0",)]
-    assert classes_of_recoding(tuples, shown)[0].sizes.tolist() == [2, 2]
+    assert group_by_recoding(tuples, shown)[0].sizes.tolist() == [2, 2]
 
 
 def test_all_quasi_identifiers_together_are_k_anonymous() -> None:
     tuples = tuples_of([((v,), "a") for v in (0, 1, 2, 5, 6, 7, 7)])
     numbers = tuples.codes[:, 0].astype(float)
-    column = listed("c", [(str(v), "*") for v in range(8)])
+    column = hierarchy_from_rows("c", [(str(v), "*") for v in range(8)])
     whole = Mondrian().recode(tuples, [column], [KAnonymity(k=7)])
-    groups = univariate(numbers, tuples.counts, 3)
-    shown = replaced(tuples, whole, "c", numbers, [KAnonymity(k=3)], groups=groups, decimals=2)
+    groups = group_univariate(numbers, tuples.counts, 3)
+    shown = replace_column(tuples, whole, "c", numbers, [KAnonymity(k=3)], groups=groups, decimals=2)
     assert {labels(shown, n) for n in range(len(tuples))} == {("1.00",), ("6.25",)}
-    assert shown.kept.all()
+    assert shown.published.all()
 
 
 def test_a_column_that_is_not_there_is_refused() -> None:
     tuples = tuples_of([((0,), "a")])
-    recoding = Mondrian().recode(tuples, [listed("c", [("x", "*")])], [KAnonymity(k=1)])
+    recoding = Mondrian().recode(tuples, [hierarchy_from_rows("c", [("x", "*")])], [KAnonymity(k=1)])
     with pytest.raises(RequestError, match="no column d to aggregate"):
-        replaced(tuples, recoding, "d", np.zeros(1), [])
+        replace_column(tuples, recoding, "d", np.zeros(1), [])

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.grouping import classes_of_recoding
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.recodings.mondrian import Mondrian
+from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.errors import InvalidParameterError
 from tests.anonymity.data import adult, tuples_of
 from tests.anonymity.tables import Table, labels, published, region, tables
@@ -55,14 +55,14 @@ def test_relaxed_cuts_divide_one_ordered_column_into_classes_below_twice_k_plus_
 
 
 def test_bounds_stand_in_the_gap_and_not_at_the_extremes() -> None:
-    ages = listed("age", [(str(age), "*") for age in range(20, 60)])
+    ages = hierarchy_from_rows("age", [(str(age), "*") for age in range(20, 60)])
     rows = [((age - 20,), "a") for age in (25, 26, 45, 47)]
     recoding = Mondrian(ordered=frozenset({"age"})).recode(tuples_of(rows), [ages], [KAnonymity(k=2)])
     assert {labels(recoding, number) for number in range(4)} == {("[20, 35]",), ("[36, 59]",)}
 
 
 def test_a_weight_decides_which_column_is_cut() -> None:
-    found = [listed(name, [(f"{name}{v}", "*") for v in range(2)]) for name in ("c0", "c1")]
+    found = [hierarchy_from_rows(name, [(f"{name}{v}", "*") for v in range(2)]) for name in ("c0", "c1")]
     tuples = tuples_of([((a, b), "x") for a in range(2) for b in range(2)])
     for heavy, shown in (("c0", ("c00", "*")), ("c1", ("*", "c10"))):
         recoding = Mondrian(weights={heavy: 2.0}).recode(tuples, found, [KAnonymity(k=2)])
@@ -71,7 +71,7 @@ def test_a_weight_decides_which_column_is_cut() -> None:
 
 @pytest.mark.parametrize("plan", [Mondrian(ordered=frozenset({"name"})), Mondrian(weights={"name": 1.0})])
 def test_a_column_that_is_not_there_is_refused(plan: Mondrian) -> None:
-    ages = listed("age", [("1", "*")])
+    ages = hierarchy_from_rows("age", [("1", "*")])
     with pytest.raises(InvalidParameterError, match="must be quasi-identifiers of the table; got name"):
         plan.recode(tuples_of([((0,), "a")]), [ages], [KAnonymity(k=1)])
 
@@ -81,8 +81,8 @@ def test_adult_is_cut_into_more_classes_than_by_anonypy(relaxed: bool) -> None:
     tuples, hierarchies = adult()
     plan = Mondrian(ordered=frozenset({"age"}), relaxed=relaxed)
     recoding = plan.recode(tuples, hierarchies, [KAnonymity(k=5)])
-    classes, _ = classes_of_recoding(tuples, recoding)
-    assert recoding.kept.all()
+    classes, _ = group_by_recoding(tuples, recoding)
+    assert recoding.published.all()
     assert classes.sizes.min() >= 5
     assert len(classes) > 2896
     assert np.isin(recoding.codes[:, 0], np.arange(len(recoding.labels[0]))).all()

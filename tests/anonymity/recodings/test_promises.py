@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Tuples
-from discreet.anonymity.extents import extents_of
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
+from discreet.anonymity.equivalence_classes import Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
+from discreet.anonymity.label_extents import get_extents
 from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.recodings.cells import suppress_cells
-from discreet.anonymity.recodings.local import recode_locally
+from discreet.anonymity.recodings.cell_suppression import suppress_cells
+from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
 from tests.anonymity.data import tuples_of
 from tests.anonymity.models_at_hand import AtLeastValues, LargeOnAverage, Near, NotTooLarge, holds
@@ -74,7 +74,7 @@ def test_every_label_covers_the_value_that_it_stands_for(recode: Recoder, table:
 @given(table=tables(), k=st.integers(1, 5))
 def test_extents_say_what_the_texts_of_labels_say(recode: Recoder, table: Table, k: int) -> None:
     recoding = recode(table.tuples, table.hierarchies, [KAnonymity(k=k)])
-    extents = extents_of(recoding, table.hierarchies)
+    extents = get_extents(recoding, table.hierarchies)
     for hierarchy, names, extent in zip(table.hierarchies, recoding.labels, extents, strict=True):
         for number, name in enumerate(names):
             inside = (extent.order >= extent.low[number]) & (extent.order < extent.high[number])
@@ -101,13 +101,13 @@ def test_the_order_of_the_input_carries_nothing(
     second = recode(plain, table.hierarchies, [KAnonymity(k=k)])
     again = {number: labels(second, place) for place, number in enumerate(by.tolist())}
     assert all(labels(first, number) == again[number] for number in range(len(table.tuples)))
-    assert first.kept[by].tolist() == second.kept.tolist()
+    assert first.published[by].tolist() == second.published.tolist()
 
 
 @every_recoder
 def test_nothing_is_published_of_a_table_that_fails_as_a_whole(recode: Recoder) -> None:
     table = _table([((0, 0), "a"), ((1, 1), "b"), ((1, 0), "b")])
-    assert not recode(table.tuples, table.hierarchies, [KAnonymity(k=4)]).kept.any()
+    assert not recode(table.tuples, table.hierarchies, [KAnonymity(k=4)]).published.any()
 
 
 @every_recoder
@@ -117,9 +117,9 @@ def test_people_of_the_population_alone_make_no_class_of_their_own(recode: Recod
         codes=table.tuples.codes, counts=np.array([2, 3, 0, 0]), population=np.array([4, 6, 5, 5])
     )
     recoding = recode(tuples, table.hierarchies, [KAnonymity(k=2)])
-    assert recoding.kept[:2].all()
+    assert recoding.published[:2].all()
 
 
 def _table(rows: list[tuple[tuple[int, ...], str]]) -> Table:
-    found = tuple(listed(name, [(f"{name}0", "*"), (f"{name}1", "*")]) for name in ("c0", "c1"))
+    found = tuple(hierarchy_from_rows(name, [(f"{name}0", "*"), (f"{name}1", "*")]) for name in ("c0", "c1"))
     return Table(rows=rows, tuples=tuples_of(rows, "illness"), hierarchies=found)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.risk.attackers import risks
-from discreet.anonymity.risk.discovery import counting, discover
-from discreet.anonymity.risk.special_uniques import special_uniques
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_tuple_counter
+from discreet.anonymity.risk.reidentification_risk import assess_risks
+from discreet.anonymity.risk.special_uniques import find_special_uniques
 from discreet.core.errors import InvalidParameterError
 from tests.anonymity.data import adult
 from tests.anonymity.tables import Table, tables
@@ -23,15 +23,15 @@ from tests.anonymity.tables import Table, tables
 CLASSES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8)
 
 
-def classes_of(pairs: list[tuple[int, int]], *, population: bool) -> Classes:
+def classes_of(pairs: list[tuple[int, int]], *, population: bool) -> EquivalenceClasses:
     sizes = np.array([size for size, _ in pairs])
     people = np.array([size + more for size, more in pairs]) if population else None
-    return Classes(sizes=sizes, rows=int(sizes.sum()), population=people)
+    return EquivalenceClasses(sizes=sizes, rows=int(sizes.sum()), population=people)
 
 
 @given(CLASSES, st.sampled_from([Fraction(1, 9), Fraction(1, 5), Fraction(1, 3), Fraction(1)]))
 def test_attackers_agree_with_a_count_of_rows(pairs: list[tuple[int, int]], threshold: Fraction) -> None:
-    found = risks(classes_of(pairs, population=True), threshold=threshold)
+    found = assess_risks(classes_of(pairs, population=True), threshold=threshold)
     for risk, people in (
         (found.prosecutor, [size for size, _ in pairs]),
         (found.journalist, [size + more for size, more in pairs]),
@@ -45,19 +45,19 @@ def test_attackers_agree_with_a_count_of_rows(pairs: list[tuple[int, int]], thre
 
 @given(CLASSES)
 def test_without_a_population_the_journalist_is_taken_for_a_prosecutor(pairs: list[tuple[int, int]]) -> None:
-    found = risks(classes_of(pairs, population=False))
+    found = assess_risks(classes_of(pairs, population=False))
     assert found.journalist == found.prosecutor
     assert found.marketer == pytest.approx(len(pairs) / sum(size for size, _ in pairs))
 
 
 def test_a_release_of_nothing_risks_nothing() -> None:
-    found = risks(Classes(sizes=np.array([], np.int64), rows=10))
+    found = assess_risks(EquivalenceClasses(sizes=np.array([], np.int64), rows=10))
     assert found.prosecutor.highest == found.prosecutor.at_risk == found.marketer == 0
 
 
 def test_a_threshold_above_one_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match=r"risk\.threshold must be .*; got 2"):
-        risks(classes_of([(1, 0)], population=False), threshold=Fraction(2))
+        assess_risks(classes_of([(1, 0)], population=False), threshold=Fraction(2))
 
 
 @given(tables(columns=3, rows=15), st.integers(1, 4))
@@ -69,7 +69,7 @@ def test_special_uniques_agree_with_a_search_over_rows(table: Table, most: int) 
     def alone(row: tuple[int, ...], chosen: tuple[int, ...]) -> bool:
         return sum(all(other[j] == row[j] for j in chosen) for other in rows) == 1
 
-    found = special_uniques(table.tuples, most=most)
+    found = find_special_uniques(table.tuples, most=most)
     sizes, columns, scores = Counter[int](), Counter[int](), Counter[tuple[int, ...]]()
     for row in rows:
         for size in range(1, most + 1):
@@ -88,7 +88,10 @@ def test_special_uniques_agree_with_a_search_over_rows(table: Table, most: int) 
 def test_discovery_agrees_with_a_count_of_pairs_and_leaves_out_only_what_follows(table: Table) -> None:
     rows = [codes for codes, _ in table.rows]
     names = [h.name for h in table.hierarchies]
-    found = {one.columns: one for one in discover(names, counting(table.tuples, names), most=3)}
+    found = {
+        one.columns: one
+        for one in discover_quasi_identifiers(names, make_tuple_counter(table.tuples, names), most=3)
+    }
     pairs = list(combinations(rows, 2))
     for size in range(1, len(names) + 1):
         for chosen in combinations(range(len(names)), size):
@@ -107,8 +110,8 @@ def test_discovery_agrees_with_a_count_of_pairs_and_leaves_out_only_what_follows
 def test_age_distinguishes_adults_most_and_all_columns_make_half_of_them_unique() -> None:
     tuples, hierarchies = adult()
     names = [hierarchy.name for hierarchy in hierarchies]
-    found = discover(names, counting(tuples, names), most=1)
+    found = discover_quasi_identifiers(names, make_tuple_counter(tuples, names), most=1)
     assert found[0].columns == ("age",)
-    whole = counting(tuples, names)(tuple(names))
+    whole = make_tuple_counter(tuples, names)(tuple(names))
     assert int(whole.tuples.sum()) == 19_502
     assert int((whole.times * whole.tuples).sum()) == 30_162

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.model import Verdicts
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.models.privacy_model import Verdicts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Even(_Test):
     monotone_in_generalization: ClassVar[bool] = False
     monotone_in_suppression: ClassVar[bool] = False
 
-    def judge(self, classes: Classes) -> Verdicts:
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
         found: Verdicts = classes.sizes % 2 == 0
         return found
 
@@ -51,11 +51,11 @@ class Rows(_Test):
     monotone_in_generalization: ClassVar[bool] = False
     monotone_in_suppression: ClassVar[bool] = False
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return self.keep(classes, np.ones(len(classes), np.bool_))
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        return self.select_publishable(classes, np.ones(len(classes), np.bool_))
 
-    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
-        return standing & bool(classes.sizes[standing].sum() >= self.least)
+    def select_publishable(self, classes: EquivalenceClasses, eligible: Verdicts) -> Verdicts:
+        return eligible & bool(classes.sizes[eligible].sum() >= self.least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,5 +68,5 @@ class Present(_Test):
     monotone_in_suppression: ClassVar[bool] = False
     forbids_absent_classes: ClassVar[bool] = True
 
-    def judge(self, classes: Classes) -> Verdicts:
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
         return classes.sizes > 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.search import OBJECTIVES, Objective
 from discreet.anonymity.search.exploration import Exploration
-from discreet.anonymity.search.lattice import Floats, Levels, down, up
+from discreet.anonymity.search.lattice import Floats, Levels, slice_above, slice_below
 from discreet.anonymity.search.objectives import LOSS
 from tests.anonymity.search.worlds import World, worlds
 
@@ -30,7 +30,7 @@ class Claim:
 
 def claims(world: World, objective: Objective, suppress: Fraction) -> tuple[Exploration, dict[Levels, Claim]]:
     """Every valid node."""
-    exploration = Exploration.of(
+    exploration = Exploration.from_tuples(
         world.tuples,
         world.hierarchies,
         [KAnonymity(k=2)],
@@ -39,10 +39,10 @@ def claims(world: World, objective: Objective, suppress: Fraction) -> tuple[Expl
         weights=None,
     )
     scale, found = exploration.scale, {}
-    for node in map(exploration.lattice.levels, range(exploration.lattice.size)):
-        outcome = exploration.check(node)
+    for node in map(exploration.lattice.get_levels, range(exploration.lattice.size)):
+        outcome = exploration.evaluate(node)
         if outcome.view is not None:
-            below, above = scale.below(outcome.view), scale.above(outcome.view)
+            below, above = scale.bound_below(outcome.view), scale.bound_above(outcome.view)
             found[node] = Claim(score=outcome.score, below=below, above=above)
     return exploration, found
 
@@ -53,14 +53,14 @@ def test_no_node_scores_below_a_bound(world: World, objective: Objective, suppre
     scores = np.full(exploration.lattice.shape, np.inf)
     for node, claim in found.items():
         scores[node] = claim.score + ROUNDING * (1 + abs(claim.score))
-    assert (exploration.scale.bounds() <= scores).all()
+    assert (exploration.scale.compute_bounds() <= scores).all()
     for node, claim in found.items():
-        assert (claim.below <= scores[down(node)]).all()
-        assert (claim.above <= scores[up(node)]).all()
+        assert (claim.below <= scores[slice_below(node)]).all()
+        assert (claim.above <= scores[slice_above(node)]).all()
 
 
 @given(worlds())
 def test_the_bound_of_the_loss_is_the_loss_where_nothing_is_suppressed(world: World) -> None:
     exploration, found = claims(world, LOSS, Fraction(0))
-    bounds = exploration.scale.bounds()
+    bounds = exploration.scale.compute_bounds()
     assert all(abs(bounds[node] - claim.score) < ROUNDING for node, claim in found.items())

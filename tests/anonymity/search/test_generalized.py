@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import classes_of, minimal, recoding_of, search
+from discreet.anonymity.search import find_minimal_nodes, group_at_levels, recode_at_levels, search_lattice
 from tests.anonymity.search import by_hand
 from tests.anonymity.search.judges import Even, Present
 from tests.anonymity.search.worlds import ILLNESS, World, without_illness, worlds
@@ -27,7 +27,7 @@ def test_classes_hold_the_rows_that_show_the_same(world: World, data: st.DataObj
     members: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for shown, (_, ill) in zip(node.shown, world.rows, strict=True):
         members[shown][ill] += 1
-    classes = classes_of(world.tuples, world.hierarchies, node.levels)
+    classes = group_at_levels(world.tuples, world.hierarchies, node.levels)
     held = classes.sensitive[ILLNESS]
     found = []
     for i in range(len(classes)):
@@ -49,9 +49,9 @@ def test_a_recoding_shows_labels_and_leaves_out_what_breaks_a_model(
 ) -> None:
     node = data.draw(st.sampled_from(by_hand.nodes(world, [by_hand.at_least(2)])))
     tuples = world.tuples
-    recoding = recoding_of(tuples, world.hierarchies, node.levels, [KAnonymity(k=2)])
+    recoding = recode_at_levels(tuples, world.hierarchies, node.levels, [KAnonymity(k=2)])
     published: Counter[tuple[str, ...]] = Counter()
-    for codes, kept, count in zip(recoding.codes, recoding.kept, tuples.counts.tolist(), strict=True):
+    for codes, kept, count in zip(recoding.codes, recoding.published, tuples.counts.tolist(), strict=True):
         if kept:
             published[tuple(recoding.labels[j][code] for j, code in enumerate(codes))] += count
     assert published == Counter(row for row, out in zip(node.shown, node.gone, strict=True) if not out)
@@ -60,7 +60,7 @@ def test_a_recoding_shows_labels_and_leaves_out_what_breaks_a_model(
 
 def wide(columns: int, values: int) -> list[Hierarchy]:
     rows = [(str(value), f"{value // 8}", "*") for value in range(values)]
-    return [listed(f"column {j}", rows) for j in range(columns)]
+    return [hierarchy_from_rows(f"column {j}", rows) for j in range(columns)]
 
 
 @pytest.mark.parametrize(("columns", "values"), [(1, 64), (2, 64), (3, 64), (4, 9), (3, 4000)])
@@ -79,7 +79,7 @@ def test_every_node_is_grouped_alike_whether_few_or_many_tuples_are_possible(
         odd[sum(count for count in shown.values() if count % 2)] += 1
     tuples = without_illness(hierarchies, rows)
     for limit in sorted(odd):
-        found = minimal(tuples, hierarchies, [Even()], suppress=Fraction(limit, len(rows)))
+        found = find_minimal_nodes(tuples, hierarchies, [Even()], suppress=Fraction(limit, len(rows)))
         assert found.checked == len(nodes)
         assert found.valid == sum(count for least, count in odd.items() if least <= limit)
 
@@ -93,40 +93,40 @@ def test_tables_of_more_than_63_bits_a_row_are_grouped_as_others_are() -> None:
     tuples = without_illness(hierarchies, rows)
     levels = (1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
     expected = Counter((row[1], row[0] // 8, row[12] // 8) for row in draws.tolist())
-    assert sorted(classes_of(tuples, hierarchies, levels).sizes.tolist()) == sorted(expected.values())
+    assert sorted(group_at_levels(tuples, hierarchies, levels).sizes.tolist()) == sorted(expected.values())
 
 
 def test_people_of_the_population_are_counted_with_the_classes_that_they_share() -> None:
-    hierarchies = [listed("age", [("20", "2*", "*"), ("21", "2*", "*"), ("30", "3*", "*")])]
+    hierarchies = [hierarchy_from_rows("age", [("20", "2*", "*"), ("21", "2*", "*"), ("30", "3*", "*")])]
     tuples = Tuples(
         codes=np.array([[0], [1], [2]], np.int32),
         counts=np.array([1, 0, 2], np.int64),
         population=np.array([4, 5, 6], np.int64),
     )
-    classes = classes_of(tuples, hierarchies, (1,))
+    classes = group_at_levels(tuples, hierarchies, (1,))
     assert classes.population is not None
     assert sorted(zip(classes.sizes.tolist(), classes.population.tolist(), strict=True)) == [(1, 9), (2, 6)]
 
 
 def test_classes_of_the_population_without_rows_are_not_counted_as_published() -> None:
-    hierarchies = [listed("age", [("20", "*"), ("30", "*")])]
+    hierarchies = [hierarchy_from_rows("age", [("20", "*"), ("30", "*")])]
     tuples = Tuples(
         codes=np.array([[0], [1]], np.int32),
         counts=np.array([2, 0], np.int64),
         population=np.array([2, 5], np.int64),
     )
-    found = search(tuples, hierarchies, [KAnonymity(k=2)], suppress=Fraction(0)).best
+    found = search_lattice(tuples, hierarchies, [KAnonymity(k=2)], suppress=Fraction(0)).best
     assert found is not None
     assert (found.levels, found.classes, found.suppressed) == ((0,), 1, 0)
 
 
 def test_a_model_that_minds_absent_classes_is_not_met_by_suppressing_others() -> None:
-    hierarchies = [listed("age", [("20", "*"), ("30", "*")])]
+    hierarchies = [hierarchy_from_rows("age", [("20", "*"), ("30", "*")])]
     tuples = Tuples(
         codes=np.array([[0], [1]], np.int32),
         counts=np.array([2, 0], np.int64),
         population=np.array([2, 5], np.int64),
     )
-    found = search(tuples, hierarchies, [Present()], suppress=Fraction(1)).best
+    found = search_lattice(tuples, hierarchies, [Present()], suppress=Fraction(1)).best
     assert found is not None
     assert found.levels == (1,)

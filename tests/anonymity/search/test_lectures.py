@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import minimal, recoding_of
+from discreet.anonymity.search import find_minimal_nodes, recode_at_levels
 from tests.anonymity.search.worlds import without_illness
 
-ZIP = listed("zip", [("13053", "130**", "*"), ("13067", "130**", "*")])
+ZIP = hierarchy_from_rows("zip", [("13053", "130**", "*"), ("13067", "130**", "*")])
 YOUNG, OLDER = ("< 30", "< 40", "*"), ("3*", "< 40", "*")
-AGE = listed("age", [("28", *YOUNG), ("29", *YOUNG), ("36", *OLDER), ("35", *OLDER)])
-NATIONALITY = listed(
+AGE = hierarchy_from_rows("age", [("28", *YOUNG), ("29", *YOUNG), ("36", *OLDER), ("35", *OLDER)])
+NATIONALITY = hierarchy_from_rows(
     "nationality",
     [
         ("US", "American", "*"),
@@ -30,22 +30,22 @@ PATIENTS = [
 
 
 def test_two_generalizations_are_2_minimal_and_their_join_is_not() -> None:
-    found = minimal(without_illness(HIERARCHIES, PATIENTS), HIERARCHIES, [KAnonymity(k=2)])
+    found = find_minimal_nodes(without_illness(HIERARCHIES, PATIENTS), HIERARCHIES, [KAnonymity(k=2)])
     assert {one.levels for one in found.solutions} == {(0, 2, 2), (1, 1, 1)}
     assert found.proven
 
 
 def test_the_first_minimal_one_is_the_table_that_the_lectures_print() -> None:
     tuples = without_illness(HIERARCHIES, PATIENTS)
-    recoding = recoding_of(tuples, HIERARCHIES, (0, 2, 2), [KAnonymity(k=2)])
+    recoding = recode_at_levels(tuples, HIERARCHIES, (0, 2, 2), [KAnonymity(k=2)])
     shown = [tuple(recoding.labels[j][code] for j, code in enumerate(row)) for row in recoding.codes]
     assert sorted(shown) == sorted(2 * [("13053", "< 40", "*"), ("13067", "< 40", "*")])
-    assert recoding.kept.all()
+    assert recoding.published.all()
 
 
 def test_the_second_minimal_one_is_the_table_that_the_lectures_print() -> None:
     tuples = without_illness(HIERARCHIES, PATIENTS)
-    recoding = recoding_of(tuples, HIERARCHIES, (1, 1, 1), [KAnonymity(k=2)])
+    recoding = recode_at_levels(tuples, HIERARCHIES, (1, 1, 1), [KAnonymity(k=2)])
     shown = [tuple(recoding.labels[j][code] for j, code in enumerate(row)) for row in recoding.codes]
     assert sorted(shown) == sorted(2 * [("130**", "< 30", "American"), ("130**", "3*", "Asian")])
-    assert recoding.kept.all()
+    assert recoding.published.all()

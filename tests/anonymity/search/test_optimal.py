@@ -21,7 +21,7 @@ from discreet.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
-from discreet.anonymity.search import OBJECTIVES, Found, Objective, minimal, search
+from discreet.anonymity.search import OBJECTIVES, Objective, SearchResult, find_minimal_nodes, search_lattice
 from tests.anonymity.search import by_hand
 from tests.anonymity.search.judges import Even, Rows
 from tests.anonymity.search.worlds import ILLNESS, World, worlds
@@ -66,7 +66,7 @@ def valid_by_hand(
     return [node for node in found if node.suppressed <= suppress * len(world.rows)]
 
 
-def assert_best(found: Found, valid: list[by_hand.Node], measure: str) -> None:
+def assert_best(found: SearchResult, valid: list[by_hand.Node], measure: str) -> None:
     """The solutions are as good as the best nodes by hand, and are what they say."""
     scores = sorted(by_hand.MEASURES[measure](node) for node in valid)
     assert [one.loss for one in found.solutions] == pytest.approx(scores[: len(found.solutions)], abs=1e-9)
@@ -83,7 +83,7 @@ def test_no_node_is_better_than_the_one_found(
     name: str, objective: Objective, world: World, suppress: Fraction
 ) -> None:
     models, rules = MODELS[name]
-    found = search(world.tuples, world.hierarchies, models, suppress=suppress, objective=objective)
+    found = search_lattice(world.tuples, world.hierarchies, models, suppress=suppress, objective=objective)
     valid = valid_by_hand(world, rules, suppress)
     assert found.proven
     assert bool(found.solutions) == bool(valid)
@@ -94,7 +94,7 @@ def test_no_node_is_better_than_the_one_found(
 def test_the_top_are_the_best_so_many(
     objective: Objective, world: World, suppress: Fraction, top: int
 ) -> None:
-    found = search(
+    found = search_lattice(
         world.tuples, world.hierarchies, [KAnonymity(k=2)], suppress=suppress, objective=objective, top=top
     )
     valid = valid_by_hand(world, [by_hand.at_least(2)], suppress)
@@ -109,7 +109,7 @@ def test_minimal_nodes_are_those_that_generalize_no_other_solution(
     name: str, world: World, suppress: Fraction
 ) -> None:
     models, rules = MODELS[name]
-    found = minimal(world.tuples, world.hierarchies, models, suppress=suppress)
+    found = find_minimal_nodes(world.tuples, world.hierarchies, models, suppress=suppress)
     valid = valid_by_hand(world, rules, suppress)
     assert found.proven
     assert found.valid == len(valid)
@@ -122,7 +122,7 @@ def test_a_model_of_the_whole_table_judges_what_the_others_leave(
     world: World, suppress: Fraction, least: int
 ) -> None:
     models: list[Model] = [Rows(least=least), KAnonymity(k=2)]
-    found = search(world.tuples, world.hierarchies, models, suppress=suppress)
+    found = search_lattice(world.tuples, world.hierarchies, models, suppress=suppress)
     valid = valid_by_hand(world, [by_hand.at_least(2)], suppress, least_rows=least)
     assert bool(found.solutions) == bool(valid)
     assert_best(found, valid, "loss")
@@ -132,7 +132,9 @@ def test_a_model_of_the_whole_table_judges_what_the_others_leave(
 def test_weights_say_which_columns_matter(world: World, weights: list[int], suppress: Fraction) -> None:
     parts = [float(weight) for weight in weights[: len(world.columns)]]
     parts[0] += 1
-    found = search(world.tuples, world.hierarchies, [KAnonymity(k=2)], suppress=suppress, weights=parts)
+    found = search_lattice(
+        world.tuples, world.hierarchies, [KAnonymity(k=2)], suppress=suppress, weights=parts
+    )
     valid = valid_by_hand(world, [by_hand.at_least(2)], suppress)
     losses = [by_hand.loss(node, parts) for node in valid]
     assert [one.loss for one in found.solutions] == pytest.approx([min(losses)] if losses else [], abs=1e-9)
@@ -141,4 +143,4 @@ def test_weights_say_which_columns_matter(world: World, weights: list[int], supp
 @pytest.mark.parametrize(("name", "predictive"), [("k-anonymity", True), ("even classes", False)])
 def test_a_search_says_whether_verdicts_told_of_other_nodes(name: str, predictive: bool) -> None:
     world = World(columns=((("0", "*"), ("1", "*")),), rows=((("0",), "a"), (("1",), "b")))
-    assert search(world.tuples, world.hierarchies, MODELS[name][0]).predictive is predictive
+    assert search_lattice(world.tuples, world.hierarchies, MODELS[name][0]).predictive is predictive

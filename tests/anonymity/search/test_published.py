@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.anonymity.models import DistinctDiversity, EqualCloseness, KAnonymity, Model, RecursiveDiversity
-from discreet.anonymity.search import OBJECTIVES, Solution, minimal, search
+from discreet.anonymity.search import OBJECTIVES, Solution, find_minimal_nodes, search_lattice
 from tests.anonymity.data import adult, published
 
 JOB = "occupation"
@@ -17,7 +17,7 @@ OBJECTIVE = {objective.name: objective for objective in OBJECTIVES}
 
 def best(models: Sequence[Model], percent: int = 0, objective: str = "loss") -> Solution:
     tuples, hierarchies = adult()
-    found = search(
+    found = search_lattice(
         tuples, hierarchies, models, suppress=Fraction(percent, 100), objective=OBJECTIVE[objective]
     )
     assert found.proven
@@ -54,7 +54,7 @@ def test_k_anonymity_of_adult_loses_as_little_as_arx_finds(
 def test_occupation_of_adult_is_kept_with_as_little_loss_as_arx_finds(
     model: Model, levels: str, loss: float
 ) -> None:
-    found = search(*adult(JOB), [model], top=2)
+    found = search_lattice(*adult(JOB), [model], top=2)
     assert found.proven
     assert found.solutions[0].loss == pytest.approx(loss, abs=1e-9)
     ties = {"".join(map(str, one.levels)): one for one in found.solutions if one.loss == pytest.approx(loss)}
@@ -74,7 +74,7 @@ def test_recursive_diversity_of_adult_is_what_arx_finds_with_5_anonymity_and_les
 ) -> None:
     """ARX's result for (4, 3) and 2% is of a run that asked for k = 5 as well."""
     models = [*beside, RecursiveDiversity(column=JOB, c=Fraction(4), l=3)]
-    found = search(*adult(JOB), models, suppress=Fraction(2, 100))
+    found = search_lattice(*adult(JOB), models, suppress=Fraction(2, 100))
     assert found.proven
     assert found.best is not None
     assert found.best.loss == pytest.approx(loss, abs=1e-9)
@@ -103,7 +103,7 @@ def test_the_lowest_node_of_adult_is_eight_steps_high() -> None:
 
 def test_adult_has_87_nodes_of_5_anonymity_and_27_are_minimal() -> None:
     tuples, hierarchies = adult()
-    found = minimal(tuples, hierarchies, [KAnonymity(k=5)])
+    found = find_minimal_nodes(tuples, hierarchies, [KAnonymity(k=5)])
     assert found.nodes == 12_960
     assert (found.valid, len(found.solutions)) == (87, 27)
     assert found.best == best([KAnonymity(k=5)])
@@ -112,8 +112,8 @@ def test_adult_has_87_nodes_of_5_anonymity_and_27_are_minimal() -> None:
 @pytest.mark.parametrize(("folder", "stem", "nodes"), [("fars", "fars_int", 20_736), ("cup", "cup", 45_000)])
 def test_the_optimum_without_suppression_is_the_best_minimal_node(folder: str, stem: str, nodes: int) -> None:
     tuples, hierarchies = published(folder, stem)
-    found = search(tuples, hierarchies, [KAnonymity(k=5)])
-    every = minimal(tuples, hierarchies, [KAnonymity(k=5)])
+    found = search_lattice(tuples, hierarchies, [KAnonymity(k=5)])
+    every = find_minimal_nodes(tuples, hierarchies, [KAnonymity(k=5)])
     assert found.nodes == every.nodes == nodes
     assert found.best is not None
     assert every.best is not None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from tests.anonymity.data import coded, tuples_of
 
 ILLNESS = "illness"
@@ -27,7 +27,7 @@ class World:
 
     @property
     def hierarchies(self) -> list[Hierarchy]:
-        return [listed(f"column {j}", labels) for j, labels in enumerate(self.columns)]
+        return [hierarchy_from_rows(f"column {j}", labels) for j, labels in enumerate(self.columns)]
 
     @property
     def tuples(self) -> Tuples:

@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recodings.local import recode_locally
+from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.anonymity.utility.classification import Trainer, classification_accuracy, predict
+from discreet.anonymity.utility.classification_utility import (
+    TreeTrainer,
+    measure_classification_accuracy,
+    predict_classes,
+)
 from discreet.core.errors import RequestError
 from tests.anonymity.data import adult, tuples_of
 from tests.conftest import seeded
@@ -24,7 +28,7 @@ COUNTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, m
 @given(COUNTS)
 def test_one_split_is_the_best_set_of_labels_for_two_classes(pairs: list[tuple[int, int]]) -> None:
     counts, labels = np.array(pairs), np.arange(len(pairs), dtype=np.int32)[:, None]
-    tree = Trainer(depth=1, leaf=1).train(labels, counts)
+    tree = TreeTrainer(depth=1, leaf=1).train(labels, counts)
 
     def gini(rows: list[int]) -> float:
         part = counts[rows].sum(axis=0)
@@ -44,15 +48,15 @@ def test_a_rule_of_two_columns_is_learnt() -> None:
     truth = ((labels[:, 0] == 1) & (labels[:, 1] >= 2)).astype(int)
     counts = np.zeros((12, 2), np.int64)
     counts[np.arange(12), truth] = 50
-    assert predict(Trainer().train(labels, counts), labels).tolist() == truth.tolist()
+    assert predict_classes(TreeTrainer().train(labels, counts), labels).tolist() == truth.tolist()
 
 
 def test_a_release_that_shows_nothing_teaches_nothing() -> None:
-    column = listed("c", [("x", "*"), ("y", "*")])
+    column = hierarchy_from_rows("c", [("x", "*"), ("y", "*")])
     rows = [((0,), "well")] * 300 + [((1,), "ill")] * 200
     tuples = tuples_of(rows, "illness")
     blank = recode_locally(tuples, [column], [KAnonymity(k=1)], search=lambda _: (1,))
-    found = classification_accuracy(tuples, blank, "illness", seeded(3))
+    found = measure_classification_accuracy(tuples, blank, "illness", seeded(3))
     assert found.original == 1
     assert found.release == found.baseline < 0.75
 
@@ -62,7 +66,7 @@ def test_adult_incomes_are_predicted_better_from_finer_releases() -> None:
     accuracy = []
     for k in (5, 5000):
         recoding = Mondrian(ordered=frozenset({"age"})).recode(tuples, hierarchies, [KAnonymity(k=k)])
-        accuracy.append(classification_accuracy(tuples, recoding, "salary-class", seeded(5)))
+        accuracy.append(measure_classification_accuracy(tuples, recoding, "salary-class", seeded(5)))
     fine, coarse = accuracy
     assert fine.baseline == pytest.approx(0.751, abs=0.02)
     assert fine.baseline + 0.04 < fine.release <= fine.original + 0.02
@@ -71,6 +75,6 @@ def test_adult_incomes_are_predicted_better_from_finer_releases() -> None:
 
 def test_a_column_that_is_not_sensitive_is_refused() -> None:
     tuples = tuples_of([((0,), "a")])
-    recoding = recode_locally(tuples, [listed("c", [("x", "*")])], [KAnonymity(k=1)])
+    recoding = recode_locally(tuples, [hierarchy_from_rows("c", [("x", "*")])], [KAnonymity(k=1)])
     with pytest.raises(RequestError, match="no sensitive column illness"):
-        classification_accuracy(tuples, recoding, "illness", seeded(1))
+        measure_classification_accuracy(tuples, recoding, "illness", seeded(1))

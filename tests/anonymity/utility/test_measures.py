@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.classes import Tuples
-from discreet.anonymity.grouping import upheld
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
+from discreet.anonymity.equivalence_classes import Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.recodings.local import at_node, recode_locally
+from discreet.anonymity.recodings.local_recoding import group_at_node, recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
+from discreet.anonymity.tuple_grouping import judge_tuples
 from discreet.anonymity.utility import MEASURES
-from discreet.anonymity.utility.measures import height
+from discreet.anonymity.utility.utility_measures import measure_height
 from discreet.core.errors import RequestError
 from tests.anonymity.data import adult
 from tests.anonymity.tables import Table, labels, meaning, tables
@@ -27,13 +27,13 @@ from tests.anonymity.tables import Table, labels, meaning, tables
 def full_domain(
     tuples: Tuples, hierarchies: tuple[Hierarchy, ...], levels: tuple[int, ...], k: int
 ) -> Recoding:
-    groups, number = at_node(tuples, hierarchies, levels)
+    groups, number = group_at_node(tuples, hierarchies, levels)
     pairs = list(zip(hierarchies, levels, strict=True))
     return Recoding(
         columns=tuple(h.name for h in hierarchies),
         labels=tuple(h.labels[level] for h, level in pairs),
         codes=np.stack([h.maps[level][tuples.codes[:, j]] for j, (h, level) in enumerate(pairs)], axis=1),
-        kept=upheld(tuples, groups, number, [KAnonymity(k=k)]),
+        published=judge_tuples(tuples, groups, number, [KAnonymity(k=k)]),
         levels=levels,
     )
 
@@ -61,7 +61,7 @@ def brute(table: Table, recoding: Recoding) -> dict[str, float]:
     """Every measure, cell by cell, with labels read as text."""
     place = {tuple(codes): n for n, codes in enumerate(table.tuples.codes.tolist())}
     rows = [codes for codes, _ in table.rows]
-    shown = [labels(recoding, place[codes]) if recoding.kept[place[codes]] else None for codes in rows]
+    shown = [labels(recoding, place[codes]) if recoding.published[place[codes]] else None for codes in rows]
     total, columns = len(rows), table.hierarchies
     share: list[list[float]] = [
         [
@@ -119,7 +119,7 @@ def test_entropy_and_precision_agree_with_a_count_of_cells(table: Table, k: int,
     entropy, precise = 0.0, 0.0
     for j, (hierarchy, level) in enumerate(zip(table.hierarchies, levels, strict=True)):
         cells = [
-            (codes[j], hierarchy.maps[level][codes[j]], recoding.kept[place[codes]])
+            (codes[j], hierarchy.maps[level][codes[j]], recoding.published[place[codes]])
             for codes, _ in table.rows
         ]
         values, shown = Counter(v for v, _, _ in cells), Counter(s for _, s, _ in cells)
@@ -132,11 +132,11 @@ def test_entropy_and_precision_agree_with_a_count_of_cells(table: Table, k: int,
     }
     assert measured["entropy"] == pytest.approx(entropy, abs=1e-9)
     assert measured["precision"] == pytest.approx(precise / len(table.rows) / len(levels))
-    assert height(table.tuples, table.hierarchies, recoding) == sum(levels)
+    assert measure_height(table.tuples, table.hierarchies, recoding) == sum(levels)
 
 
 def test_only_a_full_domain_generalization_has_a_height() -> None:
     tuples, hierarchies = adult()
     recoding = Mondrian().recode(tuples, hierarchies, [KAnonymity(k=1000)])
     with pytest.raises(RequestError, match="Only a full-domain generalization has a height"):
-        height(tuples, hierarchies, recoding)
+        measure_height(tuples, hierarchies, recoding)

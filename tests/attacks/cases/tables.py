@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from discreet.anonymity.hierarchies.hierarchy import listed
+from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.attacks.background_knowledge import BackgroundKnowledge
 from discreet.attacks.birthday import Birthday
 from discreet.attacks.class_inference import ClassInference
@@ -22,7 +22,9 @@ from tests.attacks.releases import known_of, release_of
 
 PEOPLE = 800
 VALUES = tuple("abcdefgh")
-MEANING = listed("illness", [(value, "vowel" if value in "ae" else "consonant", "*") for value in VALUES])
+MEANING = hierarchy_from_rows(
+    "illness", [(value, "vowel" if value in "ae" else "consonant", "*") for value in VALUES]
+)
 Y = "illness"
 
 

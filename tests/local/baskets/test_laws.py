@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.belief.breaches import worst_property
-from discreet.belief.odds import highest
+from discreet.belief.breaches import find_worst_property
+from discreet.belief.odds import highest_posterior
 from discreet.core.randomness import Randomness
 from discreet.local.baskets import CutAndPaste, SelectASize, packed
 from discreet.local.baskets.operator import Baskets
 from discreet.local.baskets.packing import draw, held, listed, pick
 from discreet.local.thresholds import DIGITS, WHOLE
-from discreet.mechanisms.sampling import Booleans, exp_bounds
+from discreet.mechanisms.sampling import Booleans, bound_exp
 from tests.statistical import assert_probability
 
 TRIALS = 200_000
@@ -86,10 +86,10 @@ def test_no_property_of_a_basket_is_believed_more_than_gamma_allows(
     weights = data.draw(st.lists(st.integers(1, 50), min_size=operator.values, max_size=operator.values))
     prior = np.array(weights) / sum(weights)
     bound = float(prior.min() * 1.5)
-    worst = worst_property(operator.matrix(), prior, bound)
+    worst = find_worst_property(operator.matrix(), prior, bound)
     assert worst is not None
     if math.isfinite(operator.gamma):
-        assert worst.posterior <= highest(worst.prior, operator.epsilon) * (1 + 1e-9)
+        assert worst.posterior <= highest_posterior(worst.prior, operator.epsilon) * (1 + 1e-9)
 
 
 def test_a_prior_on_two_baskets_attains_gamma() -> None:
@@ -100,7 +100,9 @@ def test_a_prior_on_two_baskets_attains_gamma() -> None:
     prior[matrix[:, report].argmax()], prior[matrix[:, report].argmin()] = 0.01, 0.99
     after = operator.posterior(prior, np.array([[report]], np.uint64))
     assert after.max() < 1
-    assert after[matrix[:, report].argmax()] == pytest.approx(highest(0.01, operator.epsilon), rel=1e-9)
+    assert after[matrix[:, report].argmax()] == pytest.approx(
+        highest_posterior(0.01, operator.epsilon), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("size", "cutoff"), [(1, 1), (2, 1), (3, 2), (3, 3), (3, 7), (5, 2)])
@@ -127,7 +129,7 @@ def test_cut_and_paste_has_the_gamma_of_its_enumerated_law() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), 0.7, 1.6507, math.log(19), 8, 30])
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 64])
 def test_gamma_under_an_epsilon_is_not_above_it(epsilon: float, size: int) -> None:
-    most = 1 / exp_bounds(Fraction(epsilon), DIGITS)[1]
+    most = 1 / bound_exp(Fraction(epsilon), DIGITS)[1]
     operators: list[Baskets] = [SelectASize.under(epsilon, items=1000, size=size)]
     if epsilon >= 0.7:
         operators.append(CutAndPaste.under(epsilon, items=1000, size=size))

@@ -133,7 +133,7 @@ def test_an_operator_for_one_size_of_itemsets_is_the_best_for_it(kind: type, ite
 
 
 def test_bits_turn_about_and_patterns_are_counted(random: Randomness) -> None:
-    words = random.words(3 * 200).reshape(200, 3)
+    words = random.draw_words(3 * 200).reshape(200, 3)
     held_by = unpacked(words, 192)
     assert np.array_equal(unpacked(transposed(words), 200), held_by.T)
     tally = Packed(clients=200, columns=transposed(words))

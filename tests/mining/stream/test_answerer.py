@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from discreet.core.errors import BudgetError, InvalidParameterError, RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
-from discreet.engines.duckdb import run_released
+from discreet.engines.duckdb import query_released_tables
 from discreet.mining.counting import EngineCounter
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, plan, read
 from tests.mining.stream.worlds import asked, declared
@@ -50,7 +50,7 @@ def test_a_question_counts_the_cells_that_the_engine_would_count(tmp_path: Path)
         names = tuple(each.name for each in universe.schema.attributes)
         counts = counter.marginals([names]).secret[0].reshape(-1)
         for condition in CONDITIONS:
-            cells = universe.predicate(read(question(condition), policy, "people"), run_released)
+            cells = universe.predicate(read(question(condition), policy, "people"), query_released_tables)
             (truth,) = engine.count(f"SELECT count(*) AS n FROM people WHERE {condition}").secret.to_pylist()
             assert counts[cells.reshape(-1)].sum() == truth["n"], condition
 
@@ -67,7 +67,8 @@ def test_a_question_counts_the_cells_that_the_engine_would_count(tmp_path: Path)
 def test_counts_are_conditions_however_they_are_written(text: str, condition: str) -> None:
     universe, policy = planned().universe, policy_of()
     one, other = (
-        universe.predicate(read(each, policy, "people"), run_released) for each in (text, question(condition))
+        universe.predicate(read(each, policy, "people"), query_released_tables)
+        for each in (text, question(condition))
     )
     assert (one == other).all()
 
@@ -89,15 +90,15 @@ def test_counts_are_conditions_however_they_are_written(text: str, condition: st
 )
 def test_what_a_stream_does_not_answer_is_refused(text: str, said: str) -> None:
     with pytest.raises(RequestError, match=said):
-        planned().universe.predicate(read(text, policy_of(), "people"), run_released)
+        planned().universe.predicate(read(text, policy_of(), "people"), query_released_tables)
 
 
 def test_a_question_that_divides_a_bin_is_refused_and_one_that_does_not_is_answered() -> None:
     universe = plan(policy_of(), "people", ["age"], ONE, questions=9, bins={"age": 4}).universe
-    cells = universe.predicate(read(question("age >= 50"), policy_of(), "people"), run_released)
+    cells = universe.predicate(read(question("age >= 50"), policy_of(), "people"), query_released_tables)
     assert cells.tolist() == [False, False, True, True]
     with pytest.raises(RequestError, match=r"a part of a bin of age.*25, 50, 75"):
-        universe.predicate(read(question("age >= 51"), policy_of(), "people"), run_released)
+        universe.predicate(read(question("age >= 51"), policy_of(), "people"), query_released_tables)
 
 
 def test_a_stream_asks_the_engine_once_and_knows_what_it_was_told(tmp_path: Path, random: Randomness) -> None:
@@ -106,7 +107,7 @@ def test_a_stream_asks_the_engine_once_and_knows_what_it_was_told(tmp_path: Path
         made = plan(policy, "people", ["sex", "ill"], ONE, questions=500, method="weights")
         stream = OnlineAnswerer.open(made, policy, engine, random)
         text = read(question("sex = 'f'"), policy, "people")
-        first, again = stream.ask(text, run_released), stream.ask(text, run_released)
+        first, again = stream.ask(text, query_released_tables), stream.ask(text, query_released_tables)
         assert len(engine.asked) == 1
     assert first is again
     assert stream.asked == 1
@@ -122,10 +123,10 @@ def test_what_the_policy_declares_impossible_is_no_cell_and_counts_as_0_for_noth
         made = plan(policy, "people", ["sex", "kin", "age"], ONE, questions=9, bins={"age": 2})
         stream = OnlineAnswerer.open(made, policy, engine, random)
         never = read(question("sex = 'm' AND kin = 'wife'"), policy, "people")
-        assert stream.ask(never, run_released).count == 0
-        assert stream.ask(never, run_released).error95 == 0
+        assert stream.ask(never, query_released_tables).count == 0
+        assert stream.ask(never, query_released_tables).error95 == 0
         assert stream.asked == 0
-        stream.ask(read(question("age <= 14"), policy, "people"), run_released)  # bins are cut there
+        stream.ask(read(question("age <= 14"), policy, "people"), query_released_tables)  # bins are cut there
         assert stream.asked == 1
     # ages to 14, 49 and 99; two sexes; four kins and none: of 30, one a sex and age, and two of the young
     assert made.universe.cells == 30 - 6 - 2

@@ -11,8 +11,8 @@ import pytest
 
 from discreet.accounting.composition import compose
 from discreet.attacks.audit import Draw, audit
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.mining.stream import StreamPlan, answerer, candidates, weights
 from discreet.mining.stream.plan import planned
 from discreet.mining.stream.sparse_vector import Watch

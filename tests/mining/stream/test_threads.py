@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from discreet.core.errors import BudgetError, RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mining.stream import OnlineAnswerer, StreamAnswer, plan
 from discreet.mining.stream.sparse_vector import SparseVector, Watch
 from tests.mining.stream.worlds import declared

@@ -11,10 +11,10 @@ from math import exp, log
 
 import numpy as np
 
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, candidates

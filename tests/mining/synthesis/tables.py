@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
-from discreet.core.values import Exact
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mining.counting import ArrayCounter
 from discreet.mining.schema import Schema
 
@@ -88,7 +88,7 @@ def opened(folder: Path, data: pa.Table, **table: Any) -> Iterator[tuple[Policy,
     source = folder / "people.csv"
     pa.csv.write_csv(data, source)
     policy = policy_of(source, **table)
-    with Remembering(DuckDB.open(prepare(policy, None))) as engine:
+    with Remembering(DuckDB.open(prepare_store(policy, None))) as engine:
         yield policy, engine
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from discreet.attacks.audit import audit
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import adaptive, lean
 from discreet.mining.synthesis.inference import Model, estimated_rows, fit, pooled

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.core.exact_values import Exact
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import Attribute
 from discreet.mining.schema import Schema

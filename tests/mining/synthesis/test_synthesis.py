@@ -13,8 +13,8 @@ import pytest
 
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.mining.synthesis import Synthesis, plan, synthesize
 from discreet.mining.synthesis.comparison import compare, usefulness
 from discreet.mining.synthesis.plan import Earlier

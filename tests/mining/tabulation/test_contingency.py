@@ -15,11 +15,11 @@ import pytest
 from discreet.attacks.audit import audit
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, itemsets
 from discreet.mining.tabulation.projection import onto_simplex
@@ -138,7 +138,7 @@ def test_planted_itemsets_are_found_and_no_others(
 ) -> None:
     pa.csv.write_csv(baskets(20_000), tmp_path / "baskets.csv")
     policy = shop(tmp_path / "baskets.csv")
-    with Remembering(DuckDB.open(prepare(policy, None))) as engine:
+    with Remembering(DuckDB.open(prepare_store(policy, None))) as engine:
         plan = itemsets.plan(policy, "baskets", guarantee, basis=5, threshold=0.2)
         found = itemsets.mine(plan, policy, engine, random)
         assert len(engine.asked) == 2

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.tabulation import workloads
 from discreet.mining.tabulation.budget import Budget, deviation

@@ -12,40 +12,45 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
-from discreet.anonymity.hierarchies.dates import Dates
-from discreet.anonymity.hierarchies.drafts import day, draft
-from discreet.anonymity.hierarchies.export import as_csv, as_table
-from discreet.anonymity.hierarchies.flat import Flat
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy, listed
-from discreet.anonymity.hierarchies.intervals import Intervals
-from discreet.anonymity.hierarchies.labels import read
-from discreet.anonymity.hierarchies.listing import Listing, read_csv
-from discreet.anonymity.hierarchies.mask import Mask
-from discreet.anonymity.hierarchies.order import Order
-from discreet.anonymity.hierarchies.spec import MISSING, Spec, over_column, with_missing
-from discreet.anonymity.hierarchies.trees import Tree
+from discreet.anonymity.hierarchies.date_periods import Dates
+from discreet.anonymity.hierarchies.flat_hierarchy import Flat
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
+from discreet.anonymity.hierarchies.hierarchy_csv import ListedHierarchy, read_hierarchy_csv
+from discreet.anonymity.hierarchies.hierarchy_drafts import draft_hierarchy, to_day
+from discreet.anonymity.hierarchies.hierarchy_export import hierarchy_to_csv, hierarchy_to_table
+from discreet.anonymity.hierarchies.hierarchy_spec import (
+    MISSING,
+    HierarchySpec,
+    add_missing_value,
+    build_column_hierarchy,
+)
+from discreet.anonymity.hierarchies.interval_hierarchy import Intervals
+from discreet.anonymity.hierarchies.label_parsing import parse_label
+from discreet.anonymity.hierarchies.mask_hierarchy import Mask
+from discreet.anonymity.hierarchies.ordered_hierarchy import Order
+from discreet.anonymity.hierarchies.tree_hierarchy import Tree
 from discreet.core.errors import RequestError
-from discreet.core.hierarchies import HierarchyEntry, Side
-from discreet.core.policy import Column, Kind, Policy
+from discreet.core.hierarchy_entry import HierarchyEntry, MaskSide
+from discreet.core.policy import Column, ColumnType, Policy
 
 
-def spec(name: str, entry: HierarchyEntry, column: Column | None = None) -> Spec:
+def build_spec(name: str, entry: HierarchyEntry, column: Column | None = None) -> HierarchySpec:
     """Return the spec of a policy entry; a domain that the entry lacks is taken from the column."""
     return KINDS[entry.kind](name, entry, column or Column())
 
 
-def spec_of(name: str, column: Column, policy: Policy | None = None) -> Spec:
+def build_column_spec(name: str, column: Column, policy: Policy | None = None) -> HierarchySpec:
     """Return the spec of a column's hierarchy: named, of the column's name, drafted, or flat."""
     known = {} if policy is None else policy.hierarchies
     called = column.hierarchy or name
-    entry = known.get(called) or draft(column)
-    return Flat(name=name, values=column.values or ()) if entry is None else spec(called, entry, column)
+    entry = known.get(called) or draft_hierarchy(column)
+    return Flat(name=name, values=column.values or ()) if entry is None else build_spec(called, entry, column)
 
 
-def _intervals(name: str, entry: HierarchyEntry, column: Column) -> Spec:
-    low, high = _domain(name, entry, column)
+def _build_intervals(name: str, entry: HierarchyEntry, column: Column) -> HierarchySpec:
+    low, high = _require_domain(name, entry, column)
     if isinstance(low, date) or isinstance(high, date):
-        raise _without_domain(name)
+        raise _build_missing_domain_error(name)
     given = [low, high, *(entry.widths or ()), *(cut for level in entry.cut_numbers for cut in level)]
     numbers = [Decimal(number) for number in given]
     return Intervals(
@@ -53,59 +58,59 @@ def _intervals(name: str, entry: HierarchyEntry, column: Column) -> Spec:
         low=numbers[0],
         high=numbers[1],
         step=column.resolution or Decimal(1),
-        whole=column.type is not Kind.DECIMAL and all(number == int(number) for number in numbers),
+        whole=column.type is not ColumnType.DECIMAL and all(number == int(number) for number in numbers),
         widths=tuple(map(Decimal, entry.widths or ())),
         cuts=entry.cut_numbers,
     )
 
 
-def _dates(name: str, entry: HierarchyEntry, column: Column) -> Spec:
-    low, high = _domain(name, entry, column)
+def _build_dates(name: str, entry: HierarchyEntry, column: Column) -> HierarchySpec:
+    low, high = _require_domain(name, entry, column)
     if not isinstance(low, date) or not isinstance(high, date):
-        raise _without_domain(name)
-    times = column.type is Kind.TIMESTAMP
-    return Dates(name=name, low=day(low), high=day(high), periods=entry.dates or (), times=times)
+        raise _build_missing_domain_error(name)
+    times = column.type is ColumnType.TIMESTAMP
+    return Dates(name=name, low=to_day(low), high=to_day(high), periods=entry.dates or (), times=times)
 
 
-def _domain(
+def _require_domain(
     name: str, entry: HierarchyEntry, column: Column
 ) -> tuple[int | Decimal | date, int | Decimal | date]:
     low, high = (entry.low, entry.high) if entry.low is not None else (column.low, column.high)
     if low is None or high is None:
-        raise _without_domain(name)
+        raise _build_missing_domain_error(name)
     return low, high
 
 
-def _without_domain(name: str) -> RequestError:
+def _build_missing_domain_error(name: str) -> RequestError:
     return RequestError(
         f"The hierarchy {name} has no domain.",
         hint="Add low and high to it or to its column, from what is public.",
     )
 
 
-def _mask(name: str, entry: HierarchyEntry, column: Column) -> Spec:
+def _build_mask(name: str, entry: HierarchyEntry, column: Column) -> HierarchySpec:
     return Mask(
         name=name,
-        side=entry.mask or Side.RIGHT,
+        side=entry.mask or MaskSide.RIGHT,
         alphabet=entry.alphabet,
         length=entry.length,
         values=column.values or (),
     )
 
 
-def _order(name: str, entry: HierarchyEntry, column: Column) -> Spec:
+def _build_order(name: str, entry: HierarchyEntry, column: Column) -> HierarchySpec:
     widths = tuple(map(int, entry.widths or ()))
     return Order(name=name, values=entry.order or (), widths=widths, cuts=entry.cuts or ())
 
 
-KINDS: dict[str, Callable[[str, HierarchyEntry, Column], Spec]] = {
-    "csv": lambda name, entry, column: read_csv(name, Path(entry.csv or "")),
-    "widths": _intervals,
-    "cuts": _intervals,
-    "mask": _mask,
+KINDS: dict[str, Callable[[str, HierarchyEntry, Column], HierarchySpec]] = {
+    "csv": lambda name, entry, column: read_hierarchy_csv(name, Path(entry.csv or "")),
+    "widths": _build_intervals,
+    "cuts": _build_intervals,
+    "mask": _build_mask,
     "tree": lambda name, entry, column: Tree(name=name, tree=entry.tree),
-    "dates": _dates,
-    "order": _order,
+    "dates": _build_dates,
+    "order": _build_order,
 }
 
 __all__ = [
@@ -114,20 +119,20 @@ __all__ = [
     "Dates",
     "Flat",
     "Hierarchy",
+    "HierarchySpec",
     "Intervals",
-    "Listing",
+    "ListedHierarchy",
     "Mask",
     "Order",
-    "Spec",
     "Tree",
-    "as_csv",
-    "as_table",
-    "draft",
-    "listed",
-    "over_column",
-    "read",
-    "read_csv",
-    "spec",
-    "spec_of",
-    "with_missing",
+    "add_missing_value",
+    "build_column_hierarchy",
+    "build_column_spec",
+    "build_spec",
+    "draft_hierarchy",
+    "hierarchy_from_rows",
+    "hierarchy_to_csv",
+    "hierarchy_to_table",
+    "parse_label",
+    "read_hierarchy_csv",
 ]

@@ -8,7 +8,7 @@ attacks that it does not stop. Every model in `MODELS` runs the family's conform
 """
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity
-from discreet.anonymity.models.attackers import Attacker
+from discreet.anonymity.models.attacker_models import Attacker
 from discreet.anonymity.models.average_risk import AverageRisk
 from discreet.anonymity.models.beta_likeness import BetaLikeness
 from discreet.anonymity.models.delta_disclosure import DeltaDisclosure
@@ -17,18 +17,23 @@ from discreet.anonymity.models.distinct_diversity import DistinctDiversity
 from discreet.anonymity.models.entropy_diversity import EntropyDiversity
 from discreet.anonymity.models.equal_closeness import EqualCloseness
 from discreet.anonymity.models.hierarchical_closeness import HierarchicalCloseness
-from discreet.anonymity.models.judging import Worst, by_class, judge_all, worst
 from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
-from discreet.anonymity.models.model import ATTACKS, Measured, Model, TableModel, Verdicts
+from discreet.anonymity.models.model_verdicts import (
+    WorstClass,
+    find_worst_class,
+    judge_all,
+    select_class_models,
+)
 from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.privacy_model import ATTACKS, MeasuredModel, Model, TableModel, Verdicts
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.anonymity.models.strict_risk import StrictRisk
-from discreet.anonymity.models.strongest import FAMILIES, strongest
+from discreet.anonymity.models.strongest_parameters import FAMILIES, find_strongest
 
-MODELS: tuple[type[Measured], ...] = (
+MODELS: tuple[type[MeasuredModel], ...] = (
     KAnonymity,
     KMap,
     DeltaPresence,
@@ -64,7 +69,7 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "MInvariance",
-    "Measured",
+    "MeasuredModel",
     "Model",
     "OrderedCloseness",
     "ProbabilisticDiversity",
@@ -72,9 +77,9 @@ __all__ = [
     "StrictRisk",
     "TableModel",
     "Verdicts",
-    "Worst",
-    "by_class",
+    "WorstClass",
+    "find_strongest",
+    "find_worst_class",
     "judge_all",
-    "strongest",
-    "worst",
+    "select_class_models",
 ]

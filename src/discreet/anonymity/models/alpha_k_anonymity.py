@@ -20,13 +20,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import at_most, most_within, quotients, reduced, sensitive_of
-from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_share, written
-from discreet.belief.wording import at_most as at_most_percent
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts
+from discreet.anonymity.models.class_counts import (
+    bound_rows_within_shares,
+    compute_quotients,
+    is_at_most,
+    reduce_by_class,
+    require_sensitive,
+)
+from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    Floats,
+    Verdicts,
+    list_attacks_except,
+)
+from discreet.belief.wording import format_percent_up as at_most_percent
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,48 +52,50 @@ class AlphaKAnonymity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
 
     def __post_init__(self) -> None:
-        keep_share(self, "alpha", least=False)
+        coerce_share(self, "alpha", least=False)
         require_count(self, "k", self.k)
 
     @property
     def name(self) -> str:
-        return f"({written(self.alpha)}, {self.k})-anonymity of {self.column}"
+        return f"({format_fraction(self.alpha)}, {self.k})-anonymity of {self.column}"
 
     @property
     def belief(self) -> str:
         which = "any value" if not self.values else "any of the named values"
         return (
-            f"{KNOWER} matches that person to a row with probability at most "
+            f"{INFORMED_ATTACKER} matches that person to a row with probability at most "
             f"{at_most_percent(1 / self.k)} and believes {which} of {self.column} with probability at most "
             f"{at_most_percent(float(self.alpha))}."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        rare = at_most(self._commonest(sensitive), classes.sizes, self.alpha)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        rare = is_at_most(self._count_commonest(sensitive), classes.sizes, self.alpha)
         return (classes.sizes >= self.k) & rare
 
-    def most_kept(self, classes: Classes) -> Integers:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        high = np.where(self._named(sensitive), float(self.alpha), 1.0)
-        return np.where(classes.sizes >= self.k, most_within(classes, sensitive, 0, high), 0)
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        high = np.where(self._find_named(sensitive), float(self.alpha), 1.0)
+        return np.where(classes.sizes >= self.k, bound_rows_within_shares(classes, sensitive, 0, high), 0)
 
-    def margin(self, classes: Classes) -> Floats:
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         """Return the margin in alpha; a class below k rows is short by the fraction of missing rows."""
-        sensitive = sensitive_of(classes, self.column, self.name)
-        spare = float(self.alpha) - quotients(self._commonest(sensitive), classes.sizes)
+        sensitive = require_sensitive(classes, self.column, self.name)
+        spare = float(self.alpha) - compute_quotients(self._count_commonest(sensitive), classes.sizes)
         missing = np.minimum(classes.sizes / self.k - 1, 0.0)
         return np.where(missing < 0, np.minimum(spare, missing), spare)
 
-    def _commonest(self, sensitive: Sensitive) -> Integers:
+    def _count_commonest(self, sensitive: SensitiveCounts) -> Integers:
         """Return the count of the commonest named value in each class."""
-        named = self._named(sensitive)
-        return reduced(np.maximum, sensitive.starts, np.where(named[sensitive.values], sensitive.counts, 0))
+        named = self._find_named(sensitive)
+        return reduce_by_class(
+            np.maximum, sensitive.starts, np.where(named[sensitive.values], sensitive.counts, 0)
+        )
 
-    def _named(self, sensitive: Sensitive) -> Verdicts:
+    def _find_named(self, sensitive: SensitiveCounts) -> Verdicts:
         """Return for each value whether it is named."""
         if unknown := set(self.values) - set(sensitive.names):
             raise RequestError(

@@ -28,12 +28,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.attackers import Attacker, keep_attacker
-from discreet.anonymity.models.counts import population_of
-from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
-from discreet.anonymity.models.parameters import keep_share, written
-from discreet.belief.wording import at_most
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.attacker_models import Attacker, coerce_attacker
+from discreet.anonymity.models.class_counts import require_population
+from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
+from discreet.belief.wording import format_percent_up
 
 UNIT = 2.0**-52  # the spacing of floats at 1
 
@@ -51,45 +51,46 @@ class AverageRisk:
     not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
 
     def __post_init__(self) -> None:
-        keep_share(self, "risk", least=False)
-        keep_attacker(self)
+        coerce_share(self, "risk", least=False)
+        coerce_attacker(self)
 
     @property
     def name(self) -> str:
-        return f"average {self.attacker.value} risk at most {written(self.risk)}"
+        return f"average {self.attacker.value} risk at most {format_fraction(self.risk)}"
 
     @property
     def belief(self) -> str:
         return (
-            f"{self.attacker.links} with probability at most {at_most(float(self.risk))} on average over all "
+            f"{self.attacker.sentence_opening} with probability at most "
+            f"{format_percent_up(float(self.risk))} on average over all "
             f"rows, which bounds the belief about no single one."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return self.keep(classes, np.ones(len(classes), np.bool_))
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        return self.select_publishable(classes, np.ones(len(classes), np.bool_))
 
-    def keep(self, classes: Classes, standing: Verdicts) -> Verdicts:
+    def select_publishable(self, classes: EquivalenceClasses, eligible: Verdicts) -> Verdicts:
         """Return all eligible classes but the smallest, of which as few as necessary are dropped."""
-        people = self._people(classes)
-        candidates = np.flatnonzero(standing)
+        people = self._count_people(classes)
+        candidates = np.flatnonzero(eligible)
         order = candidates[np.argsort(-people[candidates], kind="stable")]
         kept = np.zeros(len(classes), np.bool_)
-        kept[order[: self._most(classes.sizes[order], people[order])]] = True
+        kept[order[: self._count_meeting(classes.sizes[order], people[order])]] = True
         return kept
 
-    def margin(self, classes: Classes) -> Floats:
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         """Return for every class the same margin: the bound minus the mean of the whole table."""
-        people = np.maximum(self._people(classes), 1)
+        people = np.maximum(self._count_people(classes), 1)
         mean = float((classes.sizes / people).sum() / max(1, classes.sizes.sum()))
         return np.full(len(classes), float(self.risk) - mean)
 
-    def _people(self, classes: Classes) -> Integers:
+    def _count_people(self, classes: EquivalenceClasses) -> Integers:
         alone = self.attacker is Attacker.MARKETER and classes.population is None
         if self.attacker is Attacker.PROSECUTOR or alone:
             return classes.sizes
-        return np.maximum(population_of(classes, self.name), classes.sizes)
+        return np.maximum(require_population(classes, self.name), classes.sizes)
 
-    def _most(self, rows: Integers, people: Integers) -> int:
+    def _count_meeting(self, rows: Integers, people: Integers) -> int:
         """Return the largest number of leading classes, sorted by falling people, that meets the mean."""
         expected = np.cumsum(rows / np.maximum(people, 1))
         allowed = np.cumsum(rows) * float(self.risk)
@@ -98,11 +99,11 @@ class AverageRisk:
         met = np.flatnonzero(expected <= allowed + apart)
         for last in met[::-1].tolist():
             clear = expected[last] <= allowed[last] - apart[last]
-            if clear or self._meets(rows[: last + 1], people[: last + 1]):
+            if clear or self._meets_mean(rows[: last + 1], people[: last + 1]):
                 return int(last) + 1
         return 0
 
-    def _meets(self, rows: Integers, people: Integers) -> bool:
+    def _meets_mean(self, rows: Integers, people: Integers) -> bool:
         """Return whether sum f / F <= risk * sum f, exactly."""
         kinds, place = np.unique(people[people > 0], return_inverse=True)
         shared = np.zeros(len(kinds), np.int64)

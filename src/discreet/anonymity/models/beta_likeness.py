@@ -24,21 +24,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import (
-    at_most,
-    every,
-    lengths,
-    most_within,
-    owners,
-    product,
-    sensitive_of,
-    sums,
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts
+from discreet.anonymity.models.class_counts import (
+    all_entries_hold,
+    bound_rows_within_shares,
+    count_distinct,
+    count_rows,
+    find_owners,
+    is_at_most,
+    multiply_exactly,
+    require_sensitive,
 )
-from discreet.anonymity.models.model import KNOWER, SKEWNESS, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_above, written
-from discreet.belief.wording import number
-from discreet.core.errors import require
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.privacy_model import (
+    INFORMED_ATTACKER,
+    SKEWNESS,
+    Floats,
+    Verdicts,
+    list_attacks_except,
+)
+from discreet.belief.wording import format_number
+from discreet.core.errors import require_parameter
 from discreet.mechanisms.sampling import MARGIN
 
 
@@ -52,77 +58,81 @@ class BetaLikeness:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(SKEWNESS)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(SKEWNESS)
 
     def __post_init__(self) -> None:
-        keep_above(self, "beta", 0)
-        require(isinstance(self.enhanced, bool), self, "enhanced", self.enhanced, "True or False")
+        coerce_above(self, "beta", 0)
+        require_parameter(isinstance(self.enhanced, bool), self, "enhanced", self.enhanced, "True or False")
 
     @property
     def name(self) -> str:
-        return f"{'enhanced' if self.enhanced else 'basic'} {written(self.beta)}-likeness of {self.column}"
+        return (
+            f"{'enhanced' if self.enhanced else 'basic'} {format_fraction(self.beta)}-likeness of "
+            f"{self.column}"
+        )
 
     @property
     def belief(self) -> str:
         also = ", and never with certainty" if self.enhanced else ""
         return (
-            f"{KNOWER}, and nothing else, believes any value of "
-            f"{self.column} with at most {number(1 + float(self.beta), 4)} times its frequency in the whole "
+            f"{INFORMED_ATTACKER}, and nothing else, believes any value of "
+            f"{self.column} with at most {format_number(1 + float(self.beta), 4)} times its "
+            "frequency in the whole "
             f"table{also}."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        rows = np.repeat(sums(sensitive), lengths(sensitive))
-        inside = product(sensitive.counts, int(sensitive.totals.sum()))
-        expected = product(rows, sensitive.totals[sensitive.values])
-        alike = at_most(inside, expected, 1 + self.beta)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        rows = np.repeat(count_rows(sensitive), count_distinct(sensitive))
+        inside = multiply_exactly(sensitive.counts, int(sensitive.totals.sum()))
+        expected = multiply_exactly(rows, sensitive.totals[sensitive.values])
+        alike = is_at_most(inside, expected, 1 + self.beta)
         if self.enhanced:
-            alike &= self._below_logarithm(sensitive)
-        return every(sensitive, alike)
+            alike &= self._is_below_logarithm(sensitive)
+        return all_entries_hold(sensitive, alike)
 
-    def most_kept(self, classes: Classes) -> Integers:
-        sensitive = sensitive_of(classes, self.column, self.name)
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
+        sensitive = require_sensitive(classes, self.column, self.name)
         shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
-        return most_within(classes, sensitive, 0, (1 + float(self.beta)) * shares)
+        return bound_rows_within_shares(classes, sensitive, 0, (1 + float(self.beta)) * shares)
 
-    def margin(self, classes: Classes) -> Floats:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        gains, caps = relative_gains(sensitive), np.full(len(sensitive.counts), float(self.beta))
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        gains, caps = compute_relative_gains(sensitive), np.full(len(sensitive.counts), float(self.beta))
         if self.enhanced:
-            caps = np.minimum(caps, _logarithms(sensitive))
+            caps = np.minimum(caps, _compute_logarithms(sensitive))
         exceeded = np.full(len(classes), -np.inf)
-        np.maximum.at(exceeded, owners(sensitive), gains - caps)
+        np.maximum.at(exceeded, find_owners(sensitive), gains - caps)
         return -exceeded
 
-    def _below_logarithm(self, sensitive: Sensitive) -> Verdicts:
+    def _is_below_logarithm(self, sensitive: SensitiveCounts) -> Verdicts:
         """Return whether (p - q) / q <= -ln q, for each entry."""
-        gains, caps = relative_gains(sensitive), _logarithms(sensitive)
+        gains, caps = compute_relative_gains(sensitive), _compute_logarithms(sensitive)
         alike = gains <= caps
         for i in np.flatnonzero(np.abs(gains - caps) <= MARGIN * (2 + gains)):
-            alike[i] = _settled(sensitive, int(i))
+            alike[i] = _decide_near_tie(sensitive, int(i))
         return alike
 
 
-def relative_gains(sensitive: Sensitive) -> Floats:
+def compute_relative_gains(sensitive: SensitiveCounts) -> Floats:
     """Return (p - q) / q of each entry."""
-    rows = np.repeat(sums(sensitive), lengths(sensitive)).astype(float)
+    rows = np.repeat(count_rows(sensitive), count_distinct(sensitive)).astype(float)
     expected = rows * sensitive.totals[sensitive.values] / float(sensitive.totals.sum())
     return np.asarray(sensitive.counts / expected - 1)
 
 
-def _logarithms(sensitive: Sensitive) -> Floats:
+def _compute_logarithms(sensitive: SensitiveCounts) -> Floats:
     """Return -ln q of each entry's value."""
     total = int(sensitive.totals.sum())
     caps = np.array([log(total) - log(count) if count else np.inf for count in sensitive.totals.tolist()])
     return caps[sensitive.values]
 
 
-def _settled(sensitive: Sensitive, entry: int) -> bool:
+def _decide_near_tie(sensitive: SensitiveCounts, entry: int) -> bool:
     """Return whether the gain of one entry is at most -ln q, with as many digits as it takes."""
     owner = int(np.searchsorted(sensitive.starts, entry, side="right")) - 1
     q = Fraction(int(sensitive.totals[sensitive.values[entry]]), int(sensitive.totals.sum()))
-    gain = Fraction(int(sensitive.counts[entry]), int(sums(sensitive)[owner])) / q - 1
+    gain = Fraction(int(sensitive.counts[entry]), int(count_rows(sensitive)[owner])) / q - 1
     digits = 40
     while q < 1:
         down, up = Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)

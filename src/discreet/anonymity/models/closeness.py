@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.counts import at_most, quotients
-from discreet.anonymity.models.earth_movers import Distances
-from discreet.anonymity.models.model import Floats, Verdicts
-from discreet.anonymity.models.parameters import keep_share
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.models.class_counts import compute_quotients, is_at_most
+from discreet.anonymity.models.earth_mover_distance import Distances
+from discreet.anonymity.models.model_parameters import coerce_share
+from discreet.anonymity.models.privacy_model import Floats, Verdicts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Close(Protocol):
+class TCloseness(Protocol):
     """The sensitive values of every class are within distance t of the whole table's."""
 
     column: str
@@ -25,14 +25,14 @@ class Close(Protocol):
     monotone_in_suppression: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        keep_share(self, "t")
+        coerce_share(self, "t")
 
     @abstractmethod
-    def distances(self, classes: Classes) -> Distances:
+    def measure_distances(self, classes: EquivalenceClasses) -> Distances:
         """Return the distance of each class from the table, as quotients."""
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return at_most(*self.distances(classes), self.t)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        return is_at_most(*self.measure_distances(classes), self.t)
 
-    def margin(self, classes: Classes) -> Floats:
-        return float(self.t) - quotients(*self.distances(classes))
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        return float(self.t) - compute_quotients(*self.measure_distances(classes))

@@ -23,12 +23,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import every, lengths, most_within, reduced, sensitive_of, sums
-from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, SKEWNESS, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_above, written
-from discreet.belief.wording import number
-from discreet.mechanisms.sampling import MARGIN, exp_bounds
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts
+from discreet.anonymity.models.class_counts import (
+    all_entries_hold,
+    bound_rows_within_shares,
+    count_distinct,
+    count_rows,
+    reduce_by_class,
+    require_sensitive,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    SKEWNESS,
+    Floats,
+    Verdicts,
+    list_attacks_except,
+)
+from discreet.belief.wording import format_number
+from discreet.mechanisms.sampling import MARGIN, bound_exp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,64 +54,64 @@ class DeltaDisclosure:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY, SKEWNESS)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY, SKEWNESS)
 
     def __post_init__(self) -> None:
-        keep_above(self, "delta", 0)
+        coerce_above(self, "delta", 0)
 
     @property
     def name(self) -> str:
-        return f"{written(self.delta)}-disclosure of {self.column}"
+        return f"{format_fraction(self.delta)}-disclosure of {self.column}"
 
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER}, and nothing else, finds no value of "
+            f"{INFORMED_ATTACKER}, and nothing else, finds no value of "
             f"{self.column} more or less probable than its frequency in the whole table by a factor "
-            f"of {number(float(np.exp(float(self.delta))), 4)}."
+            f"of {format_number(float(np.exp(float(self.delta))), 4)}."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        changes = np.abs(log_ratios(sensitive))
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        changes = np.abs(compute_log_ratios(sensitive))
         close = changes < float(self.delta)
         for i in np.flatnonzero(np.abs(changes - float(self.delta)) <= MARGIN):
-            close[i] = self._settled(sensitive, int(i))
-        return every(sensitive, close) & complete(sensitive)
+            close[i] = self._decide_near_tie(sensitive, int(i))
+        return all_entries_hold(sensitive, close) & has_every_value(sensitive)
 
-    def most_kept(self, classes: Classes) -> Integers:
-        sensitive = sensitive_of(classes, self.column, self.name)
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
+        sensitive = require_sensitive(classes, self.column, self.name)
         shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
         factor = float(np.exp(float(self.delta)))
-        return most_within(classes, sensitive, shares / factor, shares * factor)
+        return bound_rows_within_shares(classes, sensitive, shares / factor, shares * factor)
 
-    def margin(self, classes: Classes) -> Floats:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        changes = reduced(np.maximum, sensitive.starts, np.abs(log_ratios(sensitive)))
-        return np.where(complete(sensitive), float(self.delta) - changes, -np.inf)
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        changes = reduce_by_class(np.maximum, sensitive.starts, np.abs(compute_log_ratios(sensitive)))
+        return np.where(has_every_value(sensitive), float(self.delta) - changes, -np.inf)
 
-    def _settled(self, sensitive: Sensitive, entry: int) -> bool:
+    def _decide_near_tie(self, sensitive: SensitiveCounts, entry: int) -> bool:
         """Return whether the ratio of one entry, or its inverse, lies above exp(-delta)."""
         owner = int(np.searchsorted(sensitive.starts, entry, side="right")) - 1
-        rows, value = int(sums(sensitive)[owner]), int(sensitive.values[entry])
+        rows, value = int(count_rows(sensitive)[owner]), int(sensitive.values[entry])
         inside = Fraction(int(sensitive.counts[entry]), rows)
         ratio = inside * int(sensitive.totals.sum()) / int(sensitive.totals[value])
         least, digits = min(ratio, 1 / ratio), 40
         while True:
-            low, high = exp_bounds(self.delta, digits)
+            low, high = bound_exp(self.delta, digits)
             if not low <= least <= high:
                 return least > high
             digits *= 2
 
 
-def log_ratios(sensitive: Sensitive) -> Floats:
+def compute_log_ratios(sensitive: SensitiveCounts) -> Floats:
     """Return ln(p / q) of every entry, with an error below 2**-45."""
-    rows = np.repeat(sums(sensitive), lengths(sensitive)).astype(float)
+    rows = np.repeat(count_rows(sensitive), count_distinct(sensitive)).astype(float)
     expected = sensitive.totals[sensitive.values] * rows / float(sensitive.totals.sum())
     return np.asarray(np.log(sensitive.counts / expected))
 
 
-def complete(sensitive: Sensitive) -> Verdicts:
+def has_every_value(sensitive: SensitiveCounts) -> Verdicts:
     """Return whether each class has every value of the table, or no rows at all."""
-    kinds = lengths(sensitive)
+    kinds = count_distinct(sensitive)
     return np.asarray((kinds == np.count_nonzero(sensitive.totals)) | (kinds == 0))

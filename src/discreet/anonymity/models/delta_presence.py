@@ -21,12 +21,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.counts import at_most, below, population_of, product, quotients
-from discreet.anonymity.models.model import MEMBERSHIP, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_share, written
-from discreet.belief.wording import percent
-from discreet.core.errors import require
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.class_counts import (
+    compute_quotients,
+    is_at_most,
+    is_below,
+    multiply_exactly,
+    require_population,
+)
+from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.privacy_model import MEMBERSHIP, Floats, Verdicts, list_attacks_except
+from discreet.belief.wording import format_percent
+from discreet.core.errors import require_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,24 +45,26 @@ class DeltaPresence:
     column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(MEMBERSHIP)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(MEMBERSHIP)
 
     def __post_init__(self) -> None:
-        keep_share(self, "delta_min")
-        keep_share(self, "delta_max")
+        coerce_share(self, "delta_min")
+        coerce_share(self, "delta_max")
         wanted = "at least delta_min"
-        require(self.delta_min <= self.delta_max, self, "delta_max", written(self.delta_max), wanted)
+        require_parameter(
+            self.delta_min <= self.delta_max, self, "delta_max", format_fraction(self.delta_max), wanted
+        )
 
     @property
     def name(self) -> str:
-        return f"({written(self.delta_min)}, {written(self.delta_max)})-presence"
+        return f"({format_fraction(self.delta_min)}, {format_fraction(self.delta_max)})-presence"
 
     @property
     def belief(self) -> str:
         return (
             f"An attacker who knows everybody in the population believes that a person of a published class "
-            f"is in the table with a probability from {percent(float(self.delta_min))} to "
-            f"{percent(float(self.delta_max))}."
+            f"is in the table with a probability from {format_percent(float(self.delta_min))} to "
+            f"{format_percent(float(self.delta_max))}."
         )
 
     @property
@@ -64,17 +72,17 @@ class DeltaPresence:
         """True if a class of the population without rows breaks the model, which suppression cannot mend."""
         return self.delta_min > 0
 
-    def judge(self, classes: Classes) -> Verdicts:
-        people = population_of(classes, self.name)
-        enough = ~below(classes.sizes, people, self.delta_min)
-        return enough & at_most(classes.sizes, people, self.delta_max)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        people = require_population(classes, self.name)
+        enough = ~is_below(classes.sizes, people, self.delta_min)
+        return enough & is_at_most(classes.sizes, people, self.delta_max)
 
-    def most_kept(self, classes: Classes) -> Integers:
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
         """Return at most the fraction delta_max of the people of each class."""
-        people = population_of(classes, self.name)
-        most = product(people, self.delta_max.numerator) // self.delta_max.denominator
+        people = require_population(classes, self.name)
+        most = multiply_exactly(people, self.delta_max.numerator) // self.delta_max.denominator
         return np.minimum(most.astype(np.int64), classes.sizes)
 
-    def margin(self, classes: Classes) -> Floats:
-        part = quotients(classes.sizes, population_of(classes, self.name))
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        part = compute_quotients(classes.sizes, require_population(classes, self.name))
         return np.minimum(part - float(self.delta_min), float(self.delta_max) - part)

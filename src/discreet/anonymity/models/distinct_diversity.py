@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models.counts import lengths, sensitive_of
-from discreet.anonymity.models.model import ATTACKS, KNOWER, Floats, Verdicts
-from discreet.core.numbers import require_count
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.models.class_counts import count_distinct, require_sensitive
+from discreet.anonymity.models.privacy_model import ATTACKS, INFORMED_ATTACKER, Floats, Verdicts
+from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,12 @@ class DistinctDiversity:
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER} is left with at least {self.l} values of "
+            f"{INFORMED_ATTACKER} is left with at least {self.l} values of "
             f"{self.column}, and may still be nearly sure of one."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        return lengths(sensitive_of(classes, self.column, self.name)) >= self.l
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        return count_distinct(require_sensitive(classes, self.column, self.name)) >= self.l
 
-    def margin(self, classes: Classes) -> Floats:
-        return (lengths(sensitive_of(classes, self.column, self.name)) - self.l).astype(float)
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        return (count_distinct(require_sensitive(classes, self.column, self.name)) - self.l).astype(float)

@@ -28,10 +28,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import lengths, most_within, reduced, sensitive_of, sums, tops
-from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_above, written
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts
+from discreet.anonymity.models.class_counts import (
+    bound_rows_within_shares,
+    count_commonest,
+    count_distinct,
+    count_rows,
+    reduce_by_class,
+    require_sensitive,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    Floats,
+    Verdicts,
+    list_attacks_except,
+)
 
 DIGITS = 40  # of the first attempt to decide a near tie; doubled until it is decided
 HALVINGS = 30  # bisection steps; the upper end is returned, so the bound stays valid
@@ -47,47 +60,50 @@ class EntropyDiversity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
 
     def __post_init__(self) -> None:
-        keep_above(self, "l", 1, included=True)
+        coerce_above(self, "l", 1, included=True)
 
     @property
     def name(self) -> str:
-        return f"entropy {written(self.l)}-diversity of {self.column}"
+        return f"entropy {format_fraction(self.l)}-diversity of {self.column}"
 
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER} is as uncertain of {self.column}, in "
-            f"entropy, as between {written(self.l)} equally probable values, which caps no single belief."
+            f"{INFORMED_ATTACKER} is as uncertain of {self.column}, in "
+            f"entropy, as between {format_fraction(self.l)} equally probable values, which caps no "
+            "single belief."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        rows, kinds = sums(sensitive), lengths(sensitive)
-        spread, size = spreads(sensitive), rows * np.log(np.maximum(rows, 1))
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        rows, kinds = count_rows(sensitive), count_distinct(sensitive)
+        spread, size = compute_spreads(sensitive), rows * np.log(np.maximum(rows, 1))
         needed = rows * log(self.l)
         verdicts = spread >= needed
-        even = tops(sensitive) * kinds == rows
+        even = count_commonest(sensitive) * kinds == rows
         verdicts[even] = kinds[even] >= self.l
         verdicts[rows == 0] = True
         slack = (kinds + 16) * 2.0**-52 * (size + needed)
         for i in np.flatnonzero(~even & (np.abs(spread - needed) <= slack)):
             counts = sensitive.counts[sensitive.starts[i] : sensitive.starts[i + 1]]
-            verdicts[i] = spread_enough(tuple(sorted(counts.tolist())), self.l)
+            verdicts[i] = is_spread_enough(tuple(sorted(counts.tolist())), self.l)
         return verdicts
 
-    def most_kept(self, classes: Classes) -> Integers:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        return most_within(classes, sensitive, 0, largest_share(self.l, len(sensitive.totals)))
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        return bound_rows_within_shares(
+            classes, sensitive, 0, find_largest_share(self.l, len(sensitive.totals))
+        )
 
-    def margin(self, classes: Classes) -> Floats:
-        return effective(sensitive_of(classes, self.column, self.name)) - float(self.l)
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        return count_effective_values(require_sensitive(classes, self.column, self.name)) - float(self.l)
 
 
 @lru_cache(maxsize=64)
-def largest_share(l: Fraction, values: int) -> float:
+def find_largest_share(l: Fraction, values: int) -> float:
     """Return an upper bound on the commonest value's share among `values` values with entropy ln l.
 
     The entropy is largest where all others are equally common, and falls from there as the share grows.
@@ -100,23 +116,23 @@ def largest_share(l: Fraction, values: int) -> float:
     return high
 
 
-def spreads(sensitive: Sensitive) -> Floats:
+def compute_spreads(sensitive: SensitiveCounts) -> Floats:
     """Return n ln n - sum c ln c of each class: its rows times its entropy."""
-    rows = sums(sensitive)
+    rows = count_rows(sensitive)
     terms = sensitive.counts * np.log(sensitive.counts)
-    return np.asarray(rows * np.log(np.maximum(rows, 1)) - reduced(np.add, sensitive.starts, terms))
+    return np.asarray(rows * np.log(np.maximum(rows, 1)) - reduce_by_class(np.add, sensitive.starts, terms))
 
 
-def effective(sensitive: Sensitive) -> Floats:
+def count_effective_values(sensitive: SensitiveCounts) -> Floats:
     """Return exp(entropy) of each class: the number of equally common values with the same entropy."""
-    return np.exp(np.maximum(spreads(sensitive), 0.0) / np.maximum(sums(sensitive), 1))
+    return np.exp(np.maximum(compute_spreads(sensitive), 0.0) / np.maximum(count_rows(sensitive), 1))
 
 
 @lru_cache(maxsize=4096)
-def spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
+def is_spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
     """Return whether n**n >= l**n * prod c**c, exactly.
 
-    >>> spread_enough((1, 1, 1, 1, 4), Fraction(4)), spread_enough((1, 1, 1, 1, 5), Fraction(4))
+    >>> is_spread_enough((1, 1, 1, 1, 4), Fraction(4)), is_spread_enough((1, 1, 1, 1, 5), Fraction(4))
     (True, False)
     """
     shared = gcd(*counts)
@@ -124,10 +140,10 @@ def spread_enough(counts: tuple[int, ...], l: Fraction) -> bool:
     left = [(n, n // shared), (l.denominator, n // shared)]
     right = [(count, times * count // shared) for count, times in Counter(counts).items()]
     right.append((l.numerator, n // shared))
-    return _primes(left) == _primes(right) or _larger(left, right)
+    return _factorize(left) == _factorize(right) or _is_larger(left, right)
 
 
-def _primes(powers: Powers) -> Counter[int]:
+def _factorize(powers: Powers) -> Counter[int]:
     """Return the prime factors of prod base**power, with their powers."""
     found: Counter[int] = Counter()
     for base, power in powers:
@@ -142,7 +158,7 @@ def _primes(powers: Powers) -> Counter[int]:
     return found
 
 
-def _larger(left: Powers, right: Powers) -> bool:
+def _is_larger(left: Powers, right: Powers) -> bool:
     """Return whether prod base**power is larger on the left; the two are known to differ."""
     signed = left + [(base, -power) for base, power in right]
     digits = DIGITS

@@ -18,37 +18,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.closeness import Close
-from discreet.anonymity.models.counts import most_within, sensitive_of
-from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, SKEWNESS, all_but
-from discreet.anonymity.models.parameters import written
-from discreet.belief.wording import points
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models.class_counts import bound_rows_within_shares, require_sensitive
+from discreet.anonymity.models.closeness import TCloseness
+from discreet.anonymity.models.model_parameters import format_fraction
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    SKEWNESS,
+    list_attacks_except,
+)
+from discreet.belief.wording import format_percentage_points
 
 
 @dataclass(frozen=True, kw_only=True)
-class EqualCloseness(Close):
+class EqualCloseness(TCloseness):
     """Every class is within t of the table, with all values at equal distance."""
 
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY, SKEWNESS)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY, SKEWNESS)
 
     @property
     def name(self) -> str:
-        return f"{written(self.t)}-closeness of {self.column}, equal distance"
+        return f"{format_fraction(self.t)}-closeness of {self.column}, equal distance"
 
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER}, and nothing else, believes any value of "
-            f"{self.column} with a probability at most {points(float(self.t))} above its "
+            f"{INFORMED_ATTACKER}, and nothing else, believes any value of "
+            f"{self.column} with a probability at most {format_percentage_points(float(self.t))} above its "
             f"frequency in the whole table."
         )
 
-    def most_kept(self, classes: Classes) -> Integers:
-        sensitive = sensitive_of(classes, self.column, self.name)
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
+        sensitive = require_sensitive(classes, self.column, self.name)
         shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
-        return most_within(classes, sensitive, shares - float(self.t), shares + float(self.t))
+        return bound_rows_within_shares(classes, sensitive, shares - float(self.t), shares + float(self.t))
 
-    def distances(self, classes: Classes) -> earth_movers.Distances:
-        return earth_movers.equal(sensitive_of(classes, self.column, self.name))
+    def measure_distances(self, classes: EquivalenceClasses) -> earth_mover_distance.Distances:
+        return earth_mover_distance.measure_equal_distances(
+            require_sensitive(classes, self.column, self.name)
+        )

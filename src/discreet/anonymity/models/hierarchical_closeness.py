@@ -18,36 +18,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
-from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.closeness import Close
-from discreet.anonymity.models.counts import sensitive_of
-from discreet.anonymity.models.model import KNOWER, SIMILARITY, all_but
-from discreet.anonymity.models.parameters import written
-from discreet.belief.wording import points
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
+from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models.class_counts import require_sensitive
+from discreet.anonymity.models.closeness import TCloseness
+from discreet.anonymity.models.model_parameters import format_fraction
+from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER, SIMILARITY, list_attacks_except
+from discreet.belief.wording import format_percentage_points
 
 
 @dataclass(frozen=True, kw_only=True)
-class HierarchicalCloseness(Close):
+class HierarchicalCloseness(TCloseness):
     """Every class is within t of the table, with values as far apart as their first common label is high."""
 
     hierarchy: Hierarchy
 
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(SIMILARITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(SIMILARITY)
 
     @property
     def name(self) -> str:
-        return f"{written(self.t)}-closeness of {self.column}, hierarchical distance"
+        return f"{format_fraction(self.t)}-closeness of {self.column}, hierarchical distance"
 
     @property
     def belief(self) -> str:
         most_gained = min(1.0, self.hierarchy.height * float(self.t))
         return (
-            f"{KNOWER} sees values of {self.column} that are, "
-            f"averaged over the levels of their hierarchy, at most {written(self.t)} away from the whole "
-            f"table's, so that a single value may be {points(most_gained)} commoner."
+            f"{INFORMED_ATTACKER} sees values of {self.column} that are, "
+            f"averaged over the levels of their hierarchy, at most {format_fraction(self.t)} away "
+            "from the whole "
+            f"table's, so that a single value may be {format_percentage_points(most_gained)} commoner."
         )
 
-    def distances(self, classes: Classes) -> earth_movers.Distances:
-        return earth_movers.hierarchical(sensitive_of(classes, self.column, self.name), self.hierarchy)
+    def measure_distances(self, classes: EquivalenceClasses) -> earth_mover_distance.Distances:
+        return earth_mover_distance.measure_hierarchical_distances(
+            require_sensitive(classes, self.column, self.name), self.hierarchy
+        )

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.crowds import Crowded
-from discreet.anonymity.models.model import KNOWER
-from discreet.belief.wording import at_most
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
+from discreet.belief.wording import format_percent_up
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymity(Crowded):
+class KAnonymity(MinimumClassSize):
     """Every class has at least k rows."""
 
     @property
@@ -29,7 +29,10 @@ class KAnonymity(Crowded):
 
     @property
     def belief(self) -> str:
-        return f"{KNOWER} matches that person to a row with probability at most {at_most(1 / self.k)}."
+        return (
+            f"{INFORMED_ATTACKER} matches that person to a row with probability at most "
+            f"{format_percent_up(1 / self.k)}."
+        )
 
-    def crowds(self, classes: Classes) -> Integers:
+    def count_people(self, classes: EquivalenceClasses) -> Integers:
         return classes.sizes

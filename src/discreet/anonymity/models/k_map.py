@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.counts import population_of
-from discreet.anonymity.models.crowds import Crowded
-from discreet.belief.wording import at_most
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.class_counts import require_population
+from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.belief.wording import format_percent_up
 
 
 @dataclass(frozen=True, kw_only=True)
-class KMap(Crowded):
+class KMap(MinimumClassSize):
     """Every class has at least k people in the population."""
 
     @property
@@ -32,8 +32,8 @@ class KMap(Crowded):
     def belief(self) -> str:
         return (
             f"An attacker who looks a row up in the population, and does not know who is in the table, picks "
-            f"its owner with probability at most {at_most(1 / self.k)}."
+            f"its owner with probability at most {format_percent_up(1 / self.k)}."
         )
 
-    def crowds(self, classes: Classes) -> Integers:
-        return population_of(classes, self.name)
+    def count_people(self, classes: EquivalenceClasses) -> Integers:
+        return require_population(classes, self.name)

@@ -26,11 +26,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers, Sensitive
-from discreet.anonymity.models.counts import every, lengths, owners, sensitive_of, sums, tops
-from discreet.anonymity.models.model import HOMOGENEITY, Floats, Verdicts, all_but
-from discreet.belief.wording import at_most
-from discreet.core.numbers import require_count
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts
+from discreet.anonymity.models.class_counts import (
+    all_entries_hold,
+    count_commonest,
+    count_distinct,
+    count_rows,
+    find_owners,
+    require_sensitive,
+)
+from discreet.anonymity.models.privacy_model import HOMOGENEITY, Floats, Verdicts, list_attacks_except
+from discreet.belief.wording import format_percent_up
+from discreet.core.number_checks import require_count
 
 NEW = ""
 
@@ -45,10 +52,10 @@ class MInvariance:
 
     monotone_in_generalization: ClassVar[bool] = False
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
 
     def __post_init__(self) -> None:
-        require_count(self, "m", self.m, least=2)
+        require_count(self, "m", self.m, minimum=2)
 
     @property
     def name(self) -> str:
@@ -58,58 +65,58 @@ class MInvariance:
     def belief(self) -> str:
         return (
             f"An attacker who follows a person through the chained releases, and knows nothing else, "
-            f"believes any value of {self.column} with probability at most {at_most(1 / self.m)}."
+            f"believes any value of {self.column} with probability at most {format_percent_up(1 / self.m)}."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        rows = sums(sensitive)
-        unique = ((tops(sensitive) == 1) & (rows >= self.m)) | (rows == 0)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        rows = count_rows(sensitive)
+        unique = ((count_commonest(sensitive) == 1) & (rows >= self.m)) | (rows == 0)
         if self.earlier is None:
             return np.asarray(unique)
-        earlier = sensitive_of(classes, self.earlier, self.name)
-        return np.asarray(unique & every(earlier, _unchanged(sensitive, earlier)))
+        earlier = require_sensitive(classes, self.earlier, self.name)
+        return np.asarray(unique & all_entries_hold(earlier, _find_unchanged(sensitive, earlier)))
 
-    def margin(self, classes: Classes) -> Floats:
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         """Return the margin in m; a class that repeats a value or changed its signature counts as 0."""
-        rows = sums(sensitive_of(classes, self.column, self.name))
+        rows = count_rows(require_sensitive(classes, self.column, self.name))
         short = rows < self.m
         return np.where(self.judge(classes) | short, rows, 0).astype(float) - self.m
 
 
-def signature(values: Iterable[str]) -> str:
+def format_signature(values: Iterable[str]) -> str:
     """Return the text that denotes a class's set of sensitive values.
 
-    >>> signature(["flu", "acne", "flu"])
+    >>> format_signature(["flu", "acne", "flu"])
     '["acne", "flu"]'
     """
     return json.dumps(sorted(set(values)), ensure_ascii=False)
 
 
-def signatures(sensitive: Sensitive) -> list[str]:
+def format_signatures(sensitive: SensitiveCounts) -> list[str]:
     """Return the signature of each class, which the next release must keep."""
     bounds = zip(sensitive.starts[:-1], sensitive.starts[1:], strict=True)
-    return [signature(sensitive.names[code] for code in sensitive.values[a:b]) for a, b in bounds]
+    return [format_signature(sensitive.names[code] for code in sensitive.values[a:b]) for a, b in bounds]
 
 
-def _unchanged(sensitive: Sensitive, earlier: Sensitive) -> Verdicts:
+def _find_unchanged(sensitive: SensitiveCounts, earlier: SensitiveCounts) -> Verdicts:
     """Return whether each entry of `earlier` has the signature of its class, or marks a new person."""
-    codes, starts = _coded(earlier.names, sensitive.names)
+    codes, starts = _encode_signatures(earlier.names, sensitive.names)
     new = np.array([name == NEW for name in earlier.names], np.bool_)[earlier.values]
     theirs = np.diff(starts)[earlier.values]
-    ours = lengths(sensitive)[owners(earlier)]
+    ours = count_distinct(sensitive)[find_owners(earlier)]
     same = theirs == ours
     entries = np.flatnonzero(same & ~new)
     size = ours[entries]
     within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     then = codes[np.repeat(starts[earlier.values[entries]], size) + within]
-    now = sensitive.values[np.repeat(sensitive.starts[owners(earlier)[entries]], size) + within]
+    now = sensitive.values[np.repeat(sensitive.starts[find_owners(earlier)[entries]], size) + within]
     differ = np.bincount(np.repeat(np.arange(len(entries)), size)[then != now], minlength=len(entries))
     same[entries] = differ == 0
     return np.asarray(same | new)
 
 
-def _coded(texts: tuple[str, ...], names: tuple[str, ...]) -> tuple[Integers, Integers]:
+def _encode_signatures(texts: tuple[str, ...], names: tuple[str, ...]) -> tuple[Integers, Integers]:
     """Return the signatures as rising codes of the column's values; -1 for a value that it lost."""
     place = {name: code for code, name in enumerate(names)}
     sets = [sorted(place.get(each, -1) for each in json.loads(text or "[]")) for text in texts]

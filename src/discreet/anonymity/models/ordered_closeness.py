@@ -19,31 +19,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes
-from discreet.anonymity.models import earth_movers
-from discreet.anonymity.models.closeness import Close
-from discreet.anonymity.models.counts import sensitive_of
-from discreet.anonymity.models.model import KNOWER, SIMILARITY, all_but
-from discreet.anonymity.models.parameters import written
+from discreet.anonymity.equivalence_classes import EquivalenceClasses
+from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models.class_counts import require_sensitive
+from discreet.anonymity.models.closeness import TCloseness
+from discreet.anonymity.models.model_parameters import format_fraction
+from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER, SIMILARITY, list_attacks_except
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedCloseness(Close):
+class OrderedCloseness(TCloseness):
     """Every class is within t of the table, with values as far apart as their ranks."""
 
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(SIMILARITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(SIMILARITY)
 
     @property
     def name(self) -> str:
-        return f"{written(self.t)}-closeness of {self.column}, ordered distance"
+        return f"{format_fraction(self.t)}-closeness of {self.column}, ordered distance"
 
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER} sees values of {self.column} that are, "
-            f"on average, at most a fraction {written(self.t)} of the range away from the whole table's, "
+            f"{INFORMED_ATTACKER} sees values of {self.column} that are, "
+            f"on average, at most a fraction {format_fraction(self.t)} of the range away from the "
+            "whole table's, "
             f"which caps no single belief."
         )
 
-    def distances(self, classes: Classes) -> earth_movers.Distances:
-        return earth_movers.ordered(sensitive_of(classes, self.column, self.name))
+    def measure_distances(self, classes: EquivalenceClasses) -> earth_mover_distance.Distances:
+        return earth_mover_distance.measure_ordered_distances(
+            require_sensitive(classes, self.column, self.name)
+        )

@@ -19,11 +19,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.counts import at_most, most_within, quotients, sensitive_of, tops
-from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_above, written
-from discreet.belief.wording import at_most as at_most_percent
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.class_counts import (
+    bound_rows_within_shares,
+    compute_quotients,
+    count_commonest,
+    is_at_most,
+    require_sensitive,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    Floats,
+    Verdicts,
+    list_attacks_except,
+)
+from discreet.belief.wording import format_percent_up as at_most_percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,29 +47,31 @@ class ProbabilisticDiversity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
 
     def __post_init__(self) -> None:
-        keep_above(self, "l", 1, included=True)
+        coerce_above(self, "l", 1, included=True)
 
     @property
     def name(self) -> str:
-        return f"probabilistic {written(self.l)}-diversity of {self.column}"
+        return f"probabilistic {format_fraction(self.l)}-diversity of {self.column}"
 
     @property
     def belief(self) -> str:
         return (
-            f"{KNOWER}, and nothing else, believes any value of "
+            f"{INFORMED_ATTACKER}, and nothing else, believes any value of "
             f"{self.column} with probability at most {at_most_percent(float(1 / self.l))}."
         )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        return at_most(tops(sensitive), classes.sizes, 1 / self.l)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        return is_at_most(count_commonest(sensitive), classes.sizes, 1 / self.l)
 
-    def most_kept(self, classes: Classes) -> Integers:
-        return most_within(classes, sensitive_of(classes, self.column, self.name), 0, 1 / float(self.l))
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
+        return bound_rows_within_shares(
+            classes, require_sensitive(classes, self.column, self.name), 0, 1 / float(self.l)
+        )
 
-    def margin(self, classes: Classes) -> Floats:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        return quotients(classes.sizes, tops(sensitive)) - float(self.l)
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        return compute_quotients(classes.sizes, count_commonest(sensitive)) - float(self.l)

@@ -22,21 +22,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.counts import (
-    below,
-    lengths,
-    most_within,
-    quotients,
-    ranked_sums,
-    sensitive_of,
-    sums,
-    tops,
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.class_counts import (
+    bound_rows_within_shares,
+    compute_quotients,
+    count_commonest,
+    count_distinct,
+    count_rows,
+    is_below,
+    require_sensitive,
+    sum_commonest,
 )
-from discreet.anonymity.models.model import HOMOGENEITY, KNOWER, Floats, Verdicts, all_but
-from discreet.anonymity.models.parameters import keep_above, written
-from discreet.belief.wording import at_most
-from discreet.core.numbers import require_count
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    Floats,
+    Verdicts,
+    list_attacks_except,
+)
+from discreet.belief.wording import format_percent_up
+from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,22 +55,22 @@ class RecursiveDiversity:
 
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
-    not_stopped: ClassVar[tuple[str, ...]] = all_but(HOMOGENEITY)
+    not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
 
     def __post_init__(self) -> None:
-        keep_above(self, "c", 0)
-        require_count(self, "l", self.l, least=2)
+        coerce_above(self, "c", 0)
+        require_count(self, "l", self.l, minimum=2)
 
     @property
     def name(self) -> str:
-        return f"recursive ({written(self.c)}, {self.l})-diversity of {self.column}"
+        return f"recursive ({format_fraction(self.c)}, {self.l})-diversity of {self.column}"
 
     @property
     def belief(self) -> str:
         ruled = {0: "", 1: " and rules out one value"}.get(self.l - 2, f" and rules out {self.l - 2} values")
         return (
-            f"{KNOWER}{ruled} believes any other value of "
-            f"{self.column} with probability below {at_most(float(self.belief_bound))}."
+            f"{INFORMED_ATTACKER}{ruled} believes any other value of "
+            f"{self.column} with probability below {format_percent_up(float(self.belief_bound))}."
         )
 
     @property
@@ -72,19 +78,21 @@ class RecursiveDiversity:
         """The posterior that no attacker who can rule out at most l - 2 values reaches."""
         return self.c / (self.c + 1)
 
-    def judge(self, classes: Classes) -> Verdicts:
-        top, rest = self._parts(classes)
-        return below(top, rest, self.c)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        top, rest = self._split_counts(classes)
+        return is_below(top, rest, self.c)
 
-    def most_kept(self, classes: Classes) -> Integers:
+    def bound_kept_rows(self, classes: EquivalenceClasses) -> Integers:
         """Bound the kept rows: the commonest value has less than c / (1 + c) of all rows."""
-        sensitive = sensitive_of(classes, self.column, self.name)
-        most = most_within(classes, sensitive, 0, float(self.c / (1 + self.c)))
-        return np.where((lengths(sensitive) < self.l) & (classes.sizes == sums(sensitive)), 0, most)
+        sensitive = require_sensitive(classes, self.column, self.name)
+        most = bound_rows_within_shares(classes, sensitive, 0, float(self.c / (1 + self.c)))
+        return np.where(
+            (count_distinct(sensitive) < self.l) & (classes.sizes == count_rows(sensitive)), 0, most
+        )
 
-    def margin(self, classes: Classes) -> Floats:
-        return float(self.c) - quotients(*self._parts(classes))
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        return float(self.c) - compute_quotients(*self._split_counts(classes))
 
-    def _parts(self, classes: Classes) -> tuple[Integers, Integers]:
-        sensitive = sensitive_of(classes, self.column, self.name)
-        return tops(sensitive), sums(sensitive) - ranked_sums(sensitive, self.l - 1)
+    def _split_counts(self, classes: EquivalenceClasses) -> tuple[Integers, Integers]:
+        sensitive = require_sensitive(classes, self.column, self.name)
+        return count_commonest(sensitive), count_rows(sensitive) - sum_commonest(sensitive, self.l - 1)

@@ -18,13 +18,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Classes, Integers
-from discreet.anonymity.models.attackers import Attacker, keep_attacker
-from discreet.anonymity.models.counts import at_most, population_of, quotients
-from discreet.anonymity.models.model import ATTACKS, Floats, Verdicts
-from discreet.anonymity.models.parameters import keep_share, written
-from discreet.belief.wording import at_most as at_most_percent
-from discreet.core.errors import require
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.attacker_models import Attacker, coerce_attacker
+from discreet.anonymity.models.class_counts import compute_quotients, is_at_most, require_population
+from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
+from discreet.belief.wording import format_percent_up as at_most_percent
+from discreet.core.errors import require_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,26 +40,32 @@ class StrictRisk:
     not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
 
     def __post_init__(self) -> None:
-        keep_share(self, "risk", least=False)
-        keep_attacker(self)
+        coerce_share(self, "risk", least=False)
+        coerce_attacker(self)
         wanted = "prosecutor or journalist, because a marketer is judged by the average"
-        require(self.attacker is not Attacker.MARKETER, self, "attacker", self.attacker.value, wanted)
+        require_parameter(
+            self.attacker is not Attacker.MARKETER, self, "attacker", self.attacker.value, wanted
+        )
 
     @property
     def name(self) -> str:
-        return f"{self.attacker.value} risk at most {written(self.risk)}"
+        return f"{self.attacker.value} risk at most {format_fraction(self.risk)}"
 
     @property
     def belief(self) -> str:
-        return f"{self.attacker.links} with probability at most {at_most_percent(float(self.risk))}."
+        return (
+            f"{self.attacker.sentence_opening} with probability at most {at_most_percent(float(self.risk))}."
+        )
 
-    def judge(self, classes: Classes) -> Verdicts:
-        people = self._people(classes)
-        return at_most(np.ones_like(people), people, self.risk)
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        people = self._count_people(classes)
+        return is_at_most(np.ones_like(people), people, self.risk)
 
-    def margin(self, classes: Classes) -> Floats:
-        people = self._people(classes)
-        return float(self.risk) - quotients(np.ones_like(people), people)
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        people = self._count_people(classes)
+        return float(self.risk) - compute_quotients(np.ones_like(people), people)
 
-    def _people(self, classes: Classes) -> Integers:
-        return classes.sizes if self.attacker is Attacker.PROSECUTOR else population_of(classes, self.name)
+    def _count_people(self, classes: EquivalenceClasses) -> Integers:
+        return (
+            classes.sizes if self.attacker is Attacker.PROSECUTOR else require_population(classes, self.name)
+        )

@@ -24,12 +24,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.grouping import shown, sums, upheld
-from discreet.anonymity.models.model import Model
+from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.models.privacy_model import Model
 from discreet.anonymity.recoding import Floats, Recoding
+from discreet.anonymity.tuple_grouping import judge_tuples, number_shown_classes, sum_by_group
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 
 
 class Centre(StrEnum):
@@ -39,11 +39,11 @@ class Centre(StrEnum):
     MEDIAN = "median"
 
 
-def univariate(numbers: Floats, counts: Integers, k: int) -> Integers:
+def group_univariate(numbers: Floats, counts: Integers, k: int) -> Integers:
     """Return the group of each value; equal numbers share one. Raise if there are fewer than k rows."""
     _require_rows(counts, k)
     distinct, places = np.unique(numbers, return_inverse=True)
-    rows = np.concatenate([[0], np.cumsum(sums(places, counts, len(distinct)))])
+    rows = np.concatenate([[0], np.cumsum(sum_by_group(places, counts, len(distinct)))])
     centred = distinct - distinct.mean()
     weight = np.diff(rows)
     first = np.concatenate([[0.0], np.cumsum(weight * centred)])
@@ -62,10 +62,10 @@ def univariate(numbers: Floats, counts: Integers, k: int) -> Integers:
         error = cost[starts] + (second[end] - second[starts]) - total**2 / size
         best = int(error.argmin())
         cost[end], came[end] = error[best], starts[best]
-    return _path(came, len(distinct))[places]
+    return _trace_groups(came, len(distinct))[places]
 
 
-def _path(came: Integers, number: int) -> Integers:
+def _trace_groups(came: Integers, number: int) -> Integers:
     groups, end, group = np.zeros(number, np.int64), number, 0
     while end > 0:
         groups[came[end] : end] = group
@@ -83,13 +83,13 @@ def mdav(points: Floats, counts: Integers, k: int, *, weights: Sequence[float] |
     group, rest = 0, np.arange(len(points))
     while counts[rest].sum() >= 2 * k:
         mean = np.average(scaled[rest], axis=0, weights=counts[rest])
-        far = rest[_distances(scaled[rest], mean).argmax()]
-        other = rest[_distances(scaled[rest], scaled[far]).argmax()]
+        far = rest[_compute_squared_distances(scaled[rest], mean).argmax()]
+        other = rest[_compute_squared_distances(scaled[rest], scaled[far]).argmax()]
         for seed in (far, other):
             left = counts[rest].sum()
             if groups[seed] >= 0 or left < 2 * k:
                 continue
-            near = rest[np.argsort(_distances(scaled[rest], scaled[seed]), kind="stable")]
+            near = rest[np.argsort(_compute_squared_distances(scaled[rest], scaled[seed]), kind="stable")]
             taken = near[: int(np.searchsorted(np.cumsum(counts[near]), k)) + 1]
             if left - counts[taken].sum() < k:
                 taken = near
@@ -99,16 +99,20 @@ def mdav(points: Floats, counts: Integers, k: int, *, weights: Sequence[float] |
     return groups
 
 
-def _distances(points: Floats, centre: Floats) -> Floats:
+def _compute_squared_distances(points: Floats, centre: Floats) -> Floats:
     squared: Floats = ((points - centre) ** 2).sum(axis=1)
     return squared
 
 
-def centres(numbers: Floats, counts: Integers, groups: Integers, *, centre: Centre = Centre.MEAN) -> Floats:
+def compute_centres(
+    numbers: Floats, counts: Integers, groups: Integers, *, centre: Centre = Centre.MEAN
+) -> Floats:
     """Return the mean or the (lower) median of every group."""
     number = int(groups.max(initial=-1)) + 1
     if centre is Centre.MEAN:
-        return np.bincount(groups, counts * numbers, number) / np.maximum(sums(groups, counts, number), 1)
+        return np.bincount(groups, counts * numbers, number) / np.maximum(
+            sum_by_group(groups, counts, number), 1
+        )
     by = np.lexsort([numbers, groups])
     below = np.cumsum(counts[by])
     ends = np.searchsorted(groups[by], np.arange(number), side="right") - 1
@@ -119,7 +123,7 @@ def centres(numbers: Floats, counts: Integers, groups: Integers, *, centre: Cent
     return found
 
 
-def replaced(
+def replace_column(
     tuples: Tuples,
     recoding: Recoding,
     column: str,
@@ -137,12 +141,12 @@ def replaced(
     """
     if column not in recoding.columns:
         raise RequestError(f"There is no column {column} to aggregate.", hint="Name a quasi-identifier.")
-    groups = shown(recoding)[0] if groups is None else groups
-    inside = recoding.kept & (groups >= 0)
+    groups = number_shown_classes(recoding)[0] if groups is None else groups
+    inside = recoding.published & (groups >= 0)
     codes, labels = recoding.codes.copy(), list(recoding.labels)
     j = recoding.columns.index(column)
     group = np.unique(groups[inside], return_inverse=True)[1]
-    middle = centres(numbers[inside], tuples.counts[inside], group, centre=centre)
+    middle = compute_centres(numbers[inside], tuples.counts[inside], group, centre=centre)
     # a mean that rounds to 0 from below is 0, and not a label of its own
     texts = [f"{round(float(number), decimals) + 0.0:.{decimals}f}" for number in middle]
     names = tuple(dict.fromkeys(texts)) or ("",)
@@ -150,10 +154,10 @@ def replaced(
     codes[inside, j] = np.array([place[text] for text in texts], np.int32)[group] if texts else 0
     codes[~inside, j] = 0
     labels[j] = names
-    return _judged(tuples, recoding, codes, tuple(labels), inside, models)
+    return _judge_recoding(tuples, recoding, codes, tuple(labels), inside, models)
 
 
-def _judged(
+def _judge_recoding(
     tuples: Tuples,
     recoding: Recoding,
     codes: NDArray[np.int32],
@@ -161,9 +165,9 @@ def _judged(
     inside: NDArray[np.bool_],
     models: Sequence[Model],
 ) -> Recoding:
-    shape = Recoding(columns=recoding.columns, labels=labels, codes=codes, kept=inside)
-    kept = upheld(tuples, *shown(shape), models)
-    return Recoding(columns=recoding.columns, labels=labels, codes=codes, kept=kept)
+    shape = Recoding(columns=recoding.columns, labels=labels, codes=codes, published=inside)
+    kept = judge_tuples(tuples, *number_shown_classes(shape), models)
+    return Recoding(columns=recoding.columns, labels=labels, codes=codes, published=kept)
 
 
 def _require_rows(counts: Integers, k: int) -> None:

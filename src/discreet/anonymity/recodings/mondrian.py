@@ -29,16 +29,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.anonymity.classes import Codes, Integers, Tuples
-from discreet.anonymity.extents import interval_label, of_all_levels, of_intervals, sibling_order
-from discreet.anonymity.grouping import chosen, grouped, in_order, shown, sums, upheld
-from discreet.anonymity.hierarchies.hierarchy import Hierarchy
-from discreet.anonymity.models.judging import by_class, judge_all
-from discreet.anonymity.models.model import Model
-from discreet.anonymity.numbering import numbered
-from discreet.anonymity.recoding import Extents, Floats, Recoding
-from discreet.anonymity.recodings.balanced import cut_parts
-from discreet.anonymity.recodings.weights import Weights, by_column, require_columns
+from discreet.anonymity.equivalence_classes import Codes, Integers, Tuples
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
+from discreet.anonymity.key_numbering import number_rows
+from discreet.anonymity.label_extents import (
+    build_all_level_extents,
+    build_interval_extents,
+    format_interval,
+    order_siblings,
+)
+from discreet.anonymity.models.model_verdicts import judge_all, select_class_models
+from discreet.anonymity.models.privacy_model import Model
+from discreet.anonymity.recoding import Floats, LabelExtents, Recoding
+from discreet.anonymity.recodings.balanced_cuts import cut_parts
+from discreet.anonymity.recodings.column_weights import Weights, list_column_weights, require_columns
+from discreet.anonymity.tuple_grouping import (
+    group_tuples,
+    judge_tuples,
+    number_shown_classes,
+    order_tuples,
+    select_tuples,
+    sum_by_group,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,28 +64,28 @@ class Mondrian:
     def recode(self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]) -> Recoding:
         """Return the finest partition that the cuts reach; nothing is published if the whole table fails."""
         require_columns("Mondrian", "ordered", self.ordered, hierarchies)
-        by = in_order(tuples)
+        by = order_tuples(tuples)
         # sorted by code, so that relaxed cuts do not depend on the order of counting
-        state = _Cutting(self, chosen(tuples, by), list(hierarchies), list(models))
+        state = _Partition(self, select_tuples(tuples, by), list(hierarchies), list(models))
         while state.cut():
             pass
-        codes, labels, extents = state.labelled()
+        codes, labels, extents = state.build_labels()
         back = np.argsort(by)
         recoding = Recoding(
             columns=tuple(hierarchy.name for hierarchy in hierarchies),
             labels=labels,
             codes=codes[back],
-            kept=np.ones(len(tuples), np.bool_),
+            published=np.ones(len(tuples), np.bool_),
             extents=extents,
         )
-        kept = upheld(tuples, *shown(recoding), models)
+        kept = judge_tuples(tuples, *number_shown_classes(recoding), models)
         return Recoding(
-            columns=recoding.columns, labels=labels, codes=recoding.codes, kept=kept, extents=extents
+            columns=recoding.columns, labels=labels, codes=recoding.codes, published=kept, extents=extents
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Cuts:
+class _ProposedCuts:
     """One proposed cut of each part in one column: the side of every tuple, and the spread of each part.
 
     `side` numbers the sides over all parts, -1 where the part is not cut; `low`, `high` and `level` describe
@@ -81,27 +93,27 @@ class _Cuts:
     """
 
     side: Integers
-    allowed: np.ndarray
+    is_allowed: np.ndarray
     spread: Floats
     low: Integers
     high: Integers
     level: Integers
 
 
-class _Cutting:
+class _Partition:
     """The current partition, stored per tuple: its region's extents in each column and its labels' levels."""
 
     def __init__(
         self, plan: Mondrian, tuples: Tuples, hierarchies: list[Hierarchy], models: list[Model]
     ) -> None:
         self.plan, self.tuples, self.hierarchies, self.models = plan, tuples, hierarchies, models
-        self.each = by_class(models)
-        self.weights = by_column(plan.weights, hierarchies)
+        self.each = select_class_models(models)
+        self.weights = list_column_weights(plan.weights, hierarchies)
         self.part = np.zeros(len(tuples), np.int64)
         self.open = np.full(len(tuples), tuples.rows > 0)
         self.ordered = [hierarchy.name in plan.ordered for hierarchy in hierarchies]
         self.orders = [
-            np.arange(len(h.values)) if ordered else sibling_order(h)
+            np.arange(len(h.values)) if ordered else order_siblings(h)
             for h, ordered in zip(hierarchies, self.ordered, strict=True)
         ]
         self.places = (
@@ -119,21 +131,23 @@ class _Cutting:
         active = np.flatnonzero(self.open)
         if not len(active) or not self.hierarchies:
             return False
-        part, number = numbered([self.part[active]], [int(self.part.max()) + 1])
+        part, number = number_rows([self.part[active]], [int(self.part.max()) + 1])
         by = np.argsort(part, kind="stable")
         active, part = active[by], part[by]
         starts = np.searchsorted(part, np.arange(number + 1))
-        tuples = chosen(self.tuples, active)
-        cuts = [self._cuts(j, active, part, starts, tuples) for j in range(len(self.hierarchies))]
-        scores = np.stack([np.where(c.allowed, c.spread, -1.0) for c in cuts])
+        tuples = select_tuples(self.tuples, active)
+        cuts = [self._propose_cuts(j, active, part, starts, tuples) for j in range(len(self.hierarchies))]
+        scores = np.stack([np.where(c.is_allowed, c.spread, -1.0) for c in cuts])
         column = np.where(scores.max(axis=0) >= 0, scores.argmax(axis=0), -1)
-        column = self._admitted(column, cuts, active, part)
+        column = self._admit_cuts(column, cuts, active, part)
         self._apply(column, cuts, active, part)
-        rows = sums(self.part, self.tuples.counts, int(self.part.max()) + 1)
+        rows = sum_by_group(self.part, self.tuples.counts, int(self.part.max()) + 1)
         self.open[active] = (column[part] >= 0) & (rows[self.part[active]] > 0)
         return bool((column >= 0).any())
 
-    def _cuts(self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples) -> _Cuts:
+    def _propose_cuts(
+        self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples
+    ) -> _ProposedCuts:
         """Return the judged cut of each part in column j."""
         places, number = self.places[active, j], len(starts) - 1
         present = tuples.counts > 0
@@ -141,32 +155,32 @@ class _Cutting:
         most = np.maximum.reduceat(np.where(present, places, -1), starts[:-1])
         spread = self.weights[j] * (most - least) / max(len(self.orders[j]) - 1, 1)
         if self.ordered[j]:
-            divided = self._halves(j, active, part, starts, tuples)
+            divided = self._halve_parts(j, active, part, starts, tuples)
         else:
-            divided = self._children(j, active, part, least, most)
+            divided = self._split_by_label(j, active, part, least, most)
         side, low, high, level = divided
-        classes, ids = grouped(tuples, side, int(side.max(initial=-1)) + 1, rows=self.tuples.rows)
+        classes, ids = group_tuples(tuples, side, int(side.max(initial=-1)) + 1, rows=self.tuples.rows)
         # a side that only the population has is in no class, and its tuples leave the part
         fine = np.append(judge_all(classes, self.each), True)[ids]
         allowed = np.zeros(number, np.bool_)
         allowed[part[side >= 0]] = True
         allowed[part[~fine]] = False
-        return _Cuts(side=side, allowed=allowed, spread=spread, low=low, high=high, level=level)
+        return _ProposedCuts(side=side, is_allowed=allowed, spread=spread, low=low, high=high, level=level)
 
-    def _halves(
+    def _halve_parts(
         self, j: int, active: Integers, part: Integers, starts: Integers, tuples: Tuples
     ) -> tuple[Integers, Integers, Integers, Integers]:
         upper = np.zeros(len(active), np.bool_)
         left_high, right_low = np.empty((2, len(starts) - 1), np.int64)
         places = np.ascontiguousarray(self.places[active, j])
         cut_parts(starts, places, tuples.counts, self.plan.relaxed, upper, left_high, right_low)
-        side, _ = numbered([part, upper], [len(starts) - 1, 2])
+        side, _ = number_rows([part, upper], [len(starts) - 1, 2])
         side = np.where(left_high[part] >= 0, side, -1)
         low = np.where(upper, right_low[part], self.low[active, j])
         high = np.where(upper, self.high[active, j], left_high[part])
         return side, low, high, self.level[active, j]
 
-    def _children(
+    def _split_by_label(
         self, j: int, active: Integers, part: Integers, least: Integers, most: Integers
     ) -> tuple[Integers, Integers, Integers, Integers]:
         """Split each part by label: labels are runs, so a level divides a part whose ends differ in label."""
@@ -180,11 +194,13 @@ class _Cutting:
         codes, mine = self.tuples.codes[active, j], level[part]
         for below in range(hierarchy.height):
             child = np.where(mine == below, hierarchy.maps[below][codes], child)
-        side, _ = numbered([part, child], [len(least), max(map(len, hierarchy.labels))])
+        side, _ = number_rows([part, child], [len(least), max(map(len, hierarchy.labels))])
         side = np.where(mine >= 0, side, -1)
         return side, self.low[active, j], self.high[active, j], np.where(mine >= 0, mine, 0)
 
-    def _admitted(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
+    def _admit_cuts(
+        self, column: Integers, cuts: list[_ProposedCuts], active: Integers, part: Integers
+    ) -> Integers:
         """Return the proposed cuts that models of the whole table admit."""
         if len(self.each) == len(self.models):
             return column
@@ -194,37 +210,41 @@ class _Cutting:
             some = waiting.pop()
             trial = admitted.copy()
             trial[some] = column[some]
-            if not len(some) or self._holds(trial, cuts, active, part):
+            if not len(some) or self._meets_models(trial, cuts, active, part):
                 admitted = trial
             elif len(some) > 1:
                 half = len(some) // 2
                 waiting += [some[half:], some[:half]]
         return admitted
 
-    def _holds(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> bool:
-        parts = self._parts(column, cuts, active, part)
-        classes, _ = grouped(self.tuples, parts, int(parts.max(initial=-1)) + 1)
+    def _meets_models(
+        self, column: Integers, cuts: list[_ProposedCuts], active: Integers, part: Integers
+    ) -> bool:
+        parts = self._number_parts(column, cuts, active, part)
+        classes, _ = group_tuples(self.tuples, parts, int(parts.max(initial=-1)) + 1)
         return bool(judge_all(classes, self.models).all())
 
-    def _parts(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> Integers:
+    def _number_parts(
+        self, column: Integers, cuts: list[_ProposedCuts], active: Integers, part: Integers
+    ) -> Integers:
         """Return the partition after some cuts."""
         side = np.zeros(len(active), np.int64)
         for j, cut in enumerate(cuts):
             side = np.where(column[part] == j, cut.side + 1, side)
         sides = np.zeros(len(self.part), np.int64)
         sides[active] = side
-        parts, _ = numbered([self.part, sides], [int(self.part.max()) + 1, int(sides.max()) + 1])
+        parts, _ = number_rows([self.part, sides], [int(self.part.max()) + 1, int(sides.max()) + 1])
         return parts
 
-    def _apply(self, column: Integers, cuts: list[_Cuts], active: Integers, part: Integers) -> None:
-        self.part = self._parts(column, cuts, active, part)
+    def _apply(self, column: Integers, cuts: list[_ProposedCuts], active: Integers, part: Integers) -> None:
+        self.part = self._number_parts(column, cuts, active, part)
         for j, cut in enumerate(cuts):
             mine = column[part] == j
             self.low[active[mine], j] = cut.low[mine]
             self.high[active[mine], j] = cut.high[mine]
             self.level[active[mine], j] = cut.level[mine]
 
-    def labelled(self) -> tuple[Codes, tuple[tuple[str, ...], ...], tuple[Extents, ...]]:
+    def build_labels(self) -> tuple[Codes, tuple[tuple[str, ...], ...], tuple[LabelExtents, ...]]:
         codes = np.zeros(self.places.shape, np.int32)
         labels, extents = [], []
         for j, hierarchy in enumerate(self.hierarchies):
@@ -232,10 +252,10 @@ class _Cutting:
                 bounds, codes[:, j] = np.unique(
                     np.stack([self.low[:, j], self.high[:, j]], axis=1), axis=0, return_inverse=True
                 )
-                labels.append(tuple(interval_label(hierarchy, int(a), int(b)) for a, b in bounds))
-                extents.append(of_intervals(hierarchy, bounds[:, 0], bounds[:, 1]))
+                labels.append(tuple(format_interval(hierarchy, int(a), int(b)) for a, b in bounds))
+                extents.append(build_interval_extents(hierarchy, bounds[:, 0], bounds[:, 1]))
             else:
-                names, places, extent = of_all_levels(hierarchy)
+                names, places, extent = build_all_level_extents(hierarchy)
                 codes[:, j] = np.stack(places)[self.level[:, j], self.tuples.codes[:, j]]
                 labels.append(names)
                 extents.append(extent)

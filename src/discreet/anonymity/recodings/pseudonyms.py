@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.core.errors import RequestError, require
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.randomness import Randomness
 
 KEY_BYTES = 32
@@ -35,14 +35,14 @@ class Pseudonyms:
 
     def __post_init__(self) -> None:
         size = len(self.key)
-        require(size == KEY_BYTES, self, "key", f"{size} bytes", f"{KEY_BYTES} bytes")
+        require_parameter(size == KEY_BYTES, self, "key", f"{size} bytes", f"{KEY_BYTES} bytes")
 
-    def of(self, values: Iterable[str | None]) -> list[str | None]:
+    def pseudonymize(self, values: Iterable[str | None]) -> list[str | None]:
         """Return the pseudonym of every value; a missing one stays missing."""
         name = self.column.encode()
         # the length prefix keeps column and value apart: no two pairs give the same input
         keyed = hmac.new(self.key, len(name).to_bytes(8, "big") + name, hashlib.sha256)
-        return [None if value is None else _digest(keyed, value) for value in values]
+        return [None if value is None else _compute_digest(keyed, value) for value in values]
 
     @property
     def fingerprint(self) -> str:
@@ -64,19 +64,19 @@ class Pseudonyms:
         }
 
 
-def _digest(keyed: hmac.HMAC, value: str) -> str:
+def _compute_digest(keyed: hmac.HMAC, value: str) -> str:
     one = keyed.copy()
     one.update(value.encode())
     return one.hexdigest()[:SHOWN_DIGITS]
 
 
-def key_in(path: Path, random: Randomness) -> bytes:
+def read_or_create_key(path: Path, random: Randomness) -> bytes:
     """Return the key in a private file, which is created with a new key if it does not exist."""
     try:
         # O_EXCL: of two runs that start together only one creates the key
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
-        return _read(path)
+        return _read_key(path)
     except OSError:
         raise RequestError(
             f"The key file {path} cannot be written.", hint="Name a file in a folder that you own."
@@ -89,7 +89,7 @@ def key_in(path: Path, random: Randomness) -> bytes:
     return key
 
 
-def _read(path: Path) -> bytes:
+def _read_key(path: Path) -> bytes:
     try:
         text, mode = path.read_text("ascii").strip(), path.stat().st_mode
     except (OSError, ValueError):

@@ -17,10 +17,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.grouping import sums
-from discreet.anonymity.numbering import numbered
-from discreet.core.numbers import require_count
+from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.key_numbering import number_rows
+from discreet.anonymity.tuple_grouping import sum_by_group
+from discreet.core.number_checks import require_count
 
 Columns = tuple[int, ...]
 
@@ -34,7 +34,7 @@ class SpecialUniques:
     scores: Integers
 
 
-def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
+def find_special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
     """Return all minimal sample uniques of at most `most` columns, searched from small sets to large."""
     require_count("find_special_uniques", "most", most)
     width = tuples.codes.shape[1]
@@ -47,7 +47,7 @@ def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
         weight = prod(width - i for i in range(size, min(most, width - 1) + 1))
         here: dict[Columns, NDArray[np.bool_]] = {}
         for chosen in combinations(range(width), size):
-            alone = _alone(tuples, chosen, domains)
+            alone = _find_unique_tuples(tuples, chosen, domains)
             smaller = [below[chosen[:i] + chosen[i + 1 :]] for i in range(size)]
             minimal = alone & ~np.logical_or.reduce(smaller)
             here[chosen] = alone
@@ -59,9 +59,9 @@ def special_uniques(tuples: Tuples, *, most: int = 3) -> SpecialUniques:
     return SpecialUniques(sizes=sizes, columns=columns, scores=scores)
 
 
-def _alone(tuples: Tuples, chosen: Columns, domains: list[int]) -> NDArray[np.bool_]:
+def _find_unique_tuples(tuples: Tuples, chosen: Columns, domains: list[int]) -> NDArray[np.bool_]:
     """Return the tuples of one row whose values in some columns no other row has."""
-    groups, number = numbered([tuples.codes[:, j] for j in chosen], [domains[j] for j in chosen])
-    alone: NDArray[np.bool_] = sums(groups, tuples.counts, number) == 1
+    groups, number = number_rows([tuples.codes[:, j] for j in chosen], [domains[j] for j in chosen])
+    alone: NDArray[np.bool_] = sum_by_group(groups, tuples.counts, number) == 1
     single: NDArray[np.bool_] = (tuples.counts == 1) & alone[groups]
     return single

@@ -10,31 +10,36 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.anonymity.classes import Tuples
+from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import Model
-from discreet.anonymity.search.judging import Judge, Verdict
 from discreet.anonymity.search.lattice import Lattice, Levels
+from discreet.anonymity.search.node_judge import NodeJudge, NodeVerdict
+from discreet.anonymity.search.node_tables import NodeTable, NodeTables
 from discreet.anonymity.search.objectives import Objective
-from discreet.anonymity.search.objectives.objective import Scale, Setting, View, weights_of
-from discreet.anonymity.search.solution import Found, Progress, Solution
-from discreet.anonymity.search.tables import Table, Tables
-from discreet.core.errors import RequestError, require
+from discreet.anonymity.search.objectives.objective import (
+    JudgedNode,
+    SearchSetting,
+    TableObjective,
+    normalize_weights,
+)
+from discreet.anonymity.search.search_result import Progress, SearchResult, Solution
+from discreet.core.errors import RequestError, require_parameter
 
 TIE = 1e-12  # relative; scores that differ by less come from rounding
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class NodeOutcome:
     """The result of judging a node; `view`, `score` and `suppressed` are set if it is valid."""
 
-    hopeless: bool = False
-    view: View | None = None
+    is_hopeless: bool = False
+    view: JudgedNode | None = None
     score: float = np.inf
     suppressed: int = 0
 
     @property
-    def valid(self) -> bool:
+    def is_valid(self) -> bool:
         """True if the node suppresses no more rows than the limit."""
         return self.view is not None
 
@@ -43,9 +48,9 @@ class Outcome:
 class Exploration:
     """Judges nodes, and keeps the best `top` of the valid ones."""
 
-    tables: Tables
-    judge: Judge
-    scale: Scale
+    tables: NodeTables
+    judge: NodeJudge
+    scale: TableObjective
     lattice: Lattice
     top: int = 1
     deadline: float = np.inf
@@ -54,7 +59,7 @@ class Exploration:
     _best: list[tuple[float, int, Solution]] = field(default_factory=list)
 
     @staticmethod
-    def of(
+    def from_tuples(
         tuples: Tuples,
         hierarchies: Sequence[Hierarchy],
         models: Sequence[Model],
@@ -67,52 +72,52 @@ class Exploration:
         progress: Progress | None = None,
     ) -> Exploration:
         """Return an exploration of these tuples, with no node judged yet."""
-        _check(tuples, hierarchies, suppress, top)
+        _check_arguments(tuples, hierarchies, suppress, top)
         read = {name for model in models for name in (model.column, getattr(model, "earlier", None))}
         judged = {name: held for name, held in tuples.sensitive.items() if name in read}
-        tables = Tables(replace(tuples, sensitive=judged), hierarchies)
+        tables = NodeTables(replace(tuples, sensitive=judged), hierarchies)
         names = [hierarchy.name for hierarchy in hierarchies]
-        setting = Setting(
+        setting = SearchSetting(
             columns=tables.columns,
             rows=tables.rows,
             tuples=len(tuples),
-            weights=weights_of(objective, names, weights),
+            weights=normalize_weights(objective, names, weights),
         )
         return Exploration(
             tables=tables,
-            judge=Judge(models, int(Fraction(suppress) * tables.rows)),
-            scale=objective.over(setting),
+            judge=NodeJudge(models, int(Fraction(suppress) * tables.rows)),
+            scale=objective.for_table(setting),
             lattice=setting.lattice,
             top=top,
             deadline=np.inf if seconds is None else time.monotonic() + seconds,
             progress=progress,
         )
 
-    def check(self, levels: Levels) -> Outcome:
+    def evaluate(self, levels: Levels) -> NodeOutcome:
         """Judge a node and keep it if it is among the best; its view is valid until the next call."""
-        table, verdict = self.verdict(levels)
+        table, verdict = self.judge_levels(levels)
         if verdict.kept is None or verdict.certain is None:
-            return Outcome(hopeless=verdict.hopeless)
-        view = View(
+            return NodeOutcome(is_hopeless=verdict.is_hopeless)
+        view = JudgedNode(
             levels=levels, keys=table.keys, sizes=table.sizes, kept=verdict.kept, certain=verdict.certain
         )
         score = self.scale.score(view)
         if len(self._best) < self.top or score < self._best[-1][0]:
             solution = Solution(
                 levels=levels,
-                loss=self.scale.shown(score),
+                loss=self.scale.convert_score(score),
                 suppressed=verdict.suppressed,
                 classes=int(verdict.kept.sum()),
             )
             insort(self._best, (score, self.checked, solution))
             del self._best[self.top :]
-        return Outcome(view=view, score=score, suppressed=verdict.suppressed)
+        return NodeOutcome(view=view, score=score, suppressed=verdict.suppressed)
 
-    def verdict(self, levels: Levels) -> tuple[Table, Verdict]:
+    def judge_levels(self, levels: Levels) -> tuple[NodeTable, NodeVerdict]:
         """Return a node's table and the models' verdict on it."""
         self.checked += 1
-        table = self.tables.at(levels)
-        return table, self.judge.judge(self.tables.classes(table))
+        table = self.tables.get_table(levels)
+        return table, self.judge.judge(self.tables.to_classes(table))
 
     @property
     def cutoff(self) -> float:
@@ -123,28 +128,28 @@ class Exploration:
         return worst - TIE * abs(worst)
 
     @property
-    def over(self) -> bool:
+    def is_out_of_time(self) -> bool:
         """True if the deadline has passed."""
         return time.monotonic() > self.deadline
 
-    def report(self, left: Callable[[], int]) -> None:
+    def report_progress(self, left: Callable[[], int]) -> None:
         if self.progress is not None:
             self.progress(self.checked, left())
 
-    def found(self, *, proven: bool, valid: int | None = None) -> Found:
-        return Found(
+    def build_result(self, *, proven: bool, valid: int | None = None) -> SearchResult:
+        return SearchResult(
             solutions=tuple(solution for _, _, solution in self._best),
             proven=proven,
-            predictive=self.judge.tells,
+            predictive=self.judge.is_predictive,
             checked=self.checked,
             nodes=self.lattice.size,
             valid=valid,
         )
 
 
-def _check(tuples: Tuples, hierarchies: Sequence[Hierarchy], suppress: Fraction, top: int) -> None:
-    require(0 <= suppress <= 1, "search", "suppress", suppress, "a fraction between 0 and 1")
-    require(top >= 1, "search", "top", top, "an integer of at least 1")
+def _check_arguments(tuples: Tuples, hierarchies: Sequence[Hierarchy], suppress: Fraction, top: int) -> None:
+    require_parameter(0 <= suppress <= 1, "search", "suppress", suppress, "a fraction between 0 and 1")
+    require_parameter(top >= 1, "search", "top", top, "an integer of at least 1")
     if not hierarchies or tuples.codes.shape[1] != len(hierarchies):
         raise RequestError(
             f"The search needs one hierarchy per quasi-identifier; there are {len(hierarchies)} for "

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.hierarchies import Hierarchy
 
 Levels = tuple[int, ...]
@@ -30,7 +30,7 @@ class Lattice:
     shape: tuple[int, ...]
 
     @staticmethod
-    def of(hierarchies: Sequence[Hierarchy]) -> Lattice:
+    def from_hierarchies(hierarchies: Sequence[Hierarchy]) -> Lattice:
         """Return the lattice of some hierarchies."""
         return Lattice(tuple(hierarchy.height + 1 for hierarchy in hierarchies))
 
@@ -42,7 +42,7 @@ class Lattice:
     def top(self) -> Levels:
         return tuple(levels - 1 for levels in self.shape)
 
-    def levels(self, place: int) -> Levels:
+    def get_levels(self, place: int) -> Levels:
         """Return the node at a position of the flat array."""
         return tuple([place // stride % count for stride, count in self._strides])
 
@@ -51,7 +51,7 @@ class Lattice:
         return [(math.prod(self.shape[j + 1 :]), count) for j, count in enumerate(self.shape)]
 
     @cached_property
-    def below(self) -> Integers:
+    def counts_below(self) -> Integers:
         """The number of nodes below each node, including itself, in the flat array."""
         sizes = np.ones((), np.int64)
         for count in self.shape:
@@ -59,9 +59,9 @@ class Lattice:
         return sizes.reshape(-1)
 
     @property
-    def above(self) -> Integers:
+    def counts_above(self) -> Integers:
         """The number of nodes above each node, including itself, in the flat array."""
-        return self.below[::-1]
+        return self.counts_below[::-1]
 
     def walk(self, order: Sequence[int]) -> Iterator[Levels]:
         """Yield all nodes; the level of the last column in `order` changes fastest."""
@@ -69,7 +69,7 @@ class Lattice:
         for levels in product(*(range(self.shape[j]) for j in order)):
             yield tuple([levels[rank] for rank in ranks])
 
-    def minimal(self, valid: Truths) -> Truths:
+    def find_minimal(self, valid: Truths) -> Truths:
         """Return which valid nodes have no other valid node below them."""
         reached = valid.reshape(self.shape)
         for axis in range(len(self.shape)):
@@ -83,17 +83,17 @@ class Lattice:
         return valid & ~over.ravel()
 
 
-def down(levels: Sequence[int]) -> tuple[slice, ...]:
+def slice_below(levels: Sequence[int]) -> tuple[slice, ...]:
     """Return the slice of a node and everything below it."""
     return tuple(slice(None, level + 1) for level in levels)
 
 
-def up(levels: Sequence[int]) -> tuple[slice, ...]:
+def slice_above(levels: Sequence[int]) -> tuple[slice, ...]:
     """Return the slice of a node and everything above it."""
     return tuple(slice(level, None) for level in levels)
 
 
-def outer_sum(terms: Sequence[Floats]) -> Floats:
+def compute_outer_sum(terms: Sequence[Floats]) -> Floats:
     """Return the sum of one term per column, for every node."""
     total = np.zeros(())
     for term in terms:

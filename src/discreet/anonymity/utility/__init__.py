@@ -3,6 +3,6 @@
 It is computed from real data, so it is for the custodian only and never published with a release.
 """
 
-from discreet.anonymity.utility.measures import MEASURES, Measure
+from discreet.anonymity.utility.utility_measures import MEASURES, Measure
 
 __all__ = ["MEASURES", "Measure"]

@@ -16,10 +16,10 @@ from discreet.app.policies import promise_of
 from discreet.attacks.audit import Audited, audit
 from discreet.attacks.pairs import DELTA, pair
 from discreet.attacks.posterior_audit import PosteriorAudited
-from discreet.belief.odds import highest
-from discreet.belief.wording import at_most, chance, number, percent
+from discreet.belief.odds import highest_posterior
+from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number
+from discreet.core.number_checks import parse_number
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
@@ -105,7 +105,7 @@ def audit_policy(
     found = audit_question(policy, sql, epsilon=claimed, runs=runs, confidence=confidence, progress=tell)
     if posterior and found.posteriors is None:
         raise RequestError(
-            f"audit: the promise does not allow a question of epsilon {number(claimed)}.",
+            f"audit: the promise does not allow a question of epsilon {format_number(claimed)}.",
             hint="Give a smaller --epsilon.",
         )
     return found
@@ -146,11 +146,11 @@ def show(console: Console, audited: str, found: Audited) -> None:
     """Claim and bound, each with the belief that it allows, and the verdict."""
     console.print(audited, style="bold", markup=False, highlight=False, soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    for title in ("", "epsilon", f"a belief of {percent(PRIOR)} can become"):
+    for title in ("", "epsilon", f"a belief of {format_percent(PRIOR)} can become"):
         table.add_column(title, justify="right" if title else "left")
     claimed, bound = found.written
-    table.add_row("claimed", claimed, f"at most {at_most(highest(PRIOR, found.claimed))}")
-    reached = percent(highest(PRIOR, found.lower_bound))
+    table.add_row("claimed", claimed, f"at most {format_percent_up(highest_posterior(PRIOR, found.claimed))}")
+    reached = format_percent(highest_posterior(PRIOR, found.lower_bound))
     table.add_row("shown by the runs", bound, f"at least {reached}")
     console.print(table)
     more, fewer = found.hits
@@ -165,10 +165,11 @@ def show(console: Console, audited: str, found: Audited) -> None:
 
 def show_posteriors(console: Console, found: PosteriorAudited) -> None:
     """What attackers came to believe, beside what is promised."""
-    allowed = "none" if found.tail == 0 else f"at most {chance(found.tail)}"
+    allowed = "none" if found.tail == 0 else f"at most {format_chance(found.tail)}"
     console.print(
         f"\nAfter each run an attacker who knew all but one person's record, and gave the truth a belief of "
-        f"{percent(found.prior)}, had a new one. Above {at_most(found.cap)} ended {percent(found.fraction)} "
+        f"{format_percent(found.prior)}, had a new one. Above {format_percent_up(found.cap)} ended "
+        f"{format_percent(found.fraction)} "
         f"of them; allowed is {allowed}.",
         highlight=False,
     )

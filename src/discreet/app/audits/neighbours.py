@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlglot import exp
 
-from discreet.core.policy import Column, Kind, Policy, Table
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import Column, ColumnType, Policy, Table
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.sql.parse import parse
+from discreet.sql.query_parser import parse_query
 
 Row = dict[str, str | None]
 Rows = dict[str, list[Row]]
@@ -108,7 +108,7 @@ class Draw:
         """So many rows in each table, or as many as one person may have; links lead nowhere yet."""
         found = {}
         for name, table in self._private():
-            count, alike = many or _most(table), self.random.below(2) == 0
+            count, alike = many or _most(table), self.random.draw_below(2) == 0
             first = self._row(name, table)
             found[name] = [first if alike else self._row(name, table) for _ in range(count)]
         return found
@@ -128,14 +128,14 @@ class Draw:
         return {name: [row | self._links(name, named) for row in named[name]] for name, _ in self._private()}
 
     def _keys(self, name: str, who: int, place: int) -> Row:
-        keys: Row = {column: str(who * KEYS + place) for column in self.policy.own_keys(name)}
+        keys: Row = {column: str(who * KEYS + place) for column in self.policy.find_person_keys(name)}
         person = self.policy.tables[name].person_column
         return keys if person is None else keys | {person: str(who)}
 
     def _links(self, name: str, rows: Rows) -> Row:
         return {
-            column: rows[link.table][self.random.below(len(rows[link.table]))][link.column]
-            for column, link in self.policy.own_links(name).items()
+            column: rows[link.table][self.random.draw_below(len(rows[link.table]))][link.column]
+            for column, link in self.policy.find_person_links(name).items()
             if column != self.policy.tables[name].person_column
         }
 
@@ -148,7 +148,7 @@ class Draw:
 
     def _cell(self, table: str, column: str) -> str | None:
         pool = self.pools[table, column]
-        return pool[self.random.below(len(pool))]
+        return pool[self.random.draw_below(len(pool))]
 
 
 def pools_of(policy: Policy, pool: Callable[[str, Column], list[str | None]]) -> Pools:
@@ -171,7 +171,7 @@ def _joined(policy: Policy, others: Rows, person: Rows) -> Rows:
 def _constants(sql: str) -> dict[str, list[str]]:
     """The constants that each column is compared with in the question."""
     found: dict[str, list[str]] = {}
-    for literal in parse(sql).find_all(exp.Literal):
+    for literal in parse_query(sql).find_all(exp.Literal):
         around = literal.find_ancestor(exp.Predicate, exp.Case)
         for column in around.find_all(exp.Column) if around is not None else ():
             found.setdefault(column.name.lower(), []).append(literal.name)
@@ -182,7 +182,7 @@ def _pool(column: Column, constants: list[str]) -> list[str | None]:
     """Values that a column may hold, those at its ends first."""
     own = _VALUES[column.type](column)
     constants = [near for constant in constants for near in _near(column.type, constant)]
-    if column.type is Kind.CATEGORY and column.values is not None:
+    if column.type is ColumnType.CATEGORY and column.values is not None:
         constants = [each for each in constants if each in column.values]
     found = dict.fromkeys([*own[:1], *own[-1:], *constants[:MOST_VALUES], *own[1:MOST_VALUES]])
     # what the question looks for is twice as likely as all else; where it looks for nothing, the ends are
@@ -190,12 +190,12 @@ def _pool(column: Column, constants: list[str]) -> list[str | None]:
     return [*found, *([None] if column.nulls is not False else []), *often]
 
 
-def _near(kind: Kind, constant: str) -> list[str]:
+def _near(kind: ColumnType, constant: str) -> list[str]:
     """A constant and what lies just beside it, so that strict comparisons can be met on either side."""
     try:
-        if kind in (Kind.INTEGER, Kind.DECIMAL):
+        if kind in (ColumnType.INTEGER, ColumnType.DECIMAL):
             return [str(Decimal(constant) + step) for step in (0, 1, -1)]
-        if kind in (Kind.DATE, Kind.TIMESTAMP):
+        if kind in (ColumnType.DATE, ColumnType.TIMESTAMP):
             return [str(datetime.fromisoformat(constant) + timedelta(days=step)) for step in (0, 1, -1)]
     except (ArithmeticError, ValueError):
         return []
@@ -216,14 +216,14 @@ def _times(column: Column) -> list[str]:
     return [DAY.isoformat(), (DAY + timedelta(days=1)).isoformat()]
 
 
-_VALUES: dict[Kind, Callable[[Column], list[str]]] = {
-    Kind.INTEGER: _numbers,
-    Kind.DECIMAL: _numbers,
-    Kind.CATEGORY: lambda column: list(column.values or ("a", "b")),
-    Kind.TEXT: lambda _: ["a", "b"],
-    Kind.DATE: _times,
-    Kind.TIMESTAMP: _times,
-    Kind.BOOLEAN: lambda _: ["true", "false"],
+_VALUES: dict[ColumnType, Callable[[Column], list[str]]] = {
+    ColumnType.INTEGER: _numbers,
+    ColumnType.DECIMAL: _numbers,
+    ColumnType.CATEGORY: lambda column: list(column.values or ("a", "b")),
+    ColumnType.TEXT: lambda _: ["a", "b"],
+    ColumnType.DATE: _times,
+    ColumnType.TIMESTAMP: _times,
+    ColumnType.BOOLEAN: lambda _: ["true", "false"],
 }
 
 

@@ -31,14 +31,14 @@ from discreet.attacks.audit import CONFIDENCE, LEAST_RUNS, Audited, audit
 from discreet.attacks.events import Columns
 from discreet.attacks.posterior_audit import PosteriorAudited, after, posterior_audit
 from discreet.belief import Promise
-from discreet.belief.odds import highest
-from discreet.core.numbers import Real, require_count
+from discreet.belief.odds import highest_posterior
+from discreet.core.number_checks import Real, require_count
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
-from discreet.sql.plan import Plan
-from discreet.sql.tree import scans
+from discreet.engines.prepared_store import prepare_store
+from discreet.sql.planner import Plan
+from discreet.sql.relational_algebra import find_scans
 
 PAIRS = 32
 RUNS = 20_000
@@ -69,7 +69,7 @@ def audit_question(
 ) -> QuestionAudited:
     """Audit a question under a policy, on the pair of made-up neighbours that tells most of some."""
     if runs is not None:
-        require_count("audit", "runs", runs, least=LEAST_RUNS)
+        require_count("audit", "runs", runs, minimum=LEAST_RUNS)
     random, tell = random or Randomness(), progress or (lambda _: None)
     promise = promise_of(policy)
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
@@ -105,7 +105,7 @@ class Scratch:
             return curator.plan(sql, epsilon=epsilon)
 
     def counts(self, plan: Plan, rows: Rows) -> Counts:
-        with DuckDB.open(prepare(self.under(rows, plan), None)) as engine:
+        with DuckDB.open(prepare_store(self.under(rows, plan), None)) as engine:
             return count(plan, engine)
 
     def under(self, rows: Rows, plan: Plan | None = None) -> Policy:
@@ -117,7 +117,7 @@ class Scratch:
 def _about(policy: Policy, plan: Plan) -> Policy:
     """The policy of the tables that a plan reads, and of those that links join to them."""
     links = [{name, link.table} for name, table in policy.tables.items() for link in table.links.values()]
-    read = {each.table for each in scans(plan.question.rows)}
+    read = {each.table for each in find_scans(plan.question.rows)}
     while more := set().union(*(link for link in links if link & read)) - read:
         read |= more
     tables = {name: table for name, table in policy.tables.items() if name in read}
@@ -156,7 +156,7 @@ def _furthest(
 def _bounded(worlds: Worlds) -> int:
     """So many runs that their cells fit into memory."""
     plan = worlds.plan
-    columns = len(plan.vectors) + len(plan.counted) + 3 * len(plan.outputs)
+    columns = len(plan.noisy_primitives) + len(plan.value_selections) + 3 * len(plan.outputs)
     return max(LEAST_RUNS, min(RUNS, CELLS // (columns * len(worlds.groups))))
 
 
@@ -165,6 +165,6 @@ def _posteriors(
 ) -> PosteriorAudited:
     """The claims that the person is as here, and as there, where they are true."""
     losses = np.concatenate([here[LOSS], -there[LOSS]]).astype(np.float64)
-    cap = highest(promise.prior, epsilon) if promise.tail == 0 else promise.posterior
+    cap = highest_posterior(promise.prior, epsilon) if promise.tail == 0 else promise.posterior
     promised = Promise(promise.prior, cap, secret=promise.secret, tail=promise.tail)
     return posterior_audit(after(promise.prior, losses), promised, confidence=confidence)

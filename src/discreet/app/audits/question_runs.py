@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 from discreet.attacks.audit import Draw
 from discreet.attacks.events import Columns
 from discreet.core.engine import Engine
+from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.group_selection import Groups
-from discreet.mechanisms.grouped import Grouped
+from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.quantile import Quantile
-from discreet.sql.answer import estimate
-from discreet.sql.estimates import Noise, Released
-from discreet.sql.plan import Plan
-from discreet.sql.values import Counted
+from discreet.mechanisms.value_counts import ValueCounts
+from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
+from discreet.sql.plan_execution import estimate_measure
+from discreet.sql.planner import Plan
+from discreet.sql.value_selection import ValueSelection
 
 Key = tuple[object, ...]
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Counts:
     """The exact integers of one neighbour, by name and group; of counted values, which occur how often."""
 
     numbers: Mapping[str, Mapping[Key, int]]
-    values: Mapping[str, Mapping[Key, Grouped]]
+    values: Mapping[str, Mapping[Key, ValueCounts]]
 
     def differ(self, other: Counts, key: Key) -> bool:
         """Whether a group is not the same on another neighbour."""
@@ -65,13 +65,13 @@ class Counts:
 def count(plan: Plan, engine: Engine) -> Counts:
     """What a plan counts on one neighbour."""
     table = engine.count(plan.statement).secret
-    names = [*plan.vectors, *(["people"] if plan.selection else [])]
+    names = [*plan.noisy_primitives, *(["people"] if plan.partition_selection else [])]
     keys = _keys(plan, table)
     return Counts(
         numbers={name: dict(zip(keys, map(int, table[name].to_pylist()), strict=True)) for name in names},
         values={
             name: _values(plan, engine.count(counted.statement).secret)
-            for name, counted in plan.counted.items()
+            for name, counted in plan.value_selections.items()
         },
     )
 
@@ -106,14 +106,14 @@ class Worlds:
         shown = self._shown(truth, groups, runs)
         loss = self._loss_of_showing(groups, shown)
         columns: Columns = {}
-        released: dict[str, Released] = {}
-        for name, vector in self.plan.vectors.items():
+        released: dict[str, ReleasedPrimitive] = {}
+        for name, vector in self.plan.noisy_primitives.items():
             numbers = _noisy(vector.noise, numbers_of(truth, name, groups), runs, self.random)
-            released[name] = vector.released(numbers.ravel())
+            released[name] = vector.to_released(numbers.ravel())
             columns |= _named("released", name, groups, numbers, shown)
             laws = (numbers_of(side, name, groups) for side in (self.here, self.there))
             loss += np.where(shown, _loss_of_noise(vector.noise, numbers, *laws), 0).sum(axis=1)
-        for name, counted in self.plan.counted.items():
+        for name, counted in self.plan.value_selections.items():
             picked = _picks(counted, name, truth, groups, shown, self.random)
             columns |= _named("picked", name, groups, picked, shown)
             gained = _loss_of_picks(counted, name, picked, groups, self.here, self.there)
@@ -122,31 +122,38 @@ class Worlds:
 
     def _shown(self, truth: Counts, groups: list[Key], runs: int) -> Booleans:
         shown = np.ones((runs, len(groups)), np.bool_)
-        if self.plan.selection is not None:
+        if self.plan.partition_selection is not None:
             people = np.tile(numbers_of(truth, "people", groups), runs)
-            kept = self.plan.selection.release(
-                Exact(Groups(keys=np.arange(people.size), people=people)), self.random
+            kept = self.plan.partition_selection.release(
+                Exact(GroupCounts(keys=np.arange(people.size), people=people)), self.random
             )
             shown = np.isin(np.arange(people.size), kept.value.keys).reshape(runs, len(groups))
         return shown
 
     def _loss_of_showing(self, groups: list[Key], shown: Booleans) -> Floats:
-        selection = self.plan.selection
+        selection = self.plan.partition_selection
         if selection is None:
             return np.zeros(len(shown))
         chances = [
-            np.array([selection.shown(int(people)) for people in numbers_of(side, "people", groups)])
+            np.array(
+                [
+                    selection.selection_probability(int(people))
+                    for people in numbers_of(side, "people", groups)
+                ]
+            )
             for side in (self.here, self.there)
         ]
         seen, other = (np.where(shown, chance, 1 - chance) for chance in chances)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(seen == other, 0.0, np.log(seen) - np.log(other)).sum(axis=1))
 
-    def _estimates(self, released: Mapping[str, Released], groups: list[Key], shown: Booleans) -> Columns:
+    def _estimates(
+        self, released: Mapping[str, ReleasedPrimitive], groups: list[Key], shown: Booleans
+    ) -> Columns:
         columns: Columns = {}
         for output in self.plan.outputs:
-            if not output.by_values:
-                found = estimate(output, released, self.plan.confidence, raw=self.plan.raw)
+            if not output.selects_value:
+                found = estimate_measure(output, released, self.plan.confidence, raw=self.plan.raw)
                 for end in ("values", "low", "high"):
                     numbers = np.asarray(getattr(found, end), np.float64).reshape(shown.shape)
                     columns |= _named(end, output.column, groups, numbers, shown)
@@ -169,18 +176,18 @@ def _loss_of_noise(noise: Noise, numbers: Integers, here: Integers, there: Integ
 
 
 def _picks(
-    counted: Counted, name: str, truth: Counts, groups: list[Key], shown: Booleans, random: Randomness
+    counted: ValueSelection, name: str, truth: Counts, groups: list[Key], shown: Booleans, random: Randomness
 ) -> Integers:
     picked = np.zeros(shown.shape, np.int64)
     for place, key in enumerate(groups):
         rows = rows_of(truth, name, key)
         for run in np.flatnonzero(shown[:, place]):
-            picked[run, place] = counted.pick(rows.values, rows.counts, random)
+            picked[run, place] = counted.select_value(rows.values, rows.counts, random)
     return picked
 
 
 def _loss_of_picks(
-    counted: Counted, name: str, picked: Integers, groups: list[Key], here: Counts, there: Counts
+    counted: ValueSelection, name: str, picked: Integers, groups: list[Key], here: Counts, there: Counts
 ) -> Floats:
     sides = []
     for side in (here, there):
@@ -189,11 +196,11 @@ def _loss_of_picks(
     return np.asarray(sides[0] - sides[1])
 
 
-def law(counted: Counted, rows: Grouped, picked: Integers) -> Floats:
+def law(counted: ValueSelection, rows: ValueCounts, picked: Integers) -> Floats:
     """The logarithm of how likely each pick is."""
     mechanism = counted.mechanism
     if isinstance(mechanism, Quantile):
-        alone = counted.on is not None and counted.on.low == counted.on.high
+        alone = counted.grid is not None and counted.grid.low == counted.grid.high
         return np.zeros(len(picked)) if alone else mechanism.log_likelihoods(picked, rows)
     scores = np.zeros(len(counted.domain), np.int64)
     scores[rows.values] = rows.counts
@@ -205,9 +212,9 @@ def _named(what: str, name: str, groups: list[Key], numbers: NDArray[Any], shown
     return {(what, name, *key): told[:, place] for place, key in enumerate(groups)}
 
 
-def rows_of(side: Counts, name: str, key: Key) -> Grouped:
+def rows_of(side: Counts, name: str, key: Key) -> ValueCounts:
     """The values that a measure picks from in one group."""
-    return side.values[name].get(key, Grouped(NOTHING, NOTHING))
+    return side.values[name].get(key, ValueCounts(NOTHING, NOTHING))
 
 
 def numbers_of(side: Counts, name: str, groups: list[Key]) -> Integers:
@@ -222,15 +229,15 @@ def _keys(plan: Plan, table: pa.Table) -> list[Key]:
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
-def _values(plan: Plan, table: pa.Table) -> dict[Key, Grouped]:
+def _values(plan: Plan, table: pa.Table) -> dict[Key, ValueCounts]:
     found: dict[Key, list[int]] = {}
     for place, key in enumerate(_keys(plan, table)):
         found.setdefault(key, []).append(place)
     values, counts = (table[name].to_numpy().astype(np.int64) for name in ("v", "n"))
-    return {key: Grouped(values[places], counts[places]) for key, places in found.items()}
+    return {key: ValueCounts(values[places], counts[places]) for key, places in found.items()}
 
 
-def _equal(rows: Grouped | None, others: Grouped | None) -> bool:
+def _equal(rows: ValueCounts | None, others: ValueCounts | None) -> bool:
     if rows is None or others is None:
         return rows is others
     return np.array_equal(rows.values, others.values) and np.array_equal(rows.counts, others.counts)

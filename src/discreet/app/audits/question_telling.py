@@ -15,8 +15,8 @@ from discreet.app.audits.question_runs import Floats, Integers, Key, Worlds, law
 from discreet.attacks.lower_bound import epsilon_lower_bound
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile
-from discreet.sql.estimates import Noise
-from discreet.sql.values import Counted
+from discreet.sql.interval_estimates import Noise
+from discreet.sql.value_selection import ValueSelection
 
 MISS = 0.05
 
@@ -25,11 +25,12 @@ def telling(worlds: Worlds, runs: int) -> float:
     """What so many runs may show, about."""
     groups = worlds.groups
     told = sum(
-        _weight(each.noise) * _distance(worlds, name, groups) for name, each in worlds.plan.vectors.items()
+        _weight(each.noise) * _distance(worlds, name, groups)
+        for name, each in worlds.plan.noisy_primitives.items()
     )
-    if worlds.plan.selection is not None:
-        told += float(worlds.plan.selection.rate) * _distance(worlds, "people", groups)
-    for name, counted in worlds.plan.counted.items():
+    if worlds.plan.partition_selection is not None:
+        told += float(worlds.plan.partition_selection.rate) * _distance(worlds, "people", groups)
+    for name, counted in worlds.plan.value_selections.items():
         told += sum(_picked(worlds, name, counted, key, runs) for key in groups)
     return float(told)
 
@@ -43,11 +44,11 @@ def _distance(worlds: Worlds, name: str, groups: list[Key]) -> float:
     return float(np.abs(here - there).sum())
 
 
-def _picked(worlds: Worlds, name: str, counted: Counted, key: Key, runs: int) -> float:
+def _picked(worlds: Worlds, name: str, counted: ValueSelection, key: Key, runs: int) -> float:
     sides = [rows_of(side, name, key) for side in (worlds.here, worlds.there)]
     mechanism = counted.mechanism
     if isinstance(mechanism, Quantile):
-        starts = [mechanism.runs(rows)[0] for rows in sides]
+        starts = [mechanism.candidate_runs(rows)[0] for rows in sides]
         outputs = np.unique(np.concatenate(starts))
         outputs = outputs[outputs <= mechanism.high]
         many = np.diff(outputs, append=mechanism.high + 1)

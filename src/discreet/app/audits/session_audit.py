@@ -23,11 +23,11 @@ from discreet.app.policies import promise_of
 from discreet.attacks.audit import CONFIDENCE, LEAST_RUNS, Audited, audit
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
-from discreet.core.numbers import Real, require_count
+from discreet.core.number_checks import Real, require_count
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 
 RUNS = 500
 QUESTIONS = 2
@@ -54,7 +54,7 @@ def audit_session(
     A session ends after `most` answers: a ledger that never refuses would not end it.
     """
     runs = RUNS if runs is None else runs
-    require_count("audit", "runs", runs, least=LEAST_RUNS)
+    require_count("audit", "runs", runs, minimum=LEAST_RUNS)
     random, tell = random or Randomness(), progress or (lambda _: None)
     promise = promise_of(policy)
     each = float(promise.epsilon / QUESTIONS if epsilon is None else epsilon)
@@ -63,7 +63,10 @@ def audit_session(
         _, pair, _ = chosen(scratch, sql, each, random, tell)
         here, there = (scratch.under(side) for side in (pair.here, pair.there))
         tell(f"asking in {2 * runs:,} sessions")
-        with DuckDB.open(prepare(here, None)) as ours, DuckDB.open(prepare(there, None)) as theirs:
+        with (
+            DuckDB.open(prepare_store(here, None)) as ours,
+            DuckDB.open(prepare_store(there, None)) as theirs,
+        ):
 
             def told(terms: Policy, engine: Engine) -> Iterator[Cells]:
                 for _ in range(runs):

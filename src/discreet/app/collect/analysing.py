@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.app.collect.analysis_files import Task
-from discreet.belief import Promise, highest, mutual_information
-from discreet.belief.information import bound_from_information
+from discreet.belief import Promise, highest_posterior, mutual_information
+from discreet.belief.information import bound_posterior_from_information
 from discreet.local import MatrixOperator
 from discreet.local.operator import Operator, information_bound
 from discreet.mechanisms.sampling import Floats
@@ -126,8 +126,8 @@ def _posteriors(operator: Operator, task: Task) -> tuple[float, ...]:
 def _bound(prior: float, gamma: float, nats: float) -> Bound:
     return Bound(
         prior=prior,
-        amplification=1.0 if math.isinf(gamma) else highest(prior, math.log(gamma)),
-        information=1.0 if math.isinf(nats) else bound_from_information(prior, nats),
+        amplification=1.0 if math.isinf(gamma) else highest_posterior(prior, math.log(gamma)),
+        information=1.0 if math.isinf(nats) else bound_posterior_from_information(prior, nats),
     )
 
 

@@ -19,13 +19,13 @@ from discreet.app.collect.clients import ANSWERS, DOMAIN, Answers, having, requi
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.engines.connection import quoted
-from discreet.engines.publishing import with_one_zero
+from discreet.engines.duckdb_connection import quote_identifier
+from discreet.engines.duckdb_publisher import select_without_negative_zero
 from discreet.local import BASKETS
 from discreet.local.baskets import design_baskets
 from discreet.local.baskets.packing import of_pairs
 from discreet.local.operator import Operator
-from discreet.mechanisms import named
+from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Words
 
 
@@ -49,8 +49,8 @@ class BasketRows:
     def require_fit(self, operator: Operator) -> None:
         if not isinstance(operator, BASKETS):
             raise RequestError(
-                f"Baskets are not what {named(type(operator))} randomizes.",
-                hint=f"Choose from {', '.join(sorted(named(kind) for kind in BASKETS))}.",
+                f"Baskets are not what {get_mechanism_name(type(operator))} randomizes.",
+                hint=f"Choose from {', '.join(sorted(get_mechanism_name(kind) for kind in BASKETS))}.",
             )
         if operator.items != len(self.values):
             raise RequestError(
@@ -64,7 +64,7 @@ class BasketRows:
     def held(self, operator: Operator, publisher: Publisher) -> Words:
         """A row of bits for every basket."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
-        kind = publisher.types(ANSWERS)[self.answers.column].partition("[")[0]
+        kind = publisher.column_types(ANSWERS)[self.answers.column].partition("[")[0]
         found = publisher.count(self._sql(kind), {DOMAIN: codes}).secret
         if self.answers.policy is None:
             self._require_known(found)
@@ -77,8 +77,9 @@ class BasketRows:
         kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
         looked_up = (
             f"SELECT basket, people, item IS NOT NULL AS given, {self._code} AS code FROM (SELECT basket, "
-            f"people, {with_one_zero('item', kind)} FROM ({self._rows()}) AS several) AS bought "
-            f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {text}"
+            f"people, {select_without_negative_zero('item', kind)} FROM ({self._rows()}) AS several) "
+            "AS bought "
+            f"LEFT JOIN {quote_identifier(DOMAIN)} AS d ON d.value = {text}"
         )
         return (
             f"SELECT DISTINCT {number} AS basket, people, code, "
@@ -98,9 +99,11 @@ class BasketRows:
 
         `array_length` of no list is nothing, so that such a client has no items either.
         """
-        item, rows = quoted(self.answers.column), quoted(ANSWERS)
+        item, rows = quote_identifier(self.answers.column), quote_identifier(ANSWERS)
         if self.basket is not None:
-            return f"SELECT {quoted(self.basket)} AS basket, 1 AS people, {item} AS item FROM {rows}"
+            return (
+                f"SELECT {quote_identifier(self.basket)} AS basket, 1 AS people, {item} AS item FROM {rows}"
+            )
         alike = f"SELECT {item} AS items, COUNT(*) AS people FROM {rows} GROUP BY {item}"
         numbered = (
             f"SELECT row_number() OVER (ORDER BY items) AS basket, people, items FROM ({alike}) AS alike"
@@ -154,7 +157,7 @@ def find_baskets(
 def _require_lists(answers: Answers) -> None:
     """Refuse a column of single values; its type is in the header of the file, or in the catalogue."""
     with answers.open() as publisher:
-        kind = publisher.types(ANSWERS)[answers.column]
+        kind = publisher.column_types(ANSWERS)[answers.column]
     if not kind.endswith("]"):
         raise RequestError(
             f"Column {answers.column} has no lists of items.",

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from discreet.app.collect.mining import Found
 from discreet.app.collect.views import MOST_ROWS, facts, grid
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 from discreet.local.baskets import Frequent, Rule
 from discreet.local.estimates import Figure
 from discreet.local.notation import write
@@ -21,20 +21,22 @@ def show_mined(console: Console, found: Found) -> None:
         _left_out(console, len(found.mined.found), "itemsets")
     else:
         console.print(
-            f"No itemset is in {percent(wanted.support)} of the baskets beyond doubt.", highlight=False
+            f"No itemset is in {format_percent(wanted.support)} of the baskets beyond doubt.", highlight=False
         )
     if found.rules:
         console.print()
         console.print(_rules(found), markup=False)
         _left_out(console, len(found.rules), "rules")
     console.print()
-    doubt = percent(1 - wanted.confidence)
+    doubt = format_percent(1 - wanted.confidence)
     sure = (
-        f"Itemsets of at least {percent(wanted.support)} of the baskets, rules of a strength of at least "
-        f"{percent(wanted.strength)}: that any itemset here is none of them has a chance of at most {doubt}, "
+        f"Itemsets of at least {format_percent(wanted.support)} of the baskets, rules of a strength "
+        "of at least "
+        f"{format_percent(wanted.strength)}: that any itemset here is none of them has a chance of "
+        f"at most {doubt}, "
         "and so for the rules. What is too near to tell is left out."
     )
-    intervals = f"{found.clients:,}; intervals hold with {percent(wanted.confidence)} each"
+    intervals = f"{found.clients:,}; intervals hold with {format_percent(wanted.confidence)} each"
     facts(console, [("reports", intervals), ("found", sure), ("belief", found.description.sentence)])
 
 

@@ -12,7 +12,7 @@ from discreet.app.collect.clients import ANSWERS, DOMAIN, MISSING, Answers
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.engines.connection import quoted
+from discreet.engines.duckdb_connection import quote_identifier
 from discreet.local.design import design
 from discreet.local.operator import Frequencies, Operator
 from discreet.mechanisms.sampling import Integers
@@ -51,8 +51,8 @@ class Categories:
         """The code of every answer, in the order of codes: nothing of the order of rows gets through."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
         found = publisher.count(
-            f"SELECT d.code, COUNT(*) AS people FROM {quoted(ANSWERS)} AS a "
-            f"LEFT JOIN {quoted(DOMAIN)} AS d ON d.value = {self.answers.text} GROUP BY d.code",
+            f"SELECT d.code, COUNT(*) AS people FROM {quote_identifier(ANSWERS)} AS a "
+            f"LEFT JOIN {quote_identifier(DOMAIN)} AS d ON d.value = {self.answers.text} GROUP BY d.code",
             {DOMAIN: codes},
         ).secret
         counts, outside = np.zeros(len(self.values), np.int64), 0

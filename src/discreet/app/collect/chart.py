@@ -9,7 +9,7 @@ import altair as alt
 from discreet.app.charts import styled
 from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.colours import BLUE, FAINT, INK
-from discreet.belief.wording import at_most, percent
+from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.local.baskets import Supports
 from discreet.local.estimates import MeanEstimate
@@ -39,8 +39,9 @@ def _panel(found: Estimated) -> alt.LayerChart:
     prior, posterior = found.reached
     title = alt.Title(
         f"{found.description.column}, from {found.estimate.clients:,} reports",
-        subtitle=f"lines: {percent(found.confidence)} intervals; what one person sent takes a belief of "
-        f"{percent(prior)} to at most {at_most(posterior)}",
+        subtitle=f"lines: {format_percent(found.confidence)} intervals; what one person sent takes a "
+        "belief of "
+        f"{format_percent(prior)} to at most {format_percent_up(posterior)}",
         subtitleColor=FAINT,
     )
     return (bars + errors).properties(width=420, title=title)

@@ -22,19 +22,19 @@ from numpy.typing import NDArray
 
 from discreet.app.policies import load
 from discreet.app.publishers import publisher
-from discreet.app.publishing.subjects import schema_of, source_of
+from discreet.app.publishing.table_request import find_source_table, read_file_schema
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
-from discreet.core.policy import WORD, Column, Kind, Policy, Table
-from discreet.engines.connection import quoted
-from discreet.engines.sources import CSV, header, split
+from discreet.core.policy import WORD, Column, ColumnType, Policy, Table
+from discreet.engines.duckdb_connection import quote_identifier
+from discreet.engines.sources import CSV_SUFFIXES, read_csv_header, split_source
 from discreet.local.operator import Operator
 from discreet.local.thresholds import LARGEST_DOMAIN
 
 ANSWERS, DOMAIN, MISSING = "answers", "_discreet_domain", "missing"
 POLICY = Path("privacy.yaml")
-READ_AS = {Kind.INTEGER: "BIGINT", Kind.BOOLEAN: "BOOLEAN"}
+READ_AS = {ColumnType.INTEGER: "BIGINT", ColumnType.BOOLEAN: "BOOLEAN"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Answers:
     @property
     def text(self) -> str:
         """An answer as text, in SQL; as numbers, 07 and 7 are one, and what is beyond an end is that end."""
-        return self.read_as_declared(f"a.{quoted(self.column)}")
+        return self.read_as_declared(f"a.{quote_identifier(self.column)}")
 
     def read_as_declared(self, expression: str) -> str:
         """The same of another expression that has the column's values."""
@@ -68,8 +68,8 @@ class Answers:
         if kind is None:
             return text
         value = f"TRY_CAST(trim({text}) AS {kind})"
-        if self.declared.grid is not None:
-            low, high = self.declared.grid
+        if self.declared.grid_bounds is not None:
+            low, high = self.declared.grid_bounds
             # greatest and least pass over what is missing
             value = f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
         return f"CAST({value} AS VARCHAR)"
@@ -125,22 +125,22 @@ def find_answers(table: str, column: str, policy: Path | None, engine: str | Non
     name = _in_policy(table, declared)
     if name is not None and declared is not None:
         return _of_policy(declared, name, column)
-    if not Path(split(table)[0]).is_file():
+    if not Path(split_source(table)[0]).is_file():
         raise RequestError(
             f"There is no table {table} in a policy and no such file.",
             hint="Name a CSV, Parquet or DuckDB file.",
         )
-    source, facts = having(table, column), {column: Column(type=Kind.TEXT)}
+    source, facts = having(table, column), {column: Column(type=ColumnType.TEXT)}
     return Answers(source=Table(source=source, columns=facts), column=column, beside=declared)
 
 
 def having(file: str, column: str) -> str:
     """A file without a policy as a source, refused where it lacks a column."""
     path = Path(file).absolute()
-    if path.suffix.lower() in CSV:
-        source, names = str(path), header(path, [column])
+    if path.suffix.lower() in CSV_SUFFIXES:
+        source, names = str(path), read_csv_header(path, [column])
     else:
-        schema = schema_of(file)
+        schema = read_file_schema(file)
         source, names = schema.source, [name for name, _ in schema.columns]
     if column.lower() not in (name.lower() for name in names):
         known = ", ".join(filter(None, names)) or "none"
@@ -155,7 +155,7 @@ def having(file: str, column: str) -> str:
 
 def require_one_row_each(answers: Answers) -> None:
     """Refuse a table of the policy whose people may have several rows."""
-    if answers.source.knows_people:
+    if answers.source.has_person_key:
         raise RequestError(
             f"People of {answers.name} may have several rows, and each report would cost the promise once "
             "more.",
@@ -240,7 +240,7 @@ def _in_policy(table: str, policy: Policy | None) -> str | None:
         return None
     if table in policy.tables:
         return table
-    return source_of(policy, table)
+    return find_source_table(policy, table)
 
 
 def _of_policy(policy: Policy, name: str, column: str) -> Answers:
@@ -257,10 +257,10 @@ def _declared(answers: Answers) -> tuple[str, ...]:
     column, place = answers.declared, f"{answers.name}.{answers.column}"
     if column.values is not None:
         return column.values
-    if column.type is Kind.BOOLEAN:
+    if column.type is ColumnType.BOOLEAN:
         return ("false", "true")
-    if column.type is Kind.INTEGER and column.grid is not None:
-        return _span(place, *column.grid)
+    if column.type is ColumnType.INTEGER and column.grid_bounds is not None:
+        return _span(place, *column.grid_bounds)
     raise RequestError(
         f"The policy does not list the values of {place}.",
         hint="Declare it as a category with values, or as an integer with low and high.",

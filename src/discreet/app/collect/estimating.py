@@ -17,8 +17,8 @@ from discreet.app.collect.operators import load_operator
 from discreet.app.collect.report_files import Description, named_codes, read_description
 from discreet.app.engines import opened_over
 from discreet.app.survey.report_store import SUFFIX, ReportStore, view
-from discreet.belief import highest
-from discreet.core.engine import Engine, Foreseeing
+from discreet.belief import highest_posterior
+from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local import BASKETS, LINEAR, Baskets
@@ -70,7 +70,7 @@ class Estimated:
     def reached(self) -> tuple[float, float]:
         """A prior, and the most that it can become after all reports of one client."""
         prior, group = self.description.prior
-        return prior, highest(prior, self.together * group)
+        return prior, highest_posterior(prior, self.together * group)
 
 
 def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[Estimated]:
@@ -169,10 +169,10 @@ def _impossible(what: str) -> str:
 
 def _tallied(operator: Operator, engine: Engine, table: str) -> Counts:
     """Counts; a table that lacks the columns, or has them of other types, is not of this operator."""
-    if isinstance(engine, Foreseeing):
+    if isinstance(engine, ValidatesStatements):
         try:
             for sql in operator.form.tally(table):
-                engine.require(sql)
+                engine.validate(sql)
         except RequestError:
             raise _misfit() from None
         return tallied(operator, engine, table)

@@ -13,7 +13,7 @@ from discreet.core.errors import RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local import BASKETS
 from discreet.local.baskets import Mined, Rule, frequent, rules
-from discreet.mechanisms import named
+from discreet.mechanisms import get_mechanism_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,8 @@ def mine_in(address: str, table: str, operator: Path | None, wanted: Wanted) -> 
 def _of_baskets(description: Description) -> Description:
     if not isinstance(description.operator, BASKETS):
         raise RequestError(
-            f"Itemsets are mined from baskets; these are reports of {named(type(description.operator))}.",
+            "Itemsets are mined from baskets; these are reports of "
+            f"{get_mechanism_name(type(description.operator))}.",
             hint="Use discreet collect estimate.",
         )
     return description

@@ -18,13 +18,13 @@ from discreet.app.collect.clients import ANSWERS, Answers
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.numbers import parse_number
-from discreet.engines.connection import quoted
+from discreet.core.number_checks import parse_number
+from discreet.engines.duckdb_connection import quote_identifier
 from discreet.local import MEANS
 from discreet.local.design import design_mean
 from discreet.local.grids import POINTS
 from discreet.local.operator import Means, Operator
-from discreet.mechanisms import named
+from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Integers
 
 NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?\d+)?"
@@ -48,8 +48,9 @@ class Numbers:
     def require_fit(self, operator: Operator) -> None:
         if not isinstance(operator, MEANS):
             raise RequestError(
-                f"A mean is not what {named(type(operator))} estimates.",
-                hint=f"Choose from {', '.join(sorted(named(kind) for kind in MEANS))}, or leave --mean out.",
+                f"A mean is not what {get_mechanism_name(type(operator))} estimates.",
+                hint=f"Choose from {', '.join(sorted(get_mechanism_name(kind) for kind in MEANS))}, "
+                "or leave --mean out.",
             )
         if (operator.low, operator.high) != (self.low, self.high):
             raise RequestError(
@@ -59,7 +60,7 @@ class Numbers:
 
     def held(self, operator: Operator, publisher: Publisher) -> Integers:
         """The code of every number, in the order of codes."""
-        typed = f"TRY_CAST(trim(CAST(a.{quoted(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
+        typed = f"TRY_CAST(trim(CAST(a.{quote_identifier(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
         rest = "NULL" if self.other is None else f"CAST({self.other!r} AS DOUBLE)"
         number = f"COALESCE(CASE WHEN isnan({typed}) THEN NULL ELSE {typed} END, {rest})"
         low, high = (f"CAST({end!r} AS DOUBLE)" for end in (self.low, self.high))
@@ -68,7 +69,7 @@ class Numbers:
         code = f"CASE WHEN x IS NOT NULL THEN CAST(round({part} * {operator.values - 1}) AS BIGINT) END"
         found = publisher.count(
             f"SELECT {code} AS code, COUNT(*) AS people "
-            f"FROM (SELECT {number} AS x FROM {quoted(ANSWERS)} AS a) GROUP BY 1"
+            f"FROM (SELECT {number} AS x FROM {quote_identifier(ANSWERS)} AS a) GROUP BY 1"
         ).secret
         return self._complete(found["code"].to_pylist(), found["people"].to_pylist())
 
@@ -128,13 +129,13 @@ def _range(answers: Answers, values: str | None, operator: Operator | None) -> t
     if answers.policy is not None:
         if values is not None:
             raise RequestError(f"The policy says which values {answers.column} has; --values is for files.")
-        if column.grid is None or column.grid[0] == column.grid[1]:
+        if column.grid_bounds is None or column.grid_bounds[0] == column.grid_bounds[1]:
             raise RequestError(
                 f"The policy does not say between which numbers {answers.name}.{answers.column} lies.",
                 hint="Declare it as an integer or a decimal with low and high.",
             )
-        low, high = column.grid
-        return float(low * column.step), float(high * column.step), min(high - low + 1, POINTS)
+        low, high = column.grid_bounds
+        return float(low * column.grid_step), float(high * column.grid_step), min(high - low + 1, POINTS)
     if values is not None:
         return *parse_range("--values", values), POINTS
     if isinstance(operator, MEANS):

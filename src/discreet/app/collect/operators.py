@@ -19,8 +19,8 @@ from discreet.app.collect.yaml_files import File, Plain
 from discreet.app.yaml_lines import Place
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
+from discreet.core.neighbor_relations import Relation
 from discreet.core.output_files import write_output
-from discreet.core.relations import Relation
 from discreet.local.design import require_kept
 from discreet.local.notation import read, write
 from discreet.local.operator import Operator

@@ -19,11 +19,11 @@ from discreet.app.collect.clients import Answers, Clients
 from discreet.app.collect.report_files import Description, drafted, write_reports
 from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
-from discreet.app.publishing.subjects import source_of
+from discreet.app.publishing.table_request import find_source_table
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
-from discreet.core.output_files import explain_unwritable
+from discreet.core.output_files import make_unwritable_error
 from discreet.core.randomness import Randomness
 from discreet.local import BASKETS
 from discreet.local.design import require_kept
@@ -100,9 +100,9 @@ def randomize(
 
 def _require_elsewhere(answers: Answers, publisher: Publisher, path: Path) -> None:
     """Refuse to write over what is read, or over another table of the policy."""
-    if publisher.is_read(path):
+    if publisher.is_source(path):
         raise RequestError(f"{path} is what is to be randomized.", hint="Write to another file.")
-    lost = None if answers.beside is None else source_of(answers.beside, str(path))
+    lost = None if answers.beside is None else find_source_table(answers.beside, str(path))
     if lost is not None:
         raise RequestError(f"{path} is the table {lost} of the policy.", hint="Write to another file.")
 
@@ -112,7 +112,7 @@ def _plainly(work: Callable[[Randomness], int], path: Path) -> int:
     try:
         return work(Randomness())
     except OSError as error:
-        raise explain_unwritable(path, error) from None
+        raise make_unwritable_error(path, error) from None
 
 
 def _reports(operator: Operator, held: NDArray[Any], random: Randomness) -> Reports:

@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.belief import Promise, highest
-from discreet.belief.wording import at_most, percent
+from discreet.belief import Promise, highest_posterior
+from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.core.output_files import explain_unwritable, name_draft, remove_leftovers, require_output
+from discreet.core.output_files import get_draft_path, make_unwritable_error, remove_leftovers, require_output
 from discreet.local import BASKETS, MEANS, notation
 from discreet.local.forms import Reports
 from discreet.local.operator import Operator
@@ -49,7 +49,7 @@ class Description:
     def belief(self) -> tuple[float, float]:
         """A prior, and the most that it can become after one report."""
         prior, group = self.prior
-        return prior, highest(prior, self.operator.epsilon * group)
+        return prior, highest_posterior(prior, self.operator.epsilon * group)
 
     @property
     def prior(self) -> tuple[float, int]:
@@ -61,8 +61,9 @@ class Description:
         """The belief in words."""
         prior, posterior = self.belief
         return (
-            f"Who gave a claim about one person's {self.column} {percent(prior)} before may, after that "
-            f"person's report, give it at most {at_most(posterior)}."
+            f"Who gave a claim about one person's {self.column} {format_percent(prior)} before may, "
+            "after that "
+            f"person's report, give it at most {format_percent_up(posterior)}."
         )
 
 
@@ -75,11 +76,11 @@ def drafted(path: Path) -> Iterator[Path]:
     require_parquet(path)
     require_output(path)
     remove_leftovers(path.absolute().parent, path.name)
-    draft = name_draft(path)
+    draft = get_draft_path(path)
     try:
         draft.touch()
     except OSError as error:
-        raise explain_unwritable(path, error) from None
+        raise make_unwritable_error(path, error) from None
     try:
         yield draft
     finally:

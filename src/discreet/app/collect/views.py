@@ -15,13 +15,13 @@ from discreet.app.collect.designing import Designed
 from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.collect.randomizing import Randomized
 from discreet.belief import Promise
-from discreet.belief.wording import at_most, number, percent
+from discreet.belief.wording import format_number, format_percent, format_percent_up
 from discreet.local import BASKETS, MEANS, Rappor
 from discreet.local.baskets import Supports
 from discreet.local.estimates import Estimate, MeanEstimate
 from discreet.local.notation import write
 from discreet.local.operator import Operator
-from discreet.mechanisms import named
+from discreet.mechanisms import get_mechanism_name
 
 MOST_ROWS = 20
 CUT = "Of one with more than {size} items, {size} drawn at random are used; supports are of these."
@@ -50,8 +50,11 @@ def show_randomized(console: Console, done: Randomized) -> None:
     """What was sent for whom, and what it may tell."""
     operator = done.description.operator
     pairs = [
-        ("reports", f"{done.clients:,}, by {named(type(operator))} over {domain_text(operator)}"),
-        ("gamma", f"{number(operator.gamma)} (epsilon {number(operator.epsilon)})"),
+        (
+            "reports",
+            f"{done.clients:,}, by {get_mechanism_name(type(operator))} over {domain_text(operator)}",
+        ),
+        ("gamma", f"{format_number(operator.gamma)} (epsilon {format_number(operator.epsilon)})"),
         ("belief", done.description.sentence),
     ]
     if isinstance(operator, BASKETS):
@@ -90,14 +93,14 @@ def _show_estimate(console: Console, found: Estimated) -> None:
         what = "items" if isinstance(found.estimate, Supports) else "values"
         console.print(f"and {left_out:,} more {what}, all with --json", highlight=False)
     console.print()
-    sure = f"{'about ' if found.nearly else ''}{percent(found.confidence)}"
+    sure = f"{'about ' if found.nearly else ''}{format_percent(found.confidence)}"
     pairs = [
         ("reports", f"{found.estimate.clients:,}; intervals hold with {sure} each"),
         ("belief", description.sentence),
     ]
     if found.together > description.operator.epsilon:
         prior, posterior = found.reached
-        reached = f"it goes from {percent(prior)} to at most {at_most(posterior)}."
+        reached = f"it goes from {format_percent(prior)} to at most {format_percent_up(posterior)}."
         pairs.append(("together", f"From the person's reports to all questions, {reached}"))
     pairs += [("warning", each) for each in found.warnings]
     facts(console, pairs)
@@ -133,17 +136,18 @@ def _largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any]]:
 def show_designs(console: Console, found: Designed, promise: Promise, clients: int) -> None:
     """The operators, best first."""
     table = grid("operator", f"error of {found.what}", "95%", "bits a report", "gamma")
-    told = percent if found.in_percent else number
+    told = format_percent if found.in_percent else format_number
     for each in found.designs:
         within = 1.96 * each.error
-        cells = told(each.error), f"± {told(within)}", f"{each.bits:,}", number(each.operator.gamma)
-        table.add_row(named(type(each.operator)), *cells)
+        cells = told(each.error), f"± {told(within)}", f"{each.bits:,}", format_number(each.operator.gamma)
+        table.add_row(get_mechanism_name(type(each.operator)), *cells)
     console.print(table, markup=False)
     console.print()
     pairs = [
         (
             "promise",
-            f"{percent(promise.prior)} → {percent(promise.posterior)}, gamma {number(promise.gamma)}",
+            f"{format_percent(promise.prior)} → {format_percent(promise.posterior)}, gamma "
+            f"{format_number(promise.gamma)}",
         ),
         ("clients", f"{clients:,}; the error is {found.meaning}"),
     ]
@@ -198,16 +202,16 @@ def show_analysis(
 
 def _beliefs(task: Task, found: Sequence[Analysis]) -> Table:
     table = grid("known", *task.properties)
-    table.add_row("nothing", *(percent(task.before(mask)) for mask in task.properties.values()))
+    table.add_row("nothing", *(format_percent(task.before(mask)) for mask in task.properties.values()))
     for each in found:
         seen = f"{each.name}(X) = {task.report}" if task.report is not None else f"{each.name}(X), the worst"
-        table.add_row(seen, *(percent(after) for after in each.posteriors))
+        table.add_row(seen, *(format_percent(after) for after in each.posteriors))
     return table
 
 
 def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None:
     pairs = [
-        (each.name, f"{named(type(each.operator))}, gamma {number(each.operator.gamma)}"),
+        (each.name, f"{get_mechanism_name(type(each.operator))}, gamma {format_number(each.operator.gamma)}"),
         (
             "mutual",
             "too many reports to average over" if each.mutual is None else f"{_bits(each.mutual)} bits",
@@ -216,17 +220,20 @@ def _show_one(console: Console, each: Analysis, promise: Promise | None) -> None
     ]
     if isinstance(each.operator, Rappor):
         lasting = (
-            f"gamma {number(each.operator.lasting_gamma)}, of all reports of a value that stays the same"
+            f"gamma {format_number(each.operator.lasting_gamma)}, of all reports of a value "
+            "that stays the same"
         )
         pairs.append(("lasting", lasting))
     if promise is not None:
         verdict = "kept" if each.keeps else "broken"
-        pairs.append(("promise", f"{percent(promise.prior)} → {percent(promise.posterior)} is {verdict}"))
+        pairs.append(
+            ("promise", f"{format_percent(promise.prior)} → {format_percent(promise.posterior)} is {verdict}")
+        )
     facts(console, pairs)
     table = grid("believed before", "after, by gamma", "by information", left=0)
     for bound in each.bounds:
         cells = (bound.amplification, bound.information)
-        table.add_row(percent(bound.prior), *(at_most(cell) for cell in cells))
+        table.add_row(format_percent(bound.prior), *(format_percent_up(cell) for cell in cells))
     console.print(table, markup=False)
 
 
@@ -236,7 +243,7 @@ def _show_warning(console: Console, warned: Sequence[Contrast]) -> None:
     )
     table = grid("operator", "mutual", "worst case", "belief, from 50%")
     for each in warned:
-        table.add_row(each.name, _bits(each.mutual), _bits(each.worst_case), percent(each.posterior))
+        table.add_row(each.name, _bits(each.mutual), _bits(each.worst_case), format_percent(each.posterior))
     console.print(table, markup=False)
     first, second = warned
     console.print(
@@ -263,7 +270,7 @@ def _operator_object(each: Analysis) -> dict[str, object]:
     gamma, worst = each.operator.gamma, each.worst_case
     return {
         "name": each.name,
-        "operator": named(type(each.operator)),
+        "operator": get_mechanism_name(type(each.operator)),
         "gamma": gamma if math.isfinite(gamma) else None,
         "epsilon": each.operator.epsilon if math.isfinite(gamma) else None,
         "lasting_gamma": each.operator.lasting_gamma if isinstance(each.operator, Rappor) else None,

@@ -13,7 +13,7 @@ from discreet.app.complaints import nearest
 from discreet.app.yaml_lines import Document, Place, Tree, Word, read
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.numbers import parse_probability
+from discreet.core.number_checks import parse_probability
 
 Plain = str | list["Plain"] | dict[str, "Plain"]
 

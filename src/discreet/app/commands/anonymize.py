@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.commands.options import POLICY, AsJson, AtMost, Force
-from discreet.app.publishing.door import METHODS, OBJECTIVES, require_known
+from discreet.app.publishing.anonymize_validation import METHODS, OBJECTIVES, require_known_names
 
 Texts = list[str] | None
 
@@ -90,20 +90,20 @@ def run(
 ) -> None:
     """Publish a table that is provably hard to link, with its certificate."""
     policy = policy or (POLICY if POLICY.is_file() else None)
-    require_known(
+    require_known_names(
         table, policy, method=method, objective=objective, hierarchies=hierarchy or (), engine=engine
     )
-    from discreet.app.publishing import anonymizing  # what it needs takes seconds to load
+    from discreet.app.publishing import anonymize_command  # what it needs takes seconds to load
 
-    anonymizing.run(
-        anonymizing.Request(
+    anonymize_command.run_anonymize(
+        anonymize_command.AnonymizeRequest(
             table=table,
             policy=policy,
             quasi=quasi,
             sensitive=sensitive,
             hierarchies=hierarchy or (),
             population=population,
-            models=anonymizing.Options(
+            models=anonymize_command.ModelOptions(
                 k=k,
                 l_diversity=l_diversity or (),
                 t_closeness=t_closeness or (),

@@ -17,7 +17,7 @@ from discreet.app.commands.progress import spinner
 from discreet.app.curator import Curator
 from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import parse_number, parse_probability
+from discreet.core.number_checks import parse_number, parse_probability
 
 Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]

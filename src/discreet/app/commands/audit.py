@@ -13,10 +13,10 @@ from discreet.app.commands.progress import spinner
 from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number, parse_probability
-from discreet.mechanisms import MECHANISMS, named
+from discreet.core.number_checks import parse_number, parse_probability
+from discreet.mechanisms import MECHANISMS, get_mechanism_name
 
-NAMES = ", ".join(named(kind) for kind in MECHANISMS)
+NAMES = ", ".join(get_mechanism_name(kind) for kind in MECHANISMS)
 NOT_MET = 4
 
 

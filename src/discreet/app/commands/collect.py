@@ -12,7 +12,7 @@ from discreet.app.commands.options import AsJson
 from discreet.app.commands.progress import spinner
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_probability
+from discreet.core.number_checks import parse_probability
 
 Typed = str | None
 CountedIn = Annotated[

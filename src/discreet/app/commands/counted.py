@@ -21,7 +21,7 @@ from discreet.app.commands.progress import spinner
 from discreet.app.progress import Tell
 from discreet.app.terminal import Console
 from discreet.core.errors import InvalidParameterError
-from discreet.core.numbers import parse_number
+from discreet.core.number_checks import parse_number
 
 if TYPE_CHECKING:
     from discreet.app.counts.publication import Publication

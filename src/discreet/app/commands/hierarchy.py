@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from discreet.anonymity.hierarchies import as_csv
-from discreet.anonymity.hierarchies.export import rows
-from discreet.anonymity.hierarchies.in_sql import as_sql
+from discreet.anonymity.hierarchies import hierarchy_to_csv
+from discreet.anonymity.hierarchies.hierarchy_export import list_rows
+from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
 from discreet.app.commands.addressed import EngineAddress
 from discreet.app.commands.options import POLICY, AsJson, PolicyFile
 from discreet.app.hierarchy_view import show
@@ -19,7 +19,7 @@ from discreet.app.shown_hierarchy import Shown, find
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
-from discreet.engines.connection import quoted
+from discreet.engines.duckdb_connection import quote_identifier
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
         print(json.dumps(as_object(shown)))
     elif as_text:
         _refuse_unlisted(shown)
-        print(as_csv(shown.hierarchy), end="")
+        print(hierarchy_to_csv(shown.hierarchy), end="")
     elif as_query:
         _refuse_unlisted(shown)
         print(expressions(shown))
@@ -62,7 +62,7 @@ def as_object(shown: Shown) -> dict[str, object]:
         "drafted": shown.drafted,
         "height": shown.hierarchy.height,
         "labels": [len(labels) for labels in shown.hierarchy.labels] if shown.listed else None,
-        "rows": rows(shown.hierarchy) if shown.listed else None,
+        "rows": list_rows(shown.hierarchy) if shown.listed else None,
     }
 
 
@@ -71,7 +71,7 @@ def expressions(shown: Shown) -> str:
     name = shown.column or shown.spec.name
     levels = range(1, shown.hierarchy.height + 1)
     aliases = ['"' + f"{name}_{level}".replace('"', '""') + '"' for level in levels]
-    made = [as_sql(shown.hierarchy, level, name) for level in levels]
+    made = [hierarchy_to_sql(shown.hierarchy, level, name) for level in levels]
     return ",\n".join(f"{case} AS {alias}" for case, alias in zip(made, aliases, strict=True))
 
 
@@ -90,8 +90,8 @@ def _tell_uncovered(shown: Shown, address: str, *, as_json: bool) -> None:
             hint="Name a column, or TABLE.COLUMN.",
         )
     values = _values(shown.table, shown.facts, shown.column, address)
-    missing = any(not value for value in values) and bool(shown.spec.uncovered([""]))
-    lacking = shown.spec.uncovered([value for value in values if value])
+    missing = any(not value for value in values) and bool(shown.spec.find_uncovered([""]))
+    lacking = shown.spec.find_uncovered([value for value in values if value])
     if as_json:
         print(json.dumps({"uncovered": lacking, "missing": missing}))
         return
@@ -107,6 +107,8 @@ def _values(name: str, table: Table, column: str, address: str) -> list[str | No
     """What the column has, as text and in its order; None where a value is missing."""
     rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
     with publisher(address, {name: rows}) as engine:
-        text = f"SELECT DISTINCT CAST({quoted(column)} AS VARCHAR) AS v FROM {quoted(name)}"
+        text = (
+            f"SELECT DISTINCT CAST({quote_identifier(column)} AS VARCHAR) AS v FROM {quote_identifier(name)}"
+        )
         found = engine.count(text).secret["v"].to_pylist()
     return sorted(found, key=lambda value: (value is None, value or ""))

@@ -8,7 +8,7 @@ import typer
 
 from discreet.app.commands import counted
 from discreet.app.listed import listed
-from discreet.core.numbers import Real, parse_probability
+from discreet.core.number_checks import Real, parse_probability
 
 
 @counted.publishing

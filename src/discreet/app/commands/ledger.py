@@ -10,9 +10,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discreet.accounting.amounts import amount, remaining, unit
-from discreet.accounting.entries import Account, Entry, State
+from discreet.accounting.budget_amounts import format_amount, format_remaining, name_unit
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_entries import AnalystAccount, Entry, EntryState
 from discreet.app.books import looked_into
 from discreet.app.commands import ledger_upkeep
 from discreet.app.commands.addressed import LedgerAddress
@@ -20,11 +20,16 @@ from discreet.app.commands.options import POLICY, AsJson
 from discreet.app.ledger_object import accounts_of, as_object, size
 from discreet.app.policies import load
 from discreet.app.terminal import Console
-from discreet.belief.wording import number
+from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
 
 SHOWN = 50
-STYLES = {State.RESERVED: "dim", State.SETTLED: "", State.FAULTED: "red", State.ORPHANED: "yellow"}
+STYLES = {
+    EntryState.RESERVED: "dim",
+    EntryState.SETTLED: "",
+    EntryState.FAULTED: "red",
+    EntryState.ORPHANED: "yellow",
+}
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 for name, verb in (
@@ -57,7 +62,7 @@ def run(
     with looked_into(load(policy, ledger=address)) as ledger:
         ledger.verify()
         if clear is not None:
-            ledger.clear(clear)
+            ledger.clear_suspension(clear)
         if plot is not None:
             from discreet.app.charts import save  # charts take a second to load
             from discreet.app.ledger_chart import ledger_picture
@@ -88,7 +93,7 @@ def _refuse_early_options(context: typer.Context) -> None:
 
 def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
     """Entries, accounts, the sentence."""
-    accounts, entries = accounts_of(ledger, analyst), ledger.entries(analyst)
+    accounts, entries = accounts_of(ledger, analyst), ledger.list_entries(analyst)
     if entries:
         console.print(_entries_table(entries, console.width, own=analyst is not None))
         if len(entries) > SHOWN:
@@ -107,7 +112,7 @@ def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
                 highlight=False,
             )
     console.print()
-    console.print(ledger.sentence(), markup=False, highlight=False)
+    console.print(ledger.describe_belief(), markup=False, highlight=False)
 
 
 def _entries_table(entries: list[Entry], width: int, *, own: bool) -> Table:
@@ -118,7 +123,7 @@ def _entries_table(entries: list[Entry], width: int, *, own: bool) -> Table:
     table.add_column("time (UTC)", no_wrap=True)
     table.add_column("analyst", no_wrap=True)
     table.add_column("question", no_wrap=True)
-    table.add_column(unit(entries[-1].charge), justify="right", no_wrap=True)
+    table.add_column(name_unit(entries[-1].charge), justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for each in shown:
         table.add_row(
@@ -126,7 +131,7 @@ def _entries_table(entries: list[Entry], width: int, *, own: bool) -> Table:
             f"{each.time:%Y-%m-%d %H:%M}",
             Text(each.analyst),
             Text(_shortened(each.question, max(24, width - others))),
-            number(size(each.charge), 4),
+            format_number(size(each.charge), 4),
             Text(each.state.value, style=STYLES[each.state]),
         )
     return table
@@ -137,16 +142,22 @@ def _shortened(question: str, length: int) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
-def _accounts_table(ledger: Ledger, accounts: list[Account], *, total: bool) -> Table:
+def _accounts_table(ledger: Ledger, accounts: list[AnalystAccount], *, total: bool) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("analyst", overflow="fold")
     for name in ("share", "spent", "left"):
         table.add_column(name, justify="right")
     for each in accounts:
-        share = f"{number(float(100 * each.share))}%"
-        table.add_row(Text(each.analyst), share, amount(each.spent, up=True), remaining(each.left))
+        share = f"{format_number(float(100 * each.share))}%"
+        table.add_row(
+            Text(each.analyst), share, format_amount(each.spent, up=True), format_remaining(each.left)
+        )
     if total:
         table.add_row(
-            "in all", "100%", amount(ledger.spent(), up=True), remaining(ledger.left()), style="bold"
+            "in all",
+            "100%",
+            format_amount(ledger.get_total_spent(), up=True),
+            format_remaining(ledger.get_remaining_budget()),
+            style="bold",
         )
     return table

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from discreet.accounting.belief_sentences import SHOWN
+from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import has_ledger
-from discreet.accounting.marks import Marks
-from discreet.accounting.restoration import back_up, restore
-from discreet.accounting.sentences import SHOWN
+from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
 from discreet.app.books import find_marks, looked_into, open_unmarked, opened
 from discreet.app.commands.addressed import LedgerAddress
 from discreet.app.commands.options import POLICY, AsJson
@@ -44,8 +44,8 @@ def run_create(
         raise RequestError(f"The ledger {_place(terms.ledger)} exists already.", hint="Use it as it is.")
     with opened(terms, separate_promise=separate_promise) as made:
         made.write_marks()
-        told = {"ledger": made.mark().ledger, "sentence": made.sentence()} | _marks_object(
-            made.marks, made.mark().ledger
+        told = {"ledger": made.read_mark().ledger, "sentence": made.describe_belief()} | _marks_object(
+            made.marks, made.read_mark().ledger
         )
     _tell(told, f"The ledger {_place(terms.ledger)} was made. {told['sentence']}", as_json=as_json)
 
@@ -58,7 +58,7 @@ def run_verify(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_jso
         raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
     with looked_into(terms) as found:
         found.verify()
-        mark, marks, separate = found.mark(), find_marks(terms), found.separate_ledgers()
+        mark, marks, separate = found.read_mark(), find_marks(terms), found.list_separate_ledgers()
     told = {
         "ledger": mark.ledger,
         "entries": mark.total[3],
@@ -86,8 +86,8 @@ def run_backup(
         raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
     with opened(terms) as found:
         found.verify()
-        back_up(found, file)
-        entries = found.mark().total[3]
+        back_up_ledger(found, file)
+        entries = found.read_mark().total[3]
     _tell({"file": str(file), "entries": entries}, f"The backup is in {file}.", as_json=as_json)
 
 
@@ -101,11 +101,11 @@ def run_restore(
 ) -> None:
     """Put a backup in the ledger's place, and charge what was asked after it."""
     terms = load(policy, ledger=ledger)
-    restored = restore(
+    restored = restore_ledger(
         file, kept_at(terms.ledger), find_marks(terms), lambda address: open_unmarked(terms, address)
     )
     with looked_into(terms) as found:
-        sentence = found.sentence()
+        sentence = found.describe_belief()
     charged = ", ".join(restored.charged)
     if restored.whole:
         text = f"No mark tells what was asked since: all that was left is charged ({charged or 'nothing'})."
@@ -147,12 +147,12 @@ def run_change_unit(
     terms = load(policy, ledger=ledger)
     with opened(terms, check_units=False) as found:
         changed = found.change_units(find_units(terms))
-        sentence = found.sentence()
+        sentence = found.describe_belief()
     text = f"The privacy unit of {', '.join(changed)} was changed." if changed else "Nothing is changed."
     _tell({"changed": changed, "sentence": sentence}, f"{text} {sentence}", as_json=as_json)
 
 
-def _marks_object(marks: Marks, identity: str) -> dict[str, object]:
+def _marks_object(marks: HighWaterMarks, identity: str) -> dict[str, object]:
     there, missing = _find_marks(marks, identity)
     return {
         "marks": [{"file": str(path), "entries": entries} for path, entries in there.items()],
@@ -160,13 +160,13 @@ def _marks_object(marks: Marks, identity: str) -> dict[str, object]:
     }
 
 
-def _find_marks(marks: Marks, identity: str) -> tuple[dict[Path, int], list[Path]]:
+def _find_marks(marks: HighWaterMarks, identity: str) -> tuple[dict[Path, int], list[Path]]:
     """Return how many entries each mark of a ledger holds, and the places where it has none."""
     there = {file.path: mark.total[3] for file, mark in marks.read() if mark.ledger == identity}
     return there, [file.path for file in marks.files if file.written and file.path not in there]
 
 
-def _describe_marks(marks: Marks, identity: str) -> str:
+def _describe_marks(marks: HighWaterMarks, identity: str) -> str:
     there, missing = _find_marks(marks, identity)
     without = f" It has none at {', '.join(map(str, missing))}." if missing else ""
     if not there:

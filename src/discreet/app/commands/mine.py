@@ -14,7 +14,7 @@ from discreet.app.commands.progress import spinner
 from discreet.app.listed import listed
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number
+from discreet.core.number_checks import parse_number
 from discreet.core.output_files import require_output, write_output
 
 

@@ -14,8 +14,8 @@ from discreet.app.commands.options import AsJson
 from discreet.app.promise_object import terms
 from discreet.app.terminal import Console
 from discreet.app.ways import Given, promised
-from discreet.belief import Choice, Promise, belief
-from discreet.belief.wording import at_most, chance, number, percent
+from discreet.belief import EpsilonChoice, Promise, compute_belief
+from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
 
 PRIORS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 Typed = str | None
@@ -96,7 +96,7 @@ def run(
             Console(stderr=True).print(f"The picture is in {plot}.", highlight=False)
 
 
-def as_object(promise: Promise, choice: Choice | None, people: int | None) -> dict[str, object]:
+def as_object(promise: Promise, choice: EpsilonChoice | None, people: int | None) -> dict[str, object]:
     """The machine-readable form."""
     return {
         **terms(promise),
@@ -109,10 +109,10 @@ def as_object(promise: Promise, choice: Choice | None, people: int | None) -> di
     }
 
 
-def show(console: Console, promise: Promise, choice: Choice | None, people: int | None) -> None:
+def show(console: Console, promise: Promise, choice: EpsilonChoice | None, people: int | None) -> None:
     """The explanation and the small table."""
     if choice is not None:
-        found = f": epsilon = {number(choice.epsilon)}. {choice.note}\n"
+        found = f": epsilon = {format_number(choice.epsilon)}. {choice.note}\n"
         console.print(Text.assemble((choice.name, "bold"), found))
     for line in promise.explain(people=people).splitlines():
         if line.startswith("- "):
@@ -127,12 +127,13 @@ def show(console: Console, promise: Promise, choice: Choice | None, people: int 
     table.add_column("\nafter, at least", justify="right")
     for prior, highest, lowest in _beliefs(promise):
         style = "bold" if prior == promise.prior else ""
-        table.add_row(percent(prior), at_most(highest), percent(lowest), style=style)
+        table.add_row(format_percent(prior), format_percent_up(highest), format_percent(lowest), style=style)
     console.print(table)
     if promise.tail > 0:
-        sigma = number(promise.gaussian_scale(1))
+        sigma = format_number(promise.gaussian_scale(1))
         console.print(
-            f"\nEach bound may be passed with a chance of at most {chance(promise.tail)}, for each person. "
+            f"\nEach bound may be passed with a chance of at most {format_chance(promise.tail)}, for "
+            "each person. "
             f"Gaussian noise keeps this promise with sigma = {sigma} for an L2 sensitivity of 1.",
             highlight=False,
         )
@@ -141,5 +142,5 @@ def show(console: Console, promise: Promise, choice: Choice | None, people: int 
 def _beliefs(promise: Promise) -> list[tuple[float, float, float]]:
     """Where each of the usual priors can end; about the group, where there is one."""
     priors = sorted({*PRIORS, promise.prior})
-    ends = [belief(prior, promise.loss, secret=promise.secret) for prior in priors]
+    ends = [compute_belief(prior, promise.loss, secret=promise.secret) for prior in priors]
     return [(end.prior, end.highest, end.lowest) for end in ends]

@@ -39,15 +39,15 @@ def run(
 ) -> None:
     """What the five documents print, what it should be, and why they differ."""
     from discreet.app.reproducing import adult_files, view  # what they need takes a second to load
-    from discreet.papers import REPRODUCTIONS, find, reproduce
+    from discreet.papers import REPRODUCTIONS, find_reproductions, run_reproduction
 
-    names = tuple(REPRODUCTIONS) if name is None else find(name)
+    names = tuple(REPRODUCTIONS) if name is None else find_reproductions(name)
     bench = adult_files.bench_of(adult or ADULT, required=adult is not None)
     with spinner() as tell:
         found = []
         for each in names:
             tell(f"recomputing {each}")
-            found.append(reproduce(each, bench))
+            found.append(run_reproduction(each, bench))
         if report is not None:
             tell("drawing")
             _file(found, report)

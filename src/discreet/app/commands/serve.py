@@ -32,7 +32,7 @@ from discreet.app.users import UserBook, users_of
 from discreet.app.users.users import FIRST_CUSTODIAN
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
-from discreet.core.numbers import require_positive
+from discreet.core.number_checks import require_positive
 from discreet.core.policy import ASSUMED_ROWS, Policy
 
 SAMPLE = Path("sample")

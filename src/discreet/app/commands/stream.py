@@ -10,7 +10,7 @@ import typer
 from discreet.app.commands import counted
 from discreet.app.listed import listed
 from discreet.core.errors import RequestError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 
 
 @counted.publishing

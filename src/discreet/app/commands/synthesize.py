@@ -16,7 +16,7 @@ from discreet.app.listed import listed
 from discreet.app.policies import load
 from discreet.app.terminal import Console
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number, parse_probability
+from discreet.core.number_checks import parse_number, parse_probability
 
 
 def run(

@@ -8,7 +8,7 @@ import typer
 
 from discreet.app.commands import counted
 from discreet.app.listed import listed
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 
 
 @counted.publishing

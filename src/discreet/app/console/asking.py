@@ -19,12 +19,12 @@ from discreet.app.http.questions import ASKING, asked, counted, planned
 from discreet.app.http.replies import Form, answered, sent
 from discreet.app.proposals import Proposal
 from discreet.app.users import Role
-from discreet.belief.wording import number
+from discreet.belief.wording import format_number
 from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
-from discreet.core.numbers import parse_number
+from discreet.core.number_checks import parse_number
 from discreet.core.policy import Column, Policy, TrueValues
-from discreet.engines.faults import guarded
-from discreet.sql.truth import Truth, truth
+from discreet.engines.engine_faults import run_guarded
+from discreet.sql.true_values import TrueMeasures, compute_true_values
 
 router = APIRouter(include_in_schema=False)
 MOST_ROWS = 200
@@ -91,11 +91,11 @@ def sees_true_values(page: Page) -> bool:
     return allowed and caller is not None and caller.user.role is Role.CUSTODIAN
 
 
-def _truth(page: Page, analyst: str, question: Question) -> Truth:
+def _truth(page: Page, analyst: str, question: Question) -> TrueMeasures:
     """What was answered, without noise: counted apart from everybody's questions, and kept nowhere."""
     made = planned(page.door, analyst, question).plan
     with page.door.curators.engine() as engine:
-        return guarded(lambda: truth(made, engine))
+        return run_guarded(lambda: compute_true_values(made, engine))
 
 
 def _asker(page: Page) -> str:
@@ -144,8 +144,8 @@ def _around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _shown(answer: Answer, beside: Truth | None = None) -> dict[str, object]:
-    names, true = answer.table.column_names, {} if beside is None else beside.beside(answer.table)
+def _shown(answer: Answer, beside: TrueMeasures | None = None) -> dict[str, object]:
+    names, true = answer.table.column_names, {} if beside is None else beside.align_with(answer.table)
     rows = [
         [
             (cell(answer, name, place, value), _plainly(true[name][place]) if name in true else None)
@@ -161,7 +161,7 @@ def _plainly(value: object) -> str:
     if value is None:
         return "–"
     return (
-        number(value, 5)
+        format_number(value, 5)
         if isinstance(value, float)
         else f"{value:,}"
         if isinstance(value, int)

@@ -20,9 +20,9 @@ from discreet.app.console.working import cancelled, come_to, followed, job_of
 from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.progress import Tell
 from discreet.app.serve.job import Job, Outcome, Work
-from discreet.belief.wording import at_most, how_many, percent
+from discreet.belief.wording import format_count, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.core.policy import Column, Kind, Policy, Role, Table
+from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 
 if TYPE_CHECKING:
     from discreet.app.trials.record_trial import Named, RecordTrial, Seen
@@ -147,7 +147,7 @@ def _field(name: str, table: Table, fields: Mapping[str, str]) -> dict[str, obje
 
 
 def _choices(column: Column) -> tuple[str, ...]:
-    return ("true", "false") if column.type is Kind.BOOLEAN else column.values or ()
+    return ("true", "false") if column.type is ColumnType.BOOLEAN else column.values or ()
 
 
 def _shown(found: RecordTrial) -> dict[str, object]:
@@ -165,13 +165,16 @@ def _shown(found: RecordTrial) -> dict[str, object]:
 def _line(found: RecordTrial, seen: Seen) -> tuple[str, str, str]:
     """A way of publishing, what an attacker has of it, and what is then believed."""
     if seen.rows is None:
-        told = f"a count that uses up the whole promise; whatever it had been, at most {at_most(found.cap)}"
+        told = (
+            "a count that uses up the whole promise; whatever it had been, at most "
+            f"{format_percent_up(found.cap)}"
+        )
     elif seen.rows == 0:
         told = "no row fits the person"
     else:
         fits = "fits" if seen.rows == 1 else "fit"
-        told = f"{how_many(seen.rows, 'row', 'rows')} {fits} the person, {seen.having:,} with the value"
-    return seen.what, told, f"{percent(found.prior)} → {percent(seen.posterior)}"
+        told = f"{format_count(seen.rows, 'row', 'rows')} {fits} the person, {seen.having:,} with the value"
+    return seen.what, told, f"{format_percent(found.prior)} → {format_percent(seen.posterior)}"
 
 
 def _picture(found: RecordTrial) -> str:
@@ -179,15 +182,15 @@ def _picture(found: RecordTrial) -> str:
         BarRow(
             name=each.what,
             bars=(
-                Bar(share=found.prior, colour=OTHERS, said=percent(found.prior)),
-                Bar(share=each.posterior, colour=SUSPECTED, said=percent(each.posterior)),
+                Bar(share=found.prior, colour=OTHERS, said=format_percent(found.prior)),
+                Bar(share=each.posterior, colour=SUSPECTED, said=format_percent(each.posterior)),
             ),
         )
         for each in found.seen
     ]
     return bars(
         rows,
-        title=f"belief; the line is the promised cap of {at_most(found.cap)}",
+        title=f"belief; the line is the promised cap of {format_percent_up(found.cap)}",
         thick=14,
         width=SHORT,
         cap=found.cap,

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.accounting.amounts import figure, unit
+from discreet.accounting.budget_amounts import format_figure, name_unit
 from discreet.accounting.ledger import Ledger
 from discreet.app.console.logins import elsewhere
 from discreet.app.console.rendering import NARROW, Page, entered
@@ -17,7 +17,7 @@ from discreet.app.http.errors import ForbiddenError
 from discreet.app.ledger_object import accounts_of
 from discreet.app.users import Role
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.core.numbers import parse_probability
+from discreet.core.number_checks import parse_probability
 
 router = APIRouter(include_in_schema=False)
 MOST_ENTRIES = 200
@@ -49,14 +49,14 @@ def _decided(page: Page, fields: dict[str, str]) -> None:
     if caller.user.role is not Role.CUSTODIAN:
         raise ForbiddenError("This is the custodian's to decide.")
     if do == "clear":
-        door.curators.ledger.clear(fields.get("analyst", ""))
+        door.curators.ledger.clear_suspension(fields.get("analyst", ""))
         return
     number = fields.get("wish", "")
     if not number.isdecimal() or len(number) > 9:
         raise RequestError("budget: there is no such wish.")
     if do == "grant":
         taken = fields.get("taken_from") or None
-        door.wishes.grant(int(number), door.curators.policy, door.curators.ledger.divide, taken)
+        door.wishes.grant(int(number), door.curators.policy, door.curators.ledger.set_shares, taken)
     else:
         door.wishes.deny(int(number), fields.get("note", "")[:1000])
 
@@ -65,19 +65,21 @@ def _facts(page: Page) -> dict[str, object]:
     book, caller = page.door.curators.ledger, _caller(page)
     own = caller.asks_as if caller.user.role is Role.ANALYST else None
     alone = None if own is None else page.door.curators.of(own).alone
-    last, whole = book.entries(own)[: -MOST_ENTRIES - 1 : -1], book.accountant().limit
+    last, whole = book.list_entries(own)[: -MOST_ENTRIES - 1 : -1], book.get_accountant().limit
     return {
-        "sentence": book.sentence(analyst=alone),
-        "unit": unit(whole),
-        "whole": figure(whole),
+        "sentence": book.describe_belief(analyst=alone),
+        "unit": name_unit(whole),
+        "whole": format_figure(whole),
         "picture": _picture(book, alone),
         "entries": [
-            (each, each.id if own is None else each.number, figure(each.charge, up=True)) for each in last
+            (each, each.id if own is None else each.number, format_figure(each.charge, up=True))
+            for each in last
         ],
         "accounts": [
-            (each, figure(each.spent, up=True), figure(each.left)) for each in accounts_of(book, own)
+            (each, format_figure(each.spent, up=True), format_figure(each.left))
+            for each in accounts_of(book, own)
         ],
-        "releases": book.releases(),
+        "releases": book.list_releases(),
         "wishes": page.door.wishes.all(own),
         "role": caller.user.role.value,
     }

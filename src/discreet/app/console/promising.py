@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from discreet.app.console.rendering import Page, entered
 from discreet.belief import Promise
 from discreet.core.errors import DiscreetError
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 
 router = APIRouter(include_in_schema=False)
 ACROSS = 20

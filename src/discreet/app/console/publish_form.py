@@ -13,10 +13,10 @@ from pathlib import Path
 
 from discreet.app.drafting.fitting import misfit
 from discreet.app.hierarchy_view import tree
-from discreet.app.publishing.door import METHODS, OBJECTIVES, PRIVATE
-from discreet.app.publishing.options import Request
-from discreet.app.publishing.subjects import Named
-from discreet.app.publishing.wanted_models import Options
+from discreet.app.publishing.anonymize_options import AnonymizeRequest
+from discreet.app.publishing.anonymize_validation import METHODS, OBJECTIVES, PRIVATE
+from discreet.app.publishing.model_options import ModelOptions
+from discreet.app.publishing.table_request import ResolvedTable
 from discreet.app.shown_hierarchy import find
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Column, Policy, Role, Table
@@ -138,7 +138,7 @@ class Chosen:
         columns = self.redeclared.tables[self.name].columns
         return [name for name, column in columns.items() if column.role is Role.SENSITIVE]
 
-    def request(self, output: Path | None) -> Request:
+    def request(self, output: Path | None) -> AnonymizeRequest:
         """As `discreet anonymize` would be asked."""
         diversity, closeness = self._diversity, self._closeness
         k = self.said("k")
@@ -146,10 +146,10 @@ class Chosen:
             raise RequestError("publish: k is a whole number.", hint="Write 5.")
         posterior = self.said("posterior") or None
         usual = None if diversity or closeness or posterior else USUAL_K
-        return Request(
+        return AnonymizeRequest(
             table=self.name,
             policy=None,
-            models=Options(k=int(k) if k else usual, l_diversity=diversity, t_closeness=closeness),
+            models=ModelOptions(k=int(k) if k else usual, l_diversity=diversity, t_closeness=closeness),
             posterior=posterior,
             suppress=self.said("suppress") or "0",
             objective=self._one_of("objective", OBJECTIVES),
@@ -160,8 +160,8 @@ class Chosen:
         )
 
     @property
-    def named(self) -> Named:
-        return Named(name=self.name, policy=self.redeclared)
+    def named(self) -> ResolvedTable:
+        return ResolvedTable(name=self.name, policy=self.redeclared)
 
     @property
     def format(self) -> str:

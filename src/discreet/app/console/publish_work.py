@@ -20,20 +20,20 @@ from discreet.app.console.rendering import SHORT, Page
 from discreet.app.drawings import Bar, BarRow, bars
 from discreet.app.http.works import OF_ANONYMIZATION
 from discreet.app.progress import Tell
-from discreet.app.publishing.anonymizing import published
-from discreet.app.publishing.certificates import certificate
-from discreet.app.publishing.door import OBJECTIVES
-from discreet.app.publishing.options import anonymizer
+from discreet.app.publishing.anonymize_command import find_and_publish
+from discreet.app.publishing.anonymize_options import build_anonymizer
+from discreet.app.publishing.anonymize_validation import OBJECTIVES
 from discreet.app.publishing.release import Release
-from discreet.app.publishing.risk import of_classes
-from discreet.app.publishing.risk import rows as risks
-from discreet.app.publishing.view import examples, figures
+from discreet.app.publishing.release_certificate import build_certificate
+from discreet.app.publishing.release_risk import class_risk_to_json
+from discreet.app.publishing.release_risk import list_risk_rows as risks
+from discreet.app.publishing.release_view import format_examples, list_figures
 from discreet.app.serve.job import Outcome, Work
 from discreet.app.trials.trial import Trial
 from discreet.app.trials.verdicts import verdict
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 from discreet.core.randomness import Randomness
-from discreet.engines.publishing import Target
+from discreet.engines.duckdb_publisher import ReleaseTarget
 
 FIGURES = {
     "prosecutor_highest": "highest risk",
@@ -45,12 +45,12 @@ FIGURES = {
 def work(page: Page, fields: Mapping[str, str]) -> Work:
     """Find a release and try it; where the form says publish, write it."""
     chosen, keep = _chosen(page, fields), fields.get("do") == "publish"
-    anonymizer(chosen.request(None), chosen.named, lambda _: None)  # refuses what it can
+    build_anonymizer(chosen.request(None), chosen.named, lambda _: None)  # refuses what it can
 
     def do(tell: Tell, folder: Path) -> Outcome:
         output = folder / f"{chosen.name}.{chosen.format}" if keep else None
-        release, trial, _ = published(chosen.request(output), chosen.named, tell)
-        made = certificate(release, trial=trial)
+        release, trial, _ = find_and_publish(chosen.request(output), chosen.named, tell)
+        made = build_certificate(release, evaluation=trial)
         found = _told(release, trial, made) | {"kept": keep}
         return Outcome(found=found, document=made if keep else None, file=output)
 
@@ -68,8 +68,8 @@ def number_of(page: Page, outcome: Outcome) -> int | None:
     """The ledger's number of what a job published."""
     if outcome.file is None:
         return None
-    found = reversed(page.door.curators.ledger.releases())
-    there = ((each.id, Target.recorded(each.certificate)) for each in found)
+    found = reversed(page.door.curators.ledger.list_releases())
+    there = ((each.id, ReleaseTarget.from_ledger_entry(each.certificate)) for each in found)
     return next((each for each, target in there if target is not None and target.file == outcome.file), None)
 
 
@@ -94,7 +94,7 @@ def around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
         "methods": RECODINGS,
         "objectives": OBJECTIVES,
         "formats": FORMATS,
-        "drawn": f"{Randomness().bits(64):016x}",
+        "drawn": f"{Randomness().draw_bits(64):016x}",
         "releases": releases(page),
         "found": None,
         "ended": "",
@@ -105,8 +105,8 @@ def around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
 
 def releases(page: Page) -> list[tuple[int, str, str]]:
     """What was published and is still there."""
-    found = page.door.curators.ledger.releases()
-    there = [(each, Target.recorded(each.certificate)) for each in found]
+    found = page.door.curators.ledger.list_releases()
+    there = [(each, ReleaseTarget.from_ledger_entry(each.certificate)) for each in found]
     return [
         (each.id, each.name, each.description)
         for each, target in reversed(there)
@@ -116,10 +116,13 @@ def releases(page: Page) -> list[tuple[int, str, str]]:
 
 def _told(release: Release, trial: Trial, made: Mapping[str, object]) -> dict[str, object]:
     """What the page says of a release, without the release."""
-    quasi = enumerate(release.subject.quasi)
+    quasi = enumerate(release.source.quasi)
     return {
-        "figures": figures(release),
-        "columns": [(name, release.how(place), examples(release, place) or "–") for place, name in quasi],
+        "figures": list_figures(release),
+        "columns": [
+            (name, release.describe_level(place), format_examples(release, place) or "–")
+            for place, name in quasi
+        ],
         "risks": risks(release),
         "picture": _picture(release),
         "models": [(model.name, model.belief, ", ".join(model.not_stopped)) for model in release.goal.models],
@@ -130,13 +133,13 @@ def _told(release: Release, trial: Trial, made: Mapping[str, object]) -> dict[st
 
 
 def _picture(release: Release) -> str:
-    before, after = of_classes(release.before), of_classes(release.classes)
+    before, after = class_risk_to_json(release.classes_before), class_risk_to_json(release.classes)
     rows = [
         BarRow(
             name=name,
             bars=(
-                Bar(share=before[figure], colour=OTHERS, said=percent(before[figure])),
-                Bar(share=after[figure], colour=SUSPECTED, said=percent(after[figure])),
+                Bar(share=before[figure], colour=OTHERS, said=format_percent(before[figure])),
+                Bar(share=after[figure], colour=SUSPECTED, said=format_percent(after[figure])),
             ),
         )
         for figure, name in FIGURES.items()

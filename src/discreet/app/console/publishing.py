@@ -23,7 +23,7 @@ from discreet.app.http.errors import MissingError
 from discreet.app.serve.job import Failure, Job, Outcome
 from discreet.app.users.attempts import Reply
 from discreet.core.errors import DiscreetError
-from discreet.engines.publishing import Target
+from discreet.engines.duckdb_publisher import ReleaseTarget
 
 router = APIRouter(include_in_schema=False)
 KIND, HERE = "anonymize", "/publish/work/"
@@ -112,11 +112,11 @@ def _refused(page: Page, fields: Mapping[str, str], error: DiscreetError | Failu
 @router.get("/publish/{number}/{part}")
 def file(number: int, part: str, page: Deciding) -> Response:
     """The file of a release, its certificate or its report."""
-    for each in page.door.curators.ledger.releases():
-        target = Target.recorded(each.certificate)
+    for each in page.door.curators.ledger.list_releases():
+        target = ReleaseTarget.from_ledger_entry(each.certificate)
         if each.id != number or target is None:
             continue
-        path = target.beside(PARTS[part]) if part in PARTS else target.file
+        path = target.make_companion_path(PARTS[part]) if part in PARTS else target.file
         if part in (*PARTS, "table") and path.is_file():
             return FileResponse(path, filename=path.name, content_disposition_type="attachment")
     raise MissingError("There is no such file of a release.", hint="The Publish screen lists them.")

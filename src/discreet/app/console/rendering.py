@@ -24,7 +24,7 @@ from discreet.app.http.errors import ForbiddenError
 from discreet.app.http.replies import STATUS, said
 from discreet.app.serve.job import Failure
 from discreet.app.users import Role
-from discreet.belief.wording import at_most, number, number_up, percent
+from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError
 
 SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
@@ -52,7 +52,12 @@ def templates() -> Environment:
     made = Environment(
         loader=PackageLoader("discreet.app.console"), autoescape=True, undefined=StrictUndefined
     )
-    made.filters |= {"percent": percent, "at_most": at_most, "number": number, "number_up": number_up}
+    made.filters |= {
+        "percent": format_percent,
+        "at_most": format_percent_up,
+        "number": format_number,
+        "number_up": format_number_up,
+    }
     return made
 
 

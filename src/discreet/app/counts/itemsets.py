@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from discreet.app.counts.publication import Publication, budget_of
 from discreet.app.curator import Curator
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 from discreet.core.engine import Engine
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.mining.tabulation import itemsets
 from discreet.mining.tabulation.itemsets import BASIS, LARGEST
@@ -58,7 +58,7 @@ def publication(curator: Curator, request: Request) -> Publication:
         verb="itemsets",
         kind="differentially private frequent itemsets",
         table=request.table,
-        text=f"itemsets {request.table} --threshold {percent(request.threshold)}",
+        text=f"itemsets {request.table} --threshold {format_percent(request.threshold)}",
         terms=asdict(request) | {"epsilon": epsilon},
         epsilon=epsilon,
         delta=request.delta,
@@ -72,8 +72,8 @@ def publication(curator: Curator, request: Request) -> Publication:
         },
         facts=(
             ("items", f"{len(names)}; combined are {picked}"),
-            ("sets", f"up to {plan.largest} items, of at least {percent(plan.threshold)} of rows"),
-            ("error", f"at most {number(plan.deviation)} rows, one deviation of a set's count"),
+            ("sets", f"up to {plan.largest} items, of at least {format_percent(plan.threshold)} of rows"),
+            ("error", f"at most {format_number(plan.deviation)} rows, one deviation of a set's count"),
         ),
         work=work,
     )

@@ -15,15 +15,15 @@ import pyarrow as pa
 from discreet.app.curator import Curator
 from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once
-from discreet.app.publishing.certificates import require_own_certificate, write_certificate
-from discreet.app.publishing.counted import Sources
-from discreet.app.publishing.subjects import require_no_source
+from discreet.app.publishing.counted_table import Sources
+from discreet.app.publishing.release_certificate import require_own_certificate, write_certificate
+from discreet.app.publishing.table_request import require_not_source
 from discreet.belief import Belief
 from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
 from discreet.mining.tabulation.budget import Budget
 
 ATTACKER = "knows all other records, or takes records as independent"
@@ -95,10 +95,10 @@ def budget_of(
 
 def offer(curator: Curator, publication: Publication) -> Offer:
     """Costs nothing, reads no data."""
-    spent = curator.ledger.accountant(curator.alone)
-    fits = curator.ledger.fits(curator.analyst, publication.guarantee)
-    after = spent.spend(publication.guarantee).belief() if fits else spent.belief()
-    return Offer(publication=publication, before=spent.belief(), after=after, fits=fits)
+    spent = curator.ledger.get_accountant(curator.alone)
+    fits = curator.ledger.has_room_for(curator.analyst, publication.guarantee)
+    after = spent.spend(publication.guarantee).compute_belief() if fits else spent.compute_belief()
+    return Offer(publication=publication, before=spent.compute_belief(), after=after, fits=fits)
 
 
 def make(curator: Curator, publication: Publication) -> Made:
@@ -116,8 +116,8 @@ def make(curator: Curator, publication: Publication) -> Made:
     return Made(
         publication=publication,
         rows=found.released,
-        belief=curator.ledger.belief(analyst=curator.alone),
-        sentence=curator.ledger.sentence(analyst=curator.alone),
+        belief=curator.ledger.compute_belief(analyst=curator.alone),
+        sentence=curator.ledger.describe_belief(analyst=curator.alone),
         entry=found.entry,
         repeated=found.repeated,
     )
@@ -127,18 +127,18 @@ def require_place(curator: Curator, publication: Publication, output: Path | Non
     """Refuse a file that cannot be written, or that is what is read, before anything is charged."""
     if output is None:
         return
-    place = Target.of(output)
+    place = ReleaseTarget.parse(output)
     require_own_certificate(place)
     tables = {publication.table: curator.policy.tables[publication.table]}
-    Sources(tables=tables, frames={}, engine=curator.policy.engine).require_elsewhere(place)
-    require_no_source(curator.policy, output)
+    Sources(tables=tables, frames={}, engine=curator.policy.engine).require_safe_target(place)
+    require_not_source(curator.policy, output)
 
 
 def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
     """The rows as a file, and the certificate beside it."""
     if output is None:
         return ()
-    place = Target.of(output)
-    with arriving(place) as file, DuckDBPublisher({}, {"rows": made.rows}) as engine:
+    place = ReleaseTarget.parse(output)
+    with stage_output(place) as file, DuckDBPublisher({}, {"rows": made.rows}) as engine:
         engine.write('SELECT * FROM "rows"', file)
     return output, write_certificate(made.publication.certificate, place)

@@ -16,10 +16,10 @@ from discreet.app.counts.publication import Publication, budget_of
 from discreet.app.curator import Curator
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import run_released
-from discreet.mechanisms import named as mechanism_name
+from discreet.engines.duckdb import query_released_tables
+from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mechanisms.sampling import Booleans
 from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, plan, read
 
@@ -58,7 +58,7 @@ class Stream:
 
     def ask(self, sql: str) -> StreamAnswer:
         """The answer to SELECT COUNT(*) FROM table WHERE …; a refusal costs nothing."""
-        return self.answerer.ask(read(sql, self.curator.policy, self.plan.table), run_released)
+        return self.answerer.ask(read(sql, self.curator.policy, self.plan.table), query_released_tables)
 
 
 def silent(doing: str, share: float | None) -> None:
@@ -74,7 +74,7 @@ def open_stream(curator: Curator, request: Request) -> Stream:
         )
     made, _ = _planned(curator, request, request.columns, request.questions)
     answerer, entry = curator.charged(
-        f"{Randomness().bits(KEY_BITS):032x}",
+        f"{Randomness().draw_bits(KEY_BITS):032x}",
         _text(made),
         made.guarantee,
         lambda engine, random: OnlineAnswerer.open(made, curator.policy, engine, random),
@@ -98,7 +98,10 @@ def publication(curator: Curator, request: Request, texts: Sequence[str], told: 
         )
     made, epsilon = _planned(curator, request, columns, request.questions or len(texts))
     cells = _each(
-        asked, lambda each: made.universe.predicate(each, run_released), "finding what they count", told
+        asked,
+        lambda each: made.universe.predicate(each, query_released_tables),
+        "finding what they count",
+        told,
     )
 
     def work(engine: Engine, random: Randomness) -> pa.Table:

@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from discreet.app.counts.publication import Publication, budget_of
 from discreet.app.curator import Curator
-from discreet.belief.wording import number
+from discreet.belief.wording import format_number
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.mechanisms import named as mechanism_name
+from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mining.attributes import BINS, Attribute, Cut
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, workloads
@@ -175,7 +175,7 @@ def _expected(plan: WorkloadPlan, columns: Sequence[str]) -> dict[str, object]:
 
 def _facts(plan: WorkloadPlan) -> tuple[tuple[str, str], ...]:
     others = sorted((error, name) for name, error in plan.errors.items() if np.isfinite(error))
-    told = ", ".join(f"{name} {number(error)}" for error, name in others)
+    told = ", ".join(f"{name} {format_number(error)}" for error, name in others)
     return (
         ("counts", f"{len(plan.workload.questions):,}"),
         ("measured", f"{plan.strategy.name}, the strategy of least expected error"),

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from discreet.app.ask_view import show_facts
 from discreet.app.counts.publication import Made, Offer, Publication
-from discreet.belief.wording import at_most, number, percent
+from discreet.belief.wording import format_number, format_percent, format_percent_up
 
 MOST_ROWS = 40
 
@@ -37,8 +37,8 @@ def made(found: Made, written: Sequence[Path]) -> dict[str, object]:
 
 def show_offer(console: Console, offer: Offer) -> None:
     """What is known before anything is spent."""
-    before, after = at_most(offer.before.highest), at_most(offer.after.highest)
-    change = f"{percent(offer.before.prior)} → at most {after} after it ({before} before)"
+    before, after = format_percent_up(offer.before.highest), format_percent_up(offer.after.highest)
+    change = f"{format_percent(offer.before.prior)} → at most {after} after it ({before} before)"
     if not offer.fits:
         change = f"{before}, as before: it costs more than is left and would be refused"
     relation = offer.publication.guarantee.relation
@@ -70,7 +70,7 @@ def show(console: Console, found: Made, written: Sequence[Path]) -> None:
 
 def _cost(publication: Publication) -> str:
     leak = f", delta {float(publication.delta):g}" if publication.delta else ""
-    return f"epsilon {number(float(publication.epsilon))}{leak}"
+    return f"epsilon {format_number(float(publication.epsilon))}{leak}"
 
 
 def _shown(value: object) -> str:

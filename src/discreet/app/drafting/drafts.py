@@ -17,7 +17,7 @@ from discreet.app.drafting.proposed import hierarchies
 from discreet.app.drafting.roles import is_code, is_id, likely_role, names_people
 from discreet.app.yaml_text import word
 from discreet.core.errors import RequestError
-from discreet.core.policy import WORD, Kind, Role
+from discreet.core.policy import WORD, ColumnType, Role
 
 HEAD = """\
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
@@ -46,7 +46,7 @@ class ColumnDraft:
     """One column as the draft has it; `hipaa` is what it seems to be of HIPAA's identifiers."""
 
     name: str
-    kind: Kind
+    kind: ColumnType
     role: Role
     hipaa: Identifier | None = None
 
@@ -62,11 +62,11 @@ class ColumnDraft:
 
 
 OPEN = {
-    Kind.INTEGER: ["low: ?", "high: ?"],
-    Kind.DECIMAL: ["low: ?", "high: ?", "resolution: ?"],
-    Kind.DATE: ["low: ?", "high: ?"],
-    Kind.TIMESTAMP: ["low: ?", "high: ?"],
-    Kind.CATEGORY: ["values: [?]"],
+    ColumnType.INTEGER: ["low: ?", "high: ?"],
+    ColumnType.DECIMAL: ["low: ?", "high: ?", "resolution: ?"],
+    ColumnType.DATE: ["low: ?", "high: ?"],
+    ColumnType.TIMESTAMP: ["low: ?", "high: ?"],
+    ColumnType.CATEGORY: ["values: [?]"],
 }
 
 
@@ -96,7 +96,7 @@ class TableDraft:
         return (
             self.found.guessed
             and self.found.header
-            and all(kind is Kind.TEXT for _, kind in self.found.columns)
+            and all(kind is ColumnType.TEXT for _, kind in self.found.columns)
         )
 
 
@@ -132,9 +132,9 @@ def _table(name: str, found: Found) -> TableDraft:
     )
 
 
-def _usable(found: Found) -> dict[str, Kind]:
+def _usable(found: Found) -> dict[str, ColumnType]:
     """The columns that a policy has words for; of two names that differ in nothing but case, the first."""
-    usable: dict[str, Kind] = {}
+    usable: dict[str, ColumnType] = {}
     for column, kind in found.columns:
         taken = column.lower() in map(str.lower, usable)
         if kind is not None and _is_name(column) and not taken:
@@ -142,15 +142,17 @@ def _usable(found: Found) -> dict[str, Kind]:
     return usable
 
 
-def _may_hold_anything(name: str, kind: Kind) -> bool:
-    return kind in (Kind.TEXT, Kind.CATEGORY) and likely_role(name) in (Role.OTHER, Role.QUASI)
+def _may_hold_anything(name: str, kind: ColumnType) -> bool:
+    return kind in (ColumnType.TEXT, ColumnType.CATEGORY) and likely_role(name) in (Role.OTHER, Role.QUASI)
 
 
-def _column(name: str, kind: Kind, shares: Mapping[str, float]) -> ColumnDraft:
+def _column(name: str, kind: ColumnType, shares: Mapping[str, float]) -> ColumnDraft:
     hipaa = by_content(shares) or by_name(name, kind)
     role = hipaa.role if hipaa is not None and by_content(shares) else likely_role(name)
-    if role is not Role.IDENTIFIER and (kind is Kind.TEXT or (kind is Kind.INTEGER and is_code(name))):
-        kind = Kind.CATEGORY
+    if role is not Role.IDENTIFIER and (
+        kind is ColumnType.TEXT or (kind is ColumnType.INTEGER and is_code(name))
+    ):
+        kind = ColumnType.CATEGORY
     return ColumnDraft(name=name, kind=kind, role=role, hipaa=hipaa)
 
 

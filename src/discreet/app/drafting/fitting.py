@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
 
-from discreet.core.hierarchies import HierarchyEntry, leaves
-from discreet.core.policy import Column, Kind
+from discreet.core.hierarchy_entry import HierarchyEntry, iterate_leaf_paths
+from discreet.core.policy import Column, ColumnType
 
-NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
-DAYS = (Kind.DATE, Kind.TIMESTAMP)
-TEXTS = (Kind.TEXT, Kind.CATEGORY, Kind.INTEGER)
-TYPES: dict[str, tuple[Kind, ...]] = {"widths": NUMBERS, "cuts": NUMBERS, "dates": DAYS, "mask": TEXTS}
+NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+DAYS = (ColumnType.DATE, ColumnType.TIMESTAMP)
+TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY, ColumnType.INTEGER)
+TYPES: dict[str, tuple[ColumnType, ...]] = {"widths": NUMBERS, "cuts": NUMBERS, "dates": DAYS, "mask": TEXTS}
 
 
 def misfit(name: str, entry: HierarchyEntry, column: Column) -> str | None:
     """What is wrong, if something is: the type, the domain, or values that are not covered."""
-    allowed = TYPES.get(entry.kind, tuple(Kind))
+    allowed = TYPES.get(entry.kind, tuple(ColumnType))
     if column.type not in allowed:
         listed = " or ".join(kind.value for kind in allowed)
         return f"the hierarchy {name} ({entry.kind}) needs type {listed}; this has {column.type.value}"
@@ -51,4 +51,4 @@ def _covered(entry: HierarchyEntry) -> frozenset[str] | None:
     """The values of a list that stands in the policy."""
     if entry.kind == "order":
         return frozenset(entry.order or ())
-    return frozenset(path[-1] for path in leaves(entry.tree)) if entry.kind == "tree" else None
+    return frozenset(path[-1] for path in iterate_leaf_paths(entry.tree)) if entry.kind == "tree" else None

@@ -26,12 +26,12 @@ from discreet.app.addresses import PATHS, EngineAddress, engine_of
 from discreet.app.complaints import nearest
 from discreet.app.drafting.identifiers import PATTERNS
 from discreet.core.errors import EngineFault, RequestError
-from discreet.core.policy import Kind
+from discreet.core.policy import ColumnType
 from discreet.engines.duckdb_inventory import DuckDBInventory
-from discreet.engines.inventory import Held, Inventory
-from discreet.engines.patterns import matching
-from discreet.engines.schema import Schema, schemas, together
-from discreet.engines.sources import split
+from discreet.engines.file_schema import Schema, read_glob_schema, read_schemas
+from discreet.engines.inventory import Inventory, InventoryTable
+from discreet.engines.pattern_shares import compute_file_pattern_shares
+from discreet.engines.sources import split_source
 
 Shares = Mapping[str, Mapping[str, float]]
 LISTED = 30
@@ -49,7 +49,7 @@ class Found:
     name: str
     called: str
     source: str
-    columns: tuple[tuple[str, Kind | None], ...]
+    columns: tuple[tuple[str, ColumnType | None], ...]
     look: Callable[[Sequence[str]], Shares | None] = field(repr=False)
     guessed: bool = False
     header: bool = True
@@ -74,7 +74,7 @@ def in_engine(address: str, words: Sequence[str], folder: Path) -> Iterator[list
 def is_read(output: Path, words: Sequence[str], address: str | None) -> bool:
     """Whether a file that is there is one of those that words or an address name, or stands in a folder."""
     _, mark, database = (address or "").partition("duckdb:///")
-    named = [split(word)[0] for word in (*words, *([database] if mark else []))]
+    named = [split_source(word)[0] for word in (*words, *([database] if mark else []))]
     places = [Path(each) for word in named for each in (word, *glob.glob(word, recursive=True))]
     inside = output.suffix.lower() in PATHS
     return any(
@@ -88,7 +88,7 @@ def is_read(output: Path, words: Sequence[str], address: str | None) -> bool:
 
 
 def _of_word(word: str, folder: Path) -> list[Found]:
-    whole = together(word) if PATTERN.search(word) and not Path(word).is_file() else None
+    whole = read_glob_schema(word) if PATTERN.search(word) and not Path(word).is_file() else None
     if whole is None:
         return [_of_file(schema, folder) for schema in _schemas(word)]
     name, source = _table_of(os.path.abspath(word)), os.path.relpath(word, folder)
@@ -96,8 +96,8 @@ def _of_word(word: str, folder: Path) -> list[Found]:
 
 
 def _schemas(word: str) -> list[Schema]:
-    file, inner = split(word) if not Path(word).is_file() else (word, "")
-    found = schemas(Path(file))
+    file, inner = split_source(word) if not Path(word).is_file() else (word, "")
+    found = read_schemas(Path(file))
     if not inner:
         return found
     named = [each for each in found if each.table == inner]
@@ -112,9 +112,9 @@ def _of_file(schema: Schema, folder: Path) -> Found:
         called=Path(schema.source).name,
         source=os.path.relpath(schema.source, folder),
         columns=schema.columns,
-        look=lambda columns: matching(schema, columns, PATTERNS),
-        guessed=schema.guessed,
-        header=schema.header,
+        look=lambda columns: compute_file_pattern_shares(schema, columns, PATTERNS),
+        guessed=schema.is_guessed,
+        header=schema.has_header,
         in_database=schema.table is not None,
     )
 
@@ -139,17 +139,17 @@ def _meant(word: str, engine: EngineAddress, inventory: Inventory, folder: Path)
     if engine.scheme == "duckdb" and engine.is_path(word):
         return in_files([word], folder)
     if engine.is_path(word) or not PATTERN.search(word):
-        held = inventory.held(engine.source(word, os.path.abspath) if engine.is_path(word) else word)
+        held = inventory.find_table(engine.source(word, os.path.abspath) if engine.is_path(word) else word)
         found = [] if held is None else [held]
     else:
-        fitting = [name for name in inventory.names() if fnmatchcase(name, word)]
-        found = [held for name in fitting if (held := inventory.held(name)) is not None]
+        fitting = [name for name in inventory.list_names() if fnmatchcase(name, word)]
+        found = [held for name in fitting if (held := inventory.find_table(name)) is not None]
     if not found:
         raise _unknown(word, engine, inventory)
     return [_of_engine(held, inventory, folder) for held in found]
 
 
-def _of_engine(held: Held, inventory: Inventory, folder: Path) -> Found:
+def _of_engine(held: InventoryTable, inventory: Inventory, folder: Path) -> Found:
     here = os.path.isabs(held.source)
     return Found(
         name=_table_of(held.source),
@@ -157,7 +157,7 @@ def _of_engine(held: Held, inventory: Inventory, folder: Path) -> Found:
         source=os.path.relpath(held.source, folder) if here else held.source,
         columns=held.columns,
         look=partial(_looked, inventory, held.source),
-        guessed=held.guessed,
+        guessed=held.is_guessed,
         in_database=not here,
     )
 
@@ -165,7 +165,7 @@ def _of_engine(held: Held, inventory: Inventory, folder: Path) -> Found:
 def _looked(inventory: Inventory, source: str, columns: Sequence[str]) -> Shares | None:
     """What cannot be read, or not in time, is not counted: a draft is made without it."""
     try:
-        return inventory.matching(source, columns, PATTERNS) if columns else {}
+        return inventory.compute_pattern_shares(source, columns, PATTERNS) if columns else {}
     except EngineFault:
         return None
 
@@ -184,7 +184,7 @@ def _table_of(source: str) -> str:
 
 
 def _to_choose(inventory: Inventory) -> RequestError:
-    names = inventory.names()
+    names = inventory.list_names()
     if not names:
         return RequestError(
             f"init: {inventory.engine} has no table that may be read.",
@@ -201,7 +201,7 @@ def _to_choose(inventory: Inventory) -> RequestError:
 def _unknown(word: str, engine: EngineAddress, inventory: Inventory) -> RequestError:
     if engine.is_path(word):
         return RequestError(f"init: {inventory.engine} finds nothing at {word}.", hint=_way_out(word, engine))
-    return _missing(word, inventory.engine, inventory.names(), hint=_way_out(word, engine))
+    return _missing(word, inventory.engine, inventory.list_names(), hint=_way_out(word, engine))
 
 
 def _missing(word: str, place: str, names: Sequence[str], *, hint: str) -> RequestError:

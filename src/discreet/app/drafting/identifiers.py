@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.app.drafting.roles import is_id, likely_role, speaks_of
-from discreet.core.policy import Kind, Role
+from discreet.core.policy import ColumnType, Role
 
 ENOUGH = 0.5
 
@@ -109,14 +109,14 @@ IDENTIFIERS = (
 PATTERNS = {each.what: each.pattern for each in IDENTIFIERS if each.pattern}
 
 
-def by_name(name: str, kind: Kind) -> Identifier | None:
+def by_name(name: str, kind: ColumnType) -> Identifier | None:
     """What the name of a column says it holds; for a date, its type says it too."""
     role = likely_role(name)
     named = (each for each in IDENTIFIERS if each.role is role and speaks_of(name, each.words))
     found = next(named, None)
     if found is None and role is Role.IDENTIFIER and is_id(name):
         return IDENTIFIERS[-1]
-    if found is None and kind in (Kind.DATE, Kind.TIMESTAMP):
+    if found is None and kind in (ColumnType.DATE, ColumnType.TIMESTAMP):
         return next(each for each in IDENTIFIERS if each.what == "dates")
     return found
 

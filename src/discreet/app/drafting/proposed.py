@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from discreet.app.drafting.roles import is_maskable, speaks_of
 from discreet.app.yaml_text import word
-from discreet.core.policy import Kind, Role
+from discreet.core.policy import ColumnType, Role
 
 HEAD = """
 # Proposals, to check: how what others know of people is made coarser in a table that is published. Only
@@ -20,14 +20,14 @@ AGES = "{low: 0, high: 120, widths: [5, 10, 20, 40]}"
 GROUPS = '{tree: {"*": {GROUP: [VALUE, VALUE], OTHERS: [VALUE]}}}    # or {csv: FILE}, in ARX\'s format'
 
 
-def hierarchies(columns: Sequence[tuple[str, Kind, Role]]) -> str:
+def hierarchies(columns: Sequence[tuple[str, ColumnType, Role]]) -> str:
     """Entries for the quasi-identifiers; nothing where there are none."""
     found: dict[str, set[str]] = {}
     for name, kind, role in columns:
         found.setdefault(name, set()).add(_entry(name, kind, role))
     # An entry is for every column of its name: where they differ, there is none that fits.
     entries = [f"  {word(name)}: {entry}" for name, (entry, *others) in found.items() if entry and not others]
-    groups = [name for name, kind, role in columns if role is Role.QUASI and kind is Kind.CATEGORY]
+    groups = [name for name, kind, role in columns if role is Role.QUASI and kind is ColumnType.CATEGORY]
     groups = [name for name in groups if found[name] == {""}][:1]
     lines = ["hierarchies:", *entries, *(f"  # {word(name)}: {GROUPS}" for name in groups)]
     if not entries:
@@ -35,13 +35,13 @@ def hierarchies(columns: Sequence[tuple[str, Kind, Role]]) -> str:
     return "\n".join([HEAD, *lines, ""]).replace("\n\n", "\n") if entries or groups else ""
 
 
-def _entry(name: str, kind: Kind, role: Role) -> str:
+def _entry(name: str, kind: ColumnType, role: Role) -> str:
     if role is not Role.QUASI:
         return ""
-    if kind is Kind.DATE:
+    if kind is ColumnType.DATE:
         return "{dates: [month, year, decade]}"
-    if kind is Kind.TIMESTAMP:
+    if kind is ColumnType.TIMESTAMP:
         return "{dates: [day, month, year, decade]}"
-    if kind is Kind.INTEGER and speaks_of(name, "age"):
+    if kind is ColumnType.INTEGER and speaks_of(name, "age"):
         return AGES
-    return "{mask: right}" if kind in (Kind.TEXT, Kind.CATEGORY) and is_maskable(name) else ""
+    return "{mask: right}" if kind in (ColumnType.TEXT, ColumnType.CATEGORY) and is_maskable(name) else ""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.app.serve.spending import Spending
 from discreet.app.users.storage import TOKEN_DAYS
 from discreet.app.users.tokens import MOST_DAYS
-from discreet.sql.plan import CONFIDENCE
+from discreet.sql.planner import CONFIDENCE
 
 LONGEST_SQL = 100_000
 Word = Annotated[str, Field(max_length=200)]

@@ -36,7 +36,7 @@ def make(body: WishBody, caller: Asking, door: Door) -> dict[str, object]:
 def grant(number: int, body: Grant, caller: Deciding, door: Door) -> dict[str, object]:
     """Let the share grow, out of what nobody has or out of another's share."""
     curators = door.curators
-    return door.wishes.grant(number, curators.policy, curators.ledger.divide, body.taken_from).as_object()
+    return door.wishes.grant(number, curators.policy, curators.ledger.set_shares, body.taken_from).as_object()
 
 
 @router.post("/{number}/deny")

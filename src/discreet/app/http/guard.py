@@ -20,7 +20,7 @@ from discreet.app.host_names import OtherNameError, OtherOriginError, require_ow
 from discreet.app.http.errors import InternalError, TooLongError, UnclearError
 from discreet.app.http.metrics import Metrics
 from discreet.app.http.replies import refusal, sent
-from discreet.engines.faults import logged
+from discreet.engines.engine_faults import log_fault
 
 LARGEST = 256 * 1024
 VERSIONS = ("1.0", "1.1")
@@ -118,6 +118,6 @@ def _replayed(first: Message, receive: Receive) -> Receive:
 
 
 def _internal(error: Exception) -> InternalError:
-    incident = logged(error).incident
+    incident = log_fault(error).incident
     hint = f"The custodian's log has the details under incident {incident}."
     return InternalError("An internal error.", hint=hint)

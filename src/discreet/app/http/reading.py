@@ -46,14 +46,16 @@ def belief(
 ) -> dict[str, object]:
     """What an attacker may believe, after all answers or after those to the analyst who asks."""
     book, (_, alone) = door.curators.ledger, _seen(door, caller)
-    now = book.belief(prior, analyst=alone)
-    return belief_object(now, book.promise.posterior) | {"sentence": book.sentence(prior, analyst=alone)}
+    now = book.compute_belief(prior, analyst=alone)
+    return belief_object(now, book.promise.posterior) | {
+        "sentence": book.describe_belief(prior, analyst=alone)
+    }
 
 
 @router.post("/analysts/{name}/clear", tags=["deciding"])
 def clear(name: str, caller: Deciding, door: Door) -> dict[str, object]:
     """Let a suspended analyst ask again."""
-    door.curators.ledger.clear(name)
+    door.curators.ledger.clear_suspension(name)
     return {"cleared": name}
 
 
@@ -62,9 +64,9 @@ def metrics(caller: Overseeing, door: Door) -> Response:
     """Counters for Prometheus; none has a label that depends on the data."""
     book = door.curators.ledger
     text = door.metrics.text(
-        discreet_ledger_spent=("Of the promise, in its unit.", size(book.spent())),
-        discreet_ledger_left=("The same.", size(book.left())),
-        discreet_belief=("What an attacker may believe now.", book.belief().highest),
+        discreet_ledger_spent=("Of the promise, in its unit.", size(book.get_total_spent())),
+        discreet_ledger_left=("The same.", size(book.get_remaining_budget())),
+        discreet_belief=("What an attacker may believe now.", book.compute_belief().highest),
     )
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -81,7 +83,11 @@ def _table(table: Table) -> dict[str, object]:
 
 def _shares(door: HttpDoor, caller: Caller) -> dict[str, object]:
     analyst, _ = _seen(door, caller)
-    accounts = door.curators.ledger.accounts() if analyst is None else [door.curators.ledger.account(analyst)]
+    accounts = (
+        door.curators.ledger.list_accounts()
+        if analyst is None
+        else [door.curators.ledger.get_account(analyst)]
+    )
     return {each.analyst: {"share": float(each.share)} for each in accounts}
 
 

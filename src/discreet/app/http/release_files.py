@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from discreet.app.http.replies import Form
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 
 
 def in_form(file: Path, form: Form) -> Path:
@@ -21,7 +21,7 @@ def in_form(file: Path, form: Form) -> Path:
     if file.suffix == ".csv":
         raise RequestError("This release is a CSV file.", hint="Ask for it with format=csv.")
     # two who ask at once write two drafts of the same
-    draft = file.with_name(f".{Randomness().bits(64):016x}{wanted.suffix}")
+    draft = file.with_name(f".{Randomness().draw_bits(64):016x}{wanted.suffix}")
     try:
         _write(file, form, draft)
         draft.replace(wanted)

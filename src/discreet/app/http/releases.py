@@ -21,9 +21,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from discreet.accounting.accountant import Accountant
-from discreet.accounting.amounts import Cost
-from discreet.accounting.entries import Entry, OpenRelease, State
+from discreet.accounting.budget_amounts import Cost
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease
 from discreet.app.counts.publication import ATTACKER
 from discreet.app.http.describing import FILES, MISSING, Wanted
 from discreet.app.http.door import HttpDoor
@@ -37,7 +37,7 @@ from discreet.app.users import Role
 from discreet.app.users.attempts import Reply
 from discreet.belief import Belief, Promise
 from discreet.core.errors import RequestError
-from discreet.engines.publishing import Target
+from discreet.engines.duckdb_publisher import ReleaseTarget
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
 PRIVATE = {"path", "inner"}
@@ -62,7 +62,7 @@ def releases(caller: Entered, door: Door, last: Last = USUAL) -> dict[str, objec
     """What was released, with certificates, in the order of time; the last ones of all that there are."""
     book, whole = door.curators.ledger, caller.user.role is Role.CUSTODIAN
     found: list[tuple[datetime, Callable[[], dict[str, object]]]] = [
-        *((each.time, partial(_open, each, whole=whole)) for each in book.releases()),
+        *((each.time, partial(_open, each, whole=whole)) for each in book.list_releases()),
         *((each.time, partial(_certified, book, each, number)) for number, each in _charged(door, caller)),
     ]
     shown = sorted(found, key=lambda each: each[0])[-last:]
@@ -88,7 +88,7 @@ def charged(analyst: str, number: int, caller: Entered, door: Door) -> dict[str,
 def rows(analyst: str, number: int, caller: Asking, door: Door, form: Wanted = Form.PARQUET) -> Response:
     """The rows of a synthetic table or of counts, as the ledger keeps them; they were charged already."""
     entry = _found(door, caller, analyst, number)
-    stored = door.curators.ledger.stored(analyst, entry.question_key)
+    stored = door.curators.ledger.find_stored_answer(analyst, entry.question_key)
     if stored is None or _kind(entry) not in KEPT_AS_ROWS:
         raise RequestError("This is not kept as rows.", hint="A question that is asked again is free.")
     if form is Form.JSON:
@@ -111,19 +111,19 @@ def _found(door: HttpDoor, caller: Caller, analyst: str, number: int) -> Entry:
 def open_releases(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
     """What was published without differential privacy."""
     whole = caller.user.role is Role.CUSTODIAN
-    return [_open(each, whole=whole) for each in door.curators.ledger.releases()]
+    return [_open(each, whole=whole) for each in door.curators.ledger.list_releases()]
 
 
 def release_file(door: HttpDoor, number: int) -> str:
     """Where the file of an open release is; a table of a database is named, too."""
-    for each in door.curators.ledger.releases():
-        target = Target.recorded(each.certificate)
+    for each in door.curators.ledger.list_releases():
+        target = ReleaseTarget.from_ledger_entry(each.certificate)
         if each.id == number and target is not None and target.file.is_file():
             return target.source
     raise MissingError(f"There is no file of a release {number}.", hint=HINT)
 
 
-def _open(each: OpenRelease, *, whole: bool) -> dict[str, object]:
+def _open(each: NonPrivateRelease, *, whole: bool) -> dict[str, object]:
     shown = {name: value for name, value in each.certificate.items() if whole or name not in PRIVATE}
     kind = each.certificate.get("kind", "table")
     return {"id": each.id, "private": False, "kind": kind} | release_object(each) | {"certificate": shown}
@@ -133,12 +133,12 @@ def _charged(door: HttpDoor, caller: Caller) -> list[tuple[int, Entry]]:
     """What was charged to analysts and released, each by its place among that analyst's own."""
     book = door.curators.ledger
     own = caller.user.role is Role.ANALYST
-    analysts = [caller.asks_as] if own else [each.analyst for each in book.accounts()]
+    analysts = [caller.asks_as] if own else [each.analyst for each in book.list_accounts()]
     return [
         (number, entry)
         for analyst in analysts
-        for number, entry in enumerate(book.entries(analyst), 1)
-        if entry.state is State.SETTLED
+        for number, entry in enumerate(book.list_entries(analyst), 1)
+        if entry.state is EntryState.SETTLED
     ]
 
 
@@ -173,4 +173,4 @@ def _kind(entry: Entry) -> str:
 @lru_cache(KEPT)
 def _alone(analyst: str, promise: Promise, charge: Cost) -> Belief:
     """What one release does to a belief; kept for each analyst apart, as it takes longer the first time."""
-    return Accountant(promise).spend(charge).belief()
+    return Accountant(promise).spend(charge).compute_belief()

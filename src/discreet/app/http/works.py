@@ -15,11 +15,11 @@ from discreet.app.http.door import HttpDoor
 from discreet.app.http.job_bodies import Anonymize, Audit, Synthesize
 from discreet.app.http.releases import release_file
 from discreet.app.progress import Tell
-from discreet.app.publishing import anonymizing, private_options, private_view
-from discreet.app.publishing import view as anonymize_view
-from discreet.app.publishing.door import PRIVATE, require_known
-from discreet.app.publishing.options import anonymizer
-from discreet.app.publishing.subjects import table_of_policy
+from discreet.app.publishing import anonymize_command, private_options, private_release_view
+from discreet.app.publishing import release_view as anonymize_view
+from discreet.app.publishing.anonymize_options import build_anonymizer
+from discreet.app.publishing.anonymize_validation import PRIVATE, require_known_names
+from discreet.app.publishing.table_request import resolve_policy_table
 from discreet.app.serve.job import Outcome, Work
 from discreet.app.synthesis import publishing
 from discreet.app.synthesis import view as synthesis_view
@@ -34,7 +34,7 @@ OF_AUDITS = ("choosing", "running")
 
 
 def synthesis(door: HttpDoor, body: Synthesize) -> Work:
-    policy = table_of_policy(door.curators.policy, body.table, None).policy
+    policy = resolve_policy_table(door.curators.policy, body.table, None).policy
     analyst = asking(policy, body.analyst)
     request = Request(
         table=body.table,
@@ -62,19 +62,19 @@ def synthesis(door: HttpDoor, body: Synthesize) -> Work:
 
 
 def anonymization(door: HttpDoor, body: Anonymize) -> Work:
-    named = table_of_policy(door.curators.policy, body.table, body.population)
-    require_known(body.table, door.policy_file, method=body.method, objective=body.objective)
+    named = resolve_policy_table(door.curators.policy, body.table, body.population)
+    require_known_names(body.table, door.policy_file, method=body.method, objective=body.objective)
     private = body.method == PRIVATE
-    made = private_options.private if private else anonymizer
+    made = private_options.build_private_generalizer if private else build_anonymizer
     made(_request(door, body), named, lambda _: None)  # refuses what it can
 
     def do(tell: Tell, folder: Path) -> Outcome:
         request = _request(door, body, _output(folder, body))
         if private:
-            sampled, files = anonymizing.published_privately(request, named, tell)
-            return _outcome(private_view.as_object(sampled), files)
-        release, trial, files = anonymizing.published(request, named, tell)
-        found = anonymize_view.as_object(release) | {"warnings": list(release.warnings)}
+            sampled, files = anonymize_command.find_and_publish_privately(request, named, tell)
+            return _outcome(private_release_view.private_release_to_json(sampled), files)
+        release, trial, files = anonymize_command.find_and_publish(request, named, tell)
+        found = anonymize_view.release_to_json(release) | {"warnings": list(release.warnings)}
         return _outcome(found | {"trial": attack_view.as_object(trial)}, files)
 
     return Work(
@@ -116,12 +116,14 @@ def _outcome(found: Mapping[str, object], files: Sequence[Path | str]) -> Outcom
     return Outcome(found=found, document=json.loads(certificate.read_text(encoding="utf-8")), file=rows)
 
 
-def _request(door: HttpDoor, body: Anonymize, output: Path | None = None) -> anonymizing.Request:
-    return anonymizing.Request(
+def _request(
+    door: HttpDoor, body: Anonymize, output: Path | None = None
+) -> anonymize_command.AnonymizeRequest:
+    return anonymize_command.AnonymizeRequest(
         table=body.table,
         policy=door.policy_file,
         population=body.population,
-        models=anonymizing.Options(
+        models=anonymize_command.ModelOptions(
             k=body.k,
             l_diversity=body.l_diversity,
             t_closeness=body.t_closeness,

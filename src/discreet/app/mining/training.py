@@ -16,8 +16,8 @@ from typing import Any
 from discreet.app.curator import Curator
 from discreet.app.once import cost_of, once
 from discreet.app.progress import Tell
-from discreet.belief.update import Belief
-from discreet.core.numbers import Real
+from discreet.belief.belief_update import Belief
+from discreet.core.number_checks import Real
 from discreet.mining.drawing import svg
 from discreet.mining.learning import CRITERION, SELECTION, MiningPlan, plan, train
 from discreet.mining.tree import Tree
@@ -114,8 +114,8 @@ def mine(curator: Curator, request: Request, tell: Tell) -> Mined:
         text=found.released,
         epsilon=epsilon,
         delta=request.delta,
-        belief=curator.ledger.belief(analyst=curator.alone),
-        sentence=curator.ledger.sentence(analyst=curator.alone),
+        belief=curator.ledger.compute_belief(analyst=curator.alone),
+        sentence=curator.ledger.describe_belief(analyst=curator.alone),
         entry=found.entry,
         repeated=found.repeated,
     )

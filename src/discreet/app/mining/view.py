@@ -14,7 +14,7 @@ from rich.tree import Tree as Branch
 
 from discreet.app.ask_view import show_facts
 from discreet.app.mining.training import Mined
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 from discreet.mining.attributes import Attribute, between
 from discreet.mining.schema import Schema
 from discreet.mining.tree import FEW
@@ -44,7 +44,7 @@ def show(console: Console, mined: Mined, written: Sequence[Path]) -> None:
     """The model in the terminal, then cost and belief."""
     model = mined.model
     console.print(_grown(model, 0, DEEPEST) if "question" in model else _strongest(model, mined.plan.schema))
-    charge = f"epsilon {number(float(mined.epsilon))}"
+    charge = f"epsilon {format_number(float(mined.epsilon))}"
     if mined.delta:
         charge += f", delta {float(mined.delta):g}"
     if mined.repeated:
@@ -74,9 +74,9 @@ def _predicted(model: dict[str, Any], place: int) -> Text:
     value, many = model["value"][place], model["n_node_samples"][place]
     rows = f", about {many:,.0f} rows" if many >= FEW else ", hardly any rows"
     if not model["classes"]:
-        return Text.assemble(number(value[0]), (rows, "dim"))
+        return Text.assemble(format_number(value[0]), (rows, "dim"))
     share = max(value)
-    told = f" {percent(share)}" if many >= FEW else ""
+    told = f" {format_percent(share)}" if many >= FEW else ""
     return Text.assemble(model["classes"][value.index(share)], told, (rows, "dim"))
 
 

@@ -18,24 +18,24 @@ from typing import Self
 
 import pyarrow as pa
 
-from discreet.anonymity.chaining import EARLIER
 from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
-from discreet.anonymity.search import Found, Objective
+from discreet.anonymity.republication import EARLIER
+from discreet.anonymity.search import Objective, SearchResult
 from discreet.anonymity.search.objectives import Loss
 from discreet.app.policies import load
-from discreet.app.publishing.counted import Counted, counted, require_values
-from discreet.app.publishing.exposure import require_declared
-from discreet.app.publishing.frames import named
-from discreet.app.publishing.goals import Goal, Method, share_of
-from discreet.app.publishing.methods import listed, recode
-from discreet.app.publishing.release import Release, published_columns
-from discreet.app.publishing.wanted_models import Posterior, of_posterior
+from discreet.app.publishing.counted_table import CountedTable, count_table, require_values
+from discreet.app.publishing.exposure import require_declared_roles
+from discreet.app.publishing.frames import resolve_frame
+from discreet.app.publishing.model_options import PosteriorCap, build_posterior_models
+from discreet.app.publishing.recoding_methods import list_generalizations, recode_table
+from discreet.app.publishing.release import Release, list_published_columns
+from discreet.app.publishing.release_goal import Method, ReleaseGoal, parse_suppression_limit
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 
-__all__ = ["Anonymizer", "Goal", "Method", "Release"]
+__all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 
 USUAL = KAnonymity(k=5)
 
@@ -51,7 +51,7 @@ class Anonymizer:
         policy: Policy | str | Path,
         *,
         models: Sequence[Model] | None = None,
-        posterior: Posterior | float | None = None,
+        posterior: PosteriorCap | float | None = None,
         suppress: Fraction | float | str = 0,
         objective: Objective | None = None,
         method: Method | str = Method.GENERALIZE,
@@ -66,13 +66,13 @@ class Anonymizer:
         population: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = _read(policy)
+        self.policy = _load_policy(policy)
         asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
         if not asked and posterior is None:
             raise RequestError("anonymize: no privacy model is given.", hint="Start with -k 5.")
-        self.goal = Goal(
+        self.goal = ReleaseGoal(
             models=asked,
-            suppress=share_of(suppress),
+            suppress=parse_suppression_limit(suppress),
             objective=objective or Loss(),
             method=Method(method),
             weights=dict(weights or {}),
@@ -84,42 +84,44 @@ class Anonymizer:
             sampling=sampling,
         )
         self._unit, self._population = unit, population
-        self._posterior = Posterior(cap=posterior) if isinstance(posterior, float | int) else posterior
-        self._tell = progress or (lambda _: None)
+        self._posterior = PosteriorCap(cap=posterior) if isinstance(posterior, float | int) else posterior
+        self._report_progress = progress or (lambda _: None)
         self.release: Release
 
     def fit(self, table: object) -> Self:
         """Find the release of a policy's table, or of a frame with the columns of the policy's only table."""
         began = time.perf_counter()
-        name, frames = named(self.policy, table)
+        name, frames = resolve_frame(self.policy, table)
         declared = self.policy.tables[name]
-        columns = published_columns(declared, tuple(each.column for each in self.goal.pseudonyms))
-        require_declared(name, declared, columns)
-        counted = self._counted(name, frames, shown=columns)
-        self._tell("searching")
-        recoding, found = recode(counted, self._tell)
+        columns = list_published_columns(declared, tuple(each.column for each in self.goal.pseudonyms))
+        require_declared_roles(name, declared, columns)
+        counted = self._count_table(name, frames, shown=columns)
+        self._report_progress("searching")
+        recoding, found = recode_table(counted, self._report_progress)
         seen = {each: held for each, held in counted.tuples.sensitive.items() if each != EARLIER}
         self.release = Release(
             **vars(counted) | {"tuples": replace(counted.tuples, sensitive=seen)},
             recoding=recoding,
-            found=found,
+            search_result=found,
             columns=columns,
             seconds=time.perf_counter() - began,
         )
         return self
 
-    def minimal(self, table: object) -> tuple[Found, tuple[str, ...]]:
+    def list_minimal(self, table: object) -> tuple[SearchResult, tuple[str, ...]]:
         """Return all minimal generalizations, and the columns that their levels belong to."""
-        counted = self._counted(*named(self.policy, table))
-        return listed(counted, self._tell, top=None), counted.subject.quasi
+        counted = self._count_table(*resolve_frame(self.policy, table))
+        return list_generalizations(counted, self._report_progress, top=None), counted.source.quasi
 
-    def best(self, table: object, number: int) -> tuple[Found, tuple[str, ...]]:
+    def list_best(self, table: object, number: int) -> tuple[SearchResult, tuple[str, ...]]:
         """Return the `number` generalizations with least loss, and the columns of their levels."""
-        counted = self._counted(*named(self.policy, table))
-        return listed(counted, self._tell, top=number), counted.subject.quasi
+        counted = self._count_table(*resolve_frame(self.policy, table))
+        return list_generalizations(counted, self._report_progress, top=number), counted.source.quasi
 
-    def _counted(self, name: str, frames: dict[str, pa.Table], *, shown: tuple[str, ...] = ()) -> Counted:
-        found = counted(
+    def _count_table(
+        self, name: str, frames: dict[str, pa.Table], *, shown: tuple[str, ...] = ()
+    ) -> CountedTable:
+        found = count_table(
             self.policy,
             name,
             frames,
@@ -127,20 +129,20 @@ class Anonymizer:
             unit=self._unit,
             population=self._population,
             shown=shown,
-            tell=self._tell,
+            report_progress=self._report_progress,
         )
         sensitive, declared = found.tuples.sensitive, self.policy.tables[name]
         require_values(declared, sensitive, found.goal.models)
         if self._posterior is None:
             return found
         seen = {each: held for each, held in sensitive.items() if each != EARLIER}
-        capping = tuple(of_posterior(self._posterior, seen))
+        capping = tuple(build_posterior_models(self._posterior, seen))
         require_values(declared, sensitive, capping)
         models = (*found.goal.models, *capping)
         return replace(found, goal=replace(found.goal, models=models, capping=capping))
 
 
-def _read(policy: object) -> Policy:
+def _load_policy(policy: object) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, str | Path):

@@ -13,23 +13,23 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy import TOP
-from discreet.anonymity.hierarchies.mask import MASK
+from discreet.anonymity.hierarchies.generalization_hierarchy import TOP
+from discreet.anonymity.hierarchies.mask_hierarchy import MASK
 from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
 from discreet.anonymity.recoding import Recoding
 from discreet.app.drafting.identifiers import PATTERNS, by_content
 from discreet.app.drafting.roles import likely_role
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import Kind, Role, Table
-from discreet.engines.patterns import matching_in
+from discreet.core.policy import ColumnType, Role, Table
+from discreet.engines.pattern_shares import compute_engine_pattern_shares
 
-TEXTS = (Kind.TEXT, Kind.CATEGORY)
+TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY)
 
 
-def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
+def require_declared_roles(name: str, table: Table, columns: Sequence[str]) -> None:
     """Raise if a column is named like an identifier and the policy gives it no role."""
-    for column in undeclared(table, columns):
+    for column in list_undeclared(table, columns):
         if likely_role(column) is Role.IDENTIFIER:
             raise RequestError(
                 f"anonymize: {column} of {name} would be published unchanged, and its name suggests that it "
@@ -38,12 +38,12 @@ def require_declared(name: str, table: Table, columns: Sequence[str]) -> None:
             )
 
 
-def require_harmless(engine: Publisher, name: str, table: Table, columns: Sequence[str]) -> None:
+def require_no_identifiers(engine: Publisher, name: str, table: Table, columns: Sequence[str]) -> None:
     """Raise if a column's values look like identifiers and the policy gives it no role."""
-    texts = [each for each in undeclared(table, columns) if table.columns[each].type in TEXTS]
+    texts = [each for each in list_undeclared(table, columns) if table.columns[each].type in TEXTS]
     if not texts:
         return
-    for column, shares in matching_in(engine, name, texts, PATTERNS).items():
+    for column, shares in compute_engine_pattern_shares(engine, name, texts, PATTERNS).items():
         found = by_content(shares)
         if found is not None and found.role is Role.IDENTIFIER:
             raise DataError(
@@ -53,7 +53,7 @@ def require_harmless(engine: Publisher, name: str, table: Table, columns: Sequen
             )
 
 
-def undeclared(table: Table, columns: Sequence[str]) -> list[str]:
+def list_undeclared(table: Table, columns: Sequence[str]) -> list[str]:
     """Return the columns without a declared role."""
     return [column for column in columns if "role" not in table.columns[column].model_fields_set]
 
@@ -65,18 +65,18 @@ ROWS_COUNTED = (
 """Follows each belief of a release that counts the rows of people who may have several."""
 
 
-def about_people(model: Model) -> bool:
+def bounds_person_belief(model: Model) -> bool:
     """Return whether the model bounds the belief about a person who has any number of values."""
     return model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
 
 
-def of_values(models: Iterable[Model], columns: Collection[str]) -> list[str]:
+def warn_of_value_models(models: Iterable[Model], columns: Collection[str]) -> list[str]:
     """Return one warning for each model that is about values where people have several of them."""
     return [
         f"People have several values of {model.column}, and {model.name} is about values: unlike "
         "probabilistic diversity, it bounds no belief about a person."
         for model in models
-        if model.column in columns and not about_people(model)
+        if model.column in columns and not bounds_person_belief(model)
     ]
 
 
@@ -88,14 +88,14 @@ def warn_of_counted_rows(name: str) -> str:
     )
 
 
-def of_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str]:
+def warn_of_code_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str]:
     """Return one warning for each column of codes whose labels disclose the longest code's length."""
-    shown = [np.unique(recoding.codes[recoding.kept, place]) for place in range(len(hierarchies))]
+    shown = [np.unique(recoding.codes[recoding.published, place]) for place in range(len(hierarchies))]
     return [
         f"Codes of {each.name} differ in length and the policy declares none, so masked labels disclose the "
         "length of the longest code: add length to its hierarchy."
         for place, each in enumerate(hierarchies)
-        if not each.declared
+        if not each.is_declared
         and len(set(map(len, each.values))) > 1
         and any(_is_masked(recoding.labels[place][code]) for code in shown[place].tolist())
     ]
@@ -106,7 +106,7 @@ def _is_masked(label: str) -> bool:
     return MASK in label and label != TOP
 
 
-def warnings(table: Table, columns: Sequence[str]) -> list[str]:
+def warn_of_columns(table: Table, columns: Sequence[str]) -> list[str]:
     """Return warnings about columns that are published unchanged and may be known, or have no role."""
     known = [
         f"{column} is published unchanged, and its name suggests that others may know it about a person: "
@@ -114,7 +114,7 @@ def warnings(table: Table, columns: Sequence[str]) -> list[str]:
         for column in columns
         if table.columns[column].role is Role.OTHER and likely_role(column) is Role.QUASI
     ]
-    others = [column for column in undeclared(table, columns) if likely_role(column) is not Role.QUASI]
+    others = [column for column in list_undeclared(table, columns) if likely_role(column) is not Role.QUASI]
     if not others:
         return known
     names, are = ", ".join(others), "is" if len(others) == 1 else "are"

@@ -10,7 +10,7 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
 
 
-def named(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
+def resolve_frame(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
     """Return the name of the policy's table, and the frame to use for it, if one was given."""
     if isinstance(table, str):
         if table not in policy.tables:
@@ -24,20 +24,20 @@ def named(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
             hint="Give such a policy, or pass the name of a table.",
         )
     (name,) = policy.tables
-    return name, {name: as_arrow(table)}
+    return name, {name: frame_to_arrow(table)}
 
 
-def standing_for(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.Table]:
+def frames_to_tables(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.Table]:
     """Return frames as Arrow tables, to use in place of tables of a policy."""
     unknown = [name for name in frames if name not in policy.tables]
     if unknown:
         raise RequestError(
             f"frames: the policy has no table {unknown[0]}.", hint=f"It has {', '.join(policy.tables)}."
         )
-    return {name: as_arrow(frame) for name, frame in frames.items()}
+    return {name: frame_to_arrow(frame) for name, frame in frames.items()}
 
 
-def as_arrow(table: object) -> pa.Table:
+def frame_to_arrow(table: object) -> pa.Table:
     """Return a frame as an Arrow table."""
     if isinstance(table, pa.Table):
         return table
@@ -46,14 +46,14 @@ def as_arrow(table: object) -> pa.Table:
     if hasattr(table, "to_arrow"):
         return table.to_arrow()
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
-        return _of_pandas(table)
+        return _pandas_to_arrow(table)
     raise RequestError(
         "A table must be the name of a table in the policy, or an Arrow, pandas or polars frame.",
         hint="Pass one of these.",
     )
 
 
-def _of_pandas(table: object) -> pa.Table:
+def _pandas_to_arrow(table: object) -> pa.Table:
     mixed = ""
     try:
         return pa.Table.from_pandas(table, preserve_index=False)

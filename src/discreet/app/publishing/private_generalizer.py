@@ -22,31 +22,31 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.compression import COUNT, Subject, one_row_each
-from discreet.anonymity.hierarchies import Mask, spec_of
-from discreet.anonymity.numbering import numbered
-from discreet.anonymity.private import for_guarantee
+from discreet.accounting.ledger_entries import Entry
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.hierarchies import Mask, build_column_spec
+from discreet.anonymity.key_numbering import number_rows
+from discreet.anonymity.sampled_generalization import for_guarantee
+from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
 from discreet.app import fault_log
 from discreet.app.books import asking, opened
 from discreet.app.policies import load, promise_of
-from discreet.app.publishing.counted import Sources, require_columns
-from discreet.app.publishing.exposure import require_declared
-from discreet.app.publishing.frames import named
-from discreet.app.publishing.private_release import PrivateRelease, Shown
-from discreet.app.publishing.release import published_columns
+from discreet.app.publishing.counted_table import Sources, require_columns
+from discreet.app.publishing.exposure import require_declared_roles
+from discreet.app.publishing.frames import resolve_frame
+from discreet.app.publishing.private_release import GeneralizedColumn, PrivateRelease
+from discreet.app.publishing.release import list_published_columns
 from discreet.app.source_digests import require_unchanged_sources
 from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import ApproximateDP
-from discreet.core.hierarchies import Missing
-from discreet.core.numbers import Real
+from discreet.core.hierarchy_entry import MissingValues
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real
 from discreet.core.policy import Column, Policy, Table
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
-from discreet.engines.faults import CHARGED, logged
+from discreet.engines.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
 
 OUT = -1  # the code of a value whose row is suppressed
 LEAST = 1e-3  # the smallest epsilon that a hint proposes
@@ -69,17 +69,19 @@ class PrivateGeneralizer:
         self.policy = policy if isinstance(policy, Policy) else load(Path(policy))
         self.mechanism = for_guarantee(epsilon=epsilon, delta=delta)
         self._levels, self._analyst = dict(levels or {}), analyst
-        self._random, self._tell = random or Randomness(), progress or (lambda _: None)
+        self._random, self._report_progress = random or Randomness(), progress or (lambda _: None)
         self.release: PrivateRelease
 
     def fit(self, table: object) -> Self:
         """Reserve the budget, count and sample; the release is then fixed."""
         began = time.perf_counter()
-        name, frames = named(self.policy, table)
+        name, frames = resolve_frame(self.policy, table)
         declared = self.policy.tables[name]
-        columns = self._columns(name, declared)
-        subject = Subject(
-            table=name, quasi=tuple(each.name for each in columns), person=_person(name, declared)
+        columns = self._resolve_columns(name, declared)
+        subject = ReleaseSource(
+            table=name,
+            quasi=tuple(each.name for each in columns),
+            person=_require_person_column(name, declared),
         )
         tables = {} if frames else {name: declared}
         sources = Sources(tables=tables, frames=frames, engine=self.policy.engine)
@@ -88,13 +90,13 @@ class PrivateGeneralizer:
         if self.policy.promise is not None:
             require_unchanged_sources(self.policy, self.policy.tables.keys() - tables.keys())
         # a missing source is detected before anything is charged; opening reads no values
-        with sources.open() as engine, self._reserved(name, columns) as (ledger, entry):
-            self._tell("counting")
-            found = engine.count(one_row_each(subject, subject.quasi)).secret
-            classes, rows = self._sampled(found, columns)
+        with sources.open() as engine, self._reserve_budget(name, columns) as (ledger, entry):
+            self._report_progress("counting")
+            found = engine.count(build_first_row_count_query(subject, subject.quasi)).secret
+            classes, rows = self._sample_classes(found, columns)
             if ledger is not None and entry is not None:
-                ledger.settle(entry, json.dumps(self._parameters(name, columns)).encode())
-            sentence = "" if ledger is None else ledger.sentence()
+                ledger.settle(entry, json.dumps(self._collect_parameters(name, columns)).encode())
+            sentence = "" if ledger is None else ledger.describe_belief()
         self.release = PrivateRelease(
             name=name,
             table=declared,
@@ -108,9 +110,9 @@ class PrivateGeneralizer:
         )
         return self
 
-    def _columns(self, name: str, table: Table) -> tuple[Shown, ...]:
-        names = published_columns(table)
-        require_declared(name, table, names)
+    def _resolve_columns(self, name: str, table: Table) -> tuple[GeneralizedColumn, ...]:
+        names = list_published_columns(table)
+        require_declared_roles(name, table, names)
         unknown = [each for each in self._levels if each not in names]
         if unknown or not names:
             raise RequestError(
@@ -119,27 +121,27 @@ class PrivateGeneralizer:
                 if names
                 else "Declare columns that may be published.",
             )
-        return tuple(self._shown(each, table.columns[each]) for each in names)
+        return tuple(self._resolve_column(each, table.columns[each]) for each in names)
 
-    def _shown(self, name: str, column: Column) -> Shown:
-        spec, level = spec_of(name, column, self.policy), self._levels.get(name, 0)
+    def _resolve_column(self, name: str, column: Column) -> GeneralizedColumn:
+        spec, level = build_column_spec(name, column, self.policy), self._levels.get(name, 0)
         if level and isinstance(spec, Mask) and spec.length is None:
             raise RequestError(
                 f"anonymize: the hierarchy of {name} takes the length of codes from the data, which a "
                 "private release must not do.",
                 hint="Declare their length: {mask: right, length: 5}.",
             )
-        height = spec.over(spec.domain()).height
+        height = spec.build_hierarchy(spec.list_example_values()).height
         if not 0 <= level <= height:
             raise RequestError(
                 f"anonymize: {name} has the levels 0 to {height}; got {level}.", hint="Name one of them."
             )
-        kept = column.missing is Missing.CATEGORY
-        return Shown(name=name, spec=spec, level=level, height=height, missing=kept)
+        kept = column.missing is MissingValues.CATEGORY
+        return GeneralizedColumn(name=name, spec=spec, level=level, height=height, keeps_missing=kept)
 
     @contextmanager
-    def _reserved(
-        self, name: str, columns: tuple[Shown, ...]
+    def _reserve_budget(
+        self, name: str, columns: tuple[GeneralizedColumn, ...]
     ) -> Iterator[tuple[Ledger | None, Entry | None]]:
         """Reserve the charge durably before data is read; a policy without a promise has no ledger."""
         if self.policy.promise is None:
@@ -150,7 +152,7 @@ class PrivateGeneralizer:
                 "anonymize: the policy promises a tail of 0, and a sampled table needs a delta above 0.",
                 hint="Promise a small tail, such as tail: 1e-6, or use another method.",
             )
-        parameters = self._parameters(name, columns)
+        parameters = self._collect_parameters(name, columns)
         key = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()
         with fault_log.kept(self.policy.ledger), opened(self.policy) as ledger:
             who, text = asking(self.policy, self._analyst), f"anonymize {name} by sampling"
@@ -158,31 +160,35 @@ class PrivateGeneralizer:
                 entry = ledger.reserve(who, f"release:{key}", text, self.mechanism.guarantee)
             except BudgetError as refusal:
                 message = refusal.message.replace("reserve:", "anonymize:", 1)
-                raise BudgetError(message, hint=self._smaller(ledger, who) or refusal.hint) from None
+                raise BudgetError(
+                    message, hint=self._describe_affordable(ledger, who) or refusal.hint
+                ) from None
             fault: EngineFault
             try:
                 yield ledger, entry
                 return
             except EngineFault as error:
-                fault = EngineFault(CHARGED, incident=error.incident)
+                fault = EngineFault(CHARGED_FAULT_MESSAGE, incident=error.incident)
             except Exception as error:
-                fault = logged(error, CHARGED)
+                fault = log_fault(error, CHARGED_FAULT_MESSAGE)
             ledger.fault(entry, fault.incident)
             raise fault
 
-    def _smaller(self, ledger: Ledger, who: str) -> str:
+    def _describe_affordable(self, ledger: Ledger, who: str) -> str:
         """Return a sentence with the parameters that would still fit, in two digits."""
-        left = ledger.left(who)
+        left = ledger.get_remaining_budget(who)
         room = float(getattr(left, "delta", 0))
         delta = float(f"{min(float(self.mechanism.guarantee.delta), 0.9 * room):.1g}")
         epsilon = float(self.mechanism.epsilon)
         while epsilon > LEAST and delta > 0:
             epsilon = float(f"{epsilon * 0.95:.2g}")
-            if ledger.fits(who, ApproximateDP(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)):
+            if ledger.has_room_for(
+                who, ApproximateDP(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)
+            ):
                 return f"What would still fit: --epsilon {epsilon:g} --delta {delta:g}."
         return ""
 
-    def _parameters(self, name: str, columns: tuple[Shown, ...]) -> dict[str, object]:
+    def _collect_parameters(self, name: str, columns: tuple[GeneralizedColumn, ...]) -> dict[str, object]:
         made = self.mechanism
         return {
             "table": name,
@@ -193,12 +199,14 @@ class PrivateGeneralizer:
             "k": made.k,
         }
 
-    def _sampled(self, found: pa.Table, columns: tuple[Shown, ...]) -> tuple[pa.Table, int]:
+    def _sample_classes(
+        self, found: pa.Table, columns: tuple[GeneralizedColumn, ...]
+    ) -> tuple[pa.Table, int]:
         """Return the published classes with their sampled rows, and the number of input rows."""
         codes, names = [], []
         for place, each in enumerate(columns):
             encoded = found.column(place).combine_chunks().dictionary_encode()
-            labels = each.labels(encoded.dictionary.to_pylist())
+            labels = each.generalize(encoded.dictionary.to_pylist())
             known = list(dict.fromkeys(label for label in labels if label is not None))
             places = {label: number for number, label in enumerate(known)}
             at = np.array([OUT if label is None else places[label] for label in labels], np.int64)
@@ -208,7 +216,7 @@ class PrivateGeneralizer:
             names.append(known)
         counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
         inside = np.logical_and.reduce([code >= 0 for code in codes])
-        groups, number = numbered([code[inside] for code in codes], [max(len(each), 1) for each in names])
+        groups, number = number_rows([code[inside] for code in codes], [max(len(each), 1) for each in names])
         sizes = np.bincount(groups, counts[inside], number).astype(np.int64)
         drawn = self.mechanism.release(Exact(sizes), self._random).value
         firsts = np.zeros(number, np.int64)
@@ -221,7 +229,7 @@ class PrivateGeneralizer:
         return pa.table({**table, COUNT: pa.array(drawn[kept], pa.int64())}), int(counts.sum())
 
 
-def _person(name: str, table: Table) -> str | None:
+def _require_person_column(name: str, table: Table) -> str | None:
     """Return the person column; raise if a person may have several rows."""
     if table.person == "row":
         return None

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from discreet.app.publishing.options import Request, Tell, levels_in
+from discreet.app.publishing.anonymize_options import AnonymizeRequest, ProgressCallback, parse_levels
+from discreet.app.publishing.model_options import ModelOptions
 from discreet.app.publishing.private_generalizer import PrivateGeneralizer
-from discreet.app.publishing.subjects import Named
-from discreet.app.publishing.wanted_models import Options
+from discreet.app.publishing.table_request import ResolvedTable
 from discreet.core.errors import RequestError
 
 
-def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
+def build_private_generalizer(
+    request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
+) -> PrivateGeneralizer:
     """Return the generalizer for a private release; raise for options that would have no effect."""
     idle = [
         option
         for option, given in (
-            ("a model", request.models != Options() or request.posterior is not None),
+            ("a model", request.models != ModelOptions() or request.posterior is not None),
             ("--suppress", request.suppress != "0"),
             ("--objective", request.objective != "loss"),
             ("--weight", bool(request.weights)),
@@ -42,10 +44,10 @@ def private(request: Request, named: Named, tell: Tell) -> PrivateGeneralizer:
             hint="Write --epsilon 1 --delta 1e-6.",
         )
     return PrivateGeneralizer(
-        named.policy,
+        resolved.policy,
         epsilon=request.epsilon,
         delta=request.delta,
-        levels=levels_in(request.levels),
+        levels=parse_levels(request.levels),
         analyst=request.analyst,
-        progress=tell,
+        progress=report_progress,
     )

@@ -8,34 +8,34 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.compression import COUNT
-from discreet.anonymity.hierarchies import Spec
-from discreet.anonymity.private import SampledGeneralization
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.hierarchies import HierarchySpec
+from discreet.anonymity.sampled_generalization import SampledGeneralization
+from discreet.anonymity.tuple_counts import COUNT
 from discreet.core.policy import Table
-from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
 
 CLASSES = "_discreet_classes"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class GeneralizedColumn:
     """A published column at its declared level."""
 
     name: str
-    spec: Spec
+    spec: HierarchySpec
     level: int
     height: int
-    missing: bool
+    keeps_missing: bool
 
-    def labels(self, values: list[str]) -> list[str | None]:
+    def generalize(self, values: list[str]) -> list[str | None]:
         """Return the label of each value, independent of the others; None where its row is suppressed."""
-        uncovered = set(self.spec.uncovered(values))
+        uncovered = set(self.spec.find_uncovered(values))
         covered = [value for value in values if value not in uncovered]
-        hierarchy = self.spec.over(covered)
-        unknown = ("*" if self.level == self.height else "") if self.missing else None
+        hierarchy = self.spec.build_hierarchy(covered)
+        unknown = ("*" if self.level == self.height else "") if self.keeps_missing else None
         return [
-            hierarchy.label(value, self.level)
+            hierarchy.generalize(value, self.level)
             if value not in uncovered
             else (unknown if value == "" else None)
             for value in values
@@ -48,7 +48,7 @@ class PrivateRelease:
 
     name: str
     table: Table
-    columns: tuple[Shown, ...]
+    columns: tuple[GeneralizedColumn, ...]
     mechanism: SampledGeneralization
     classes: pa.Table
     rows: int
@@ -57,7 +57,7 @@ class PrivateRelease:
     seconds: float
 
     @property
-    def published(self) -> int:
+    def published_rows(self) -> int:
         """The number of published rows."""
         return int(self.sizes.sum())
 
@@ -71,13 +71,13 @@ class PrivateRelease:
         return {each.name: each.level for each in self.columns}
 
     @property
-    def as_they_are(self) -> tuple[str, ...]:
+    def unchanged_columns(self) -> tuple[str, ...]:
         """The columns that are not generalized."""
         return tuple(each.name for each in self.columns if each.level == 0)
 
     def write(self, path: str | Path) -> None:
         """Write the published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
-        with arriving(Target.of(path)) as file, DuckDBPublisher({}) as engine:
+        with stage_output(ReleaseTarget.parse(path)) as file, DuckDBPublisher({}) as engine:
             engine.write(self._sql, file, {CLASSES: self.classes})
 
     def to_arrow(self) -> pa.Table:

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.anonymity.risk.discovery import Identifying, counting, discover
-from discreet.anonymity.risk.special_uniques import special_uniques
+from discreet.anonymity.risk.quasi_identifier_discovery import (
+    Identifiability,
+    discover_quasi_identifiers,
+    make_tuple_counter,
+)
+from discreet.anonymity.risk.special_uniques import find_special_uniques
 from discreet.app.colours import FAINT, SUSPECTED
 from discreet.app.documents import Grid, Paragraph, Part, Picture, Section
 from discreet.app.drawings import steps
-from discreet.app.publishing import risk as anonymize_risk
+from discreet.app.publishing import release_risk as anonymize_risk
 from discreet.app.publishing.release import Release
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 LARGEST_CLASS = 100_000  # the right end of the drawing
 MOST_TUPLES = 200_000  # above this, sets of WIDEST columns take too long
@@ -21,14 +25,14 @@ WIDEST = 3
 SETS = 12  # column sets listed, the strongest
 
 
-def risk_section(release: Release) -> Section:
+def build_risk_section(release: Release) -> Section:
     """Return the section on the three attackers and on unique people, before and after."""
-    rows = tuple(anonymize_risk.rows(release))
+    rows = tuple(anonymize_risk.list_risk_rows(release))
     table = Grid(head=("risk of being matched", "before", "after"), rows=rows, numbers=(1, 2))
     caption = (
         "How many people share their quasi-identifiers with so many others, before (grey) and after (orange)."
     )
-    parts: list[Part] = [table, Picture(svg=_sizes(release), caption=caption)]
+    parts: list[Part] = [table, Picture(svg=_draw_class_sizes(release), caption=caption)]
     if release.fraction is None:
         parts.append(
             Paragraph(
@@ -39,12 +43,12 @@ def risk_section(release: Release) -> Section:
     return Section(title="Risk of being matched to a row", parts=tuple(parts))
 
 
-def identifying_section(release: Release) -> Section:
+def build_identifying_section(release: Release) -> Section:
     """Return the section on small sets of columns that single people out in the original table."""
     few = WIDEST if len(release.tuples) <= MOST_TUPLES else WIDEST - 1
-    quasi = release.subject.quasi
-    found = discover(quasi, counting(release.tuples, quasi), most=few)
-    single = special_uniques(release.tuples, most=few)
+    quasi = release.source.quasi
+    found = discover_quasi_identifiers(quasi, make_tuple_counter(release.tuples, quasi), most=few)
+    single = find_special_uniques(release.tuples, most=few)
     columns = tuple((name, f"{count:,}") for name, count in zip(quasi, single.columns, strict=True))
     sizes = "; ".join(f"of {size}: {count:,}" for size, count in enumerate(single.sizes.tolist(), 1))
     parts: list[Part] = [
@@ -52,10 +56,10 @@ def identifying_section(release: Release) -> Section:
             text="In the original table. Distinction is the number of different combinations per row, "
             "separation the share of pairs of rows that differ."
         ),
-        _sets("quasi-identifiers", found[:SETS]),
+        _render_column_sets("quasi-identifiers", found[:SETS]),
     ]
-    if plain := release.plain():
-        parts.append(_sets("published as it is", plain))
+    if plain := release.measure_unchanged_columns():
+        parts.append(_render_column_sets("published as it is", plain))
     parts += [
         Paragraph(
             text="Special uniques are minimal sets of columns that single out a row. By the number of "
@@ -66,17 +70,18 @@ def identifying_section(release: Release) -> Section:
     return Section(title="What tells people apart", parts=tuple(parts))
 
 
-def _sets(heading: str, found: Sequence[Identifying]) -> Grid:
+def _render_column_sets(heading: str, found: Sequence[Identifiability]) -> Grid:
     rows = tuple(
-        (", ".join(each.columns), percent(each.distinction), percent(each.separation)) for each in found
+        (", ".join(each.columns), format_percent(each.distinction), format_percent(each.separation))
+        for each in found
     )
     return Grid(head=(heading, "distinction", "separation"), rows=rows, numbers=(1, 2))
 
 
-def _sizes(release: Release) -> str:
+def _draw_class_sizes(release: Release) -> str:
     """Draw the share of people in classes of at most each size."""
     curves = []
-    for classes, colour in ((release.before, FAINT), (release.classes, SUSPECTED)):
+    for classes, colour in ((release.classes_before, FAINT), (release.classes, SUSPECTED)):
         sizes = np.sort(classes.sizes)
         share = np.cumsum(sizes) / max(int(sizes.sum()), 1)
         places = np.searchsorted(sizes, np.unique(np.minimum(sizes, LARGEST_CLASS)), side="right") - 1

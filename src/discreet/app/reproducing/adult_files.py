@@ -10,9 +10,9 @@ import pyarrow.csv
 
 from discreet.app.sample.census import census
 from discreet.core.errors import DataError
-from discreet.engines.publishing import DuckDBPublisher
-from discreet.papers import Bench
-from discreet.papers.adult import Adult, counted
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.papers import ReproductionInputs
+from discreet.papers.adult_survey import AdultSurvey, count_adult_survey
 
 FILES = ("adult.data", "adult.test")
 NAMES = (
@@ -23,7 +23,7 @@ NAMES = (
 USED = ("age", "workclass", "education_num", "hours_per_week")
 
 
-def bench_of(folder: Path, *, required: bool) -> Bench:
+def bench_of(folder: Path, *, required: bool) -> ReproductionInputs:
     """What reproductions are made with; `required` refuses to let the census stand in."""
     there = all((folder / name).is_file() for name in FILES)
     if required and not there:
@@ -31,25 +31,25 @@ def bench_of(folder: Path, *, required: bool) -> Bench:
             f"reproduce: {folder} does not have {' and '.join(FILES)}.",
             hint="Name the folder of UCI's Adult files, or leave --adult out to use the made-up census.",
         )
-    return Bench(
-        lend=lambda tables: DuckDBPublisher({}, tables),
-        load=lambda: _from_files(folder) if there else _from_census(),
+    return ReproductionInputs(
+        open_engine=lambda tables: DuckDBPublisher({}, tables),
+        load_adult=lambda: _from_files(folder) if there else _from_census(),
     )
 
 
-def _from_files(folder: Path) -> Adult:
+def _from_files(folder: Path) -> AdultSurvey:
     first, second = (_read(folder / name) for name in FILES)
     return _counted(first=first, everybody=pa.concat_tables([first, second]), real=True)
 
 
-def _from_census() -> Adult:
+def _from_census() -> AdultSurvey:
     table = census().select(list(USED))
     return _counted(first=table, everybody=table, real=False)
 
 
-def _counted(*, first: pa.Table, everybody: pa.Table, real: bool) -> Adult:
+def _counted(*, first: pa.Table, everybody: pa.Table, real: bool) -> AdultSurvey:
     with DuckDBPublisher({}, {"first": first, "everybody": everybody}) as engine:
-        return counted(engine, everybody="everybody", first="first", real=real)
+        return count_adult_survey(engine, full_table="everybody", training_table="first", is_real=real)
 
 
 def _read(path: Path) -> pa.Table:

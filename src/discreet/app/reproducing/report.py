@@ -48,7 +48,7 @@ def _section(found: Reproduction) -> Section:
     if found.picture is not None:
         parts.append(Picture(svg=_drawn(found.picture), caption=f"{found.title}, recomputed."))
     parts += [Paragraph(text=note) for note in found.notes]
-    if any(line.sample for line in found.lines):
+    if any(line.is_sample for line in found.lines):
         parts.append(Paragraph(text=view.MARKED, tone="bad"))
     return Section(title=f"{found.name}: {found.title}", parts=tuple(parts))
 
@@ -58,13 +58,13 @@ def _whole(text: str) -> str:
     return text.replace(" ", "\u00a0").replace("-", "\u2011")
 
 
-def _drawn(picture: papers.Picture) -> str:
+def _drawn(picture: papers.Figure) -> str:
     points = [
         {"x": x, "y": y, "curve": curve.name} for curve in picture.curves for x, y in curve.points if y > 0
     ]
     names = [curve.name for curve in picture.curves]
     axis = alt.Axis(gridColor="#EEF1F4", domain=False, ticks=False, format="~g", tickCount=6)
-    scale = alt.Scale(type="log") if picture.logarithmic else alt.Scale(zero=False)
+    scale = alt.Scale(type="log") if picture.is_logarithmic else alt.Scale(zero=False)
     legend = alt.Legend(title=None, orient="right") if len(names) > 1 else None
     chart = (
         alt.Chart(alt.Data(values=points))

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from discreet.belief.wording import number
+from discreet.belief.wording import format_number
 from discreet.papers import Line, Reproduction, Verdict
 
 STYLES = {Verdict.MATCHES: "green", Verdict.DIFFERS: "yellow", Verdict.ADDED: "dim", Verdict.SAMPLE: "dim"}
@@ -57,7 +57,7 @@ def show_all(console: Console, found: Sequence[Reproduction]) -> None:
             _explain(
                 console, differing, lambda line: f"{line.what}: printed {line.printed}, is {shown(line)}"
             )
-    if any(line.sample for each in found for line in each.lines):
+    if any(line.is_sample for each in found for line in each.lines):
         console.print(Text(f"\n{MARKED}", style="yellow"))
     console.print(Text("\ndiscreet reproduce NAME shows one of them whole.", style="dim"))
 
@@ -78,7 +78,7 @@ def show(console: Console, found: Reproduction) -> None:
     _explain(console, [line for line in found.lines if why(line)], lambda line: line.what)
     for note in found.notes:
         console.print(Text(note))
-    if any(line.sample for line in found.lines):
+    if any(line.is_sample for line in found.lines):
         console.print(Text(MARKED, style="yellow"))
 
 
@@ -104,8 +104,8 @@ def shown(line: Line) -> str:
     if math.isinf(value):
         return "infinity"
     if line.printed.endswith("%"):
-        return f"{number(100 * value, 4)}%"
-    return f"{value:.3e}" if 0 < abs(value) < 1e-4 else number(value, 6 if abs(value) >= 1_000 else 4)
+        return f"{format_number(100 * value, 4)}%"
+    return f"{value:.3e}" if 0 < abs(value) < 1e-4 else format_number(value, 6 if abs(value) >= 1_000 else 4)
 
 
 def why(line: Line) -> str:

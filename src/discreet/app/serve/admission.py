@@ -70,7 +70,7 @@ class Admission:
             slot = max(free, key=self._ends.__getitem__) if free else _first(self._ends)
             begins = max(turn, self._ends[slot])
             if begins - now > self.longest_wait:
-                raise BusyError.after(begins - now)
+                raise BusyError.for_delay(begins - now)
             booking = Booking(slot=slot, begins=begins, ends=begins + seconds)
             self._ends[slot] = self._analysts[analyst] = booking.ends
             return booking

@@ -20,7 +20,7 @@ from discreet.app.addresses import engine_of
 from discreet.app.work_limits import PACES, SPARK
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from discreet.sql.parse import parse
+from discreet.sql.query_parser import parse_query
 
 ROUNDS = 3
 ROWS = 100_000
@@ -68,4 +68,4 @@ def _timed(engine: Engine) -> float:
 
 def _plan_until(done: threading.Event) -> None:
     while not done.is_set():
-        parse(PLANNED)
+        parse_query(PLANNED)

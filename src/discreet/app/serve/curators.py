@@ -32,18 +32,18 @@ from discreet.app.serve.calibration import measure_slowness
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.source_digests import require_unchanged_sources
 from discreet.app.work_limits import Late
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.duckdb import run_released
-from discreet.sql.answer import Release
+from discreet.engines.duckdb import query_released_tables
+from discreet.sql.plan_execution import Release
 
 PLANNING = 2
 MOMENT = 0.2
 
 
-class Curators(Closing):
+class Curators(Closeable):
     """Hands out curators; a context manager that closes them all."""
 
     def __init__(
@@ -208,4 +208,4 @@ def _require_wanted(wanted: Callable[[], bool]) -> None:
 
 def _load() -> None:
     """What the first answer needs takes longer to load than its deadline leaves: it would be a fault."""
-    run_released("SELECT n FROM released", {"released": pa.table({"n": [0]})})
+    query_released_tables("SELECT n FROM released", {"released": pa.table({"n": [0]})})

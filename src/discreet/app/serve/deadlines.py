@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from discreet.app.work_limits import Late, WorkLimits
 from discreet.core.policy import Policy
-from discreet.sql.plan import Plan
+from discreet.sql.planner import Plan
 
 T = TypeVar("T")
 

@@ -14,16 +14,16 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.app.answers import Answer
 from discreet.app.audits.neighbours import Draw, Rows, pools_of, written
 from discreet.app.curator import Curator
 from discreet.app.policies import promise_of
 from discreet.app.serve.spending import Spending
-from discreet.core.policy import Column, Kind, Policy
+from discreet.core.policy import Column, ColumnType, Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import prepare
+from discreet.engines.prepared_store import prepare_store
 
 PEOPLE = 1_000
 VARIETY = 200
@@ -56,7 +56,7 @@ class Dummies:
 def _made(policy: Policy) -> tuple[Policy, DuckDB]:
     with tempfile.TemporaryDirectory(prefix="discreet-dummies-") as folder:
         dummy = written(policy, people(policy, Randomness()), Path(folder) / "tables")
-        return dummy, DuckDB.open(prepare(dummy, None))
+        return dummy, DuckDB.open(prepare_store(dummy, None))
 
 
 def people(policy: Policy, random: Randomness) -> Rows:
@@ -67,11 +67,11 @@ def people(policy: Policy, random: Randomness) -> Rows:
 
 def _pool(column: Column, random: Randomness) -> list[str | None]:
     """Values that a column may have; one in twenty is missing where values may be."""
-    if column.type is Kind.CATEGORY or column.type is Kind.TEXT:
+    if column.type is ColumnType.CATEGORY or column.type is ColumnType.TEXT:
         found: list[str | None] = list(column.values or ("a", "b", "c"))
-    elif column.type is Kind.BOOLEAN:
+    elif column.type is ColumnType.BOOLEAN:
         found = ["true", "false"]
-    elif column.type in (Kind.DATE, Kind.TIMESTAMP):
+    elif column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
         found = [_day(column, random).isoformat() for _ in range(VARIETY)]
     else:
         found = [_number(column, random) for _ in range(VARIETY)]
@@ -79,8 +79,8 @@ def _pool(column: Column, random: Randomness) -> list[str | None]:
 
 
 def _number(column: Column, random: Randomness) -> str:
-    low, high = column.grid or (0, 99)
-    step = (low + random.below(high - low + 1)) * column.step
+    low, high = column.grid_bounds or (0, 99)
+    step = (low + random.draw_below(high - low + 1)) * column.grid_step
     return str(float(step)) if step.denominator > 1 else str(step.numerator)
 
 
@@ -88,4 +88,4 @@ def _day(column: Column, random: Randomness) -> date:
     low = column.low if isinstance(column.low, date) else DAY
     high = column.high if isinstance(column.high, date) else DAY + timedelta(days=364)
     first, last = (each.date() if isinstance(each, datetime) else each for each in (low, high))
-    return first + timedelta(days=random.below((last - first).days + 1))
+    return first + timedelta(days=random.draw_below((last - first).days + 1))

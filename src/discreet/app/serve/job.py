@@ -16,7 +16,7 @@ from pathlib import Path
 
 from discreet.app.progress import Tell
 from discreet.app.users.storage import now
-from discreet.core.errors import DataError, DiscreetError, RequestError, UnmetError
+from discreet.core.errors import DataError, DiscreetError, ModelNotMetError, RequestError
 
 
 class JobState(StrEnum):
@@ -68,7 +68,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: DiscreetError) -> Failure:
-        telling = isinstance(error, DataError | UnmetError)
+        telling = isinstance(error, DataError | ModelNotMetError)
         return cls(message=error.message, code=error.code, hint=error.hint, telling=telling)
 
     @property

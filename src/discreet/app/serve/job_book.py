@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from discreet.accounting.processes import this_process
+from discreet.accounting.process_identity import get_process_identity
 from discreet.app.serve.job import Failure, Job, JobState, Outcome, StoppedError
 from discreet.app.users.storage import UserStorage
 
@@ -27,7 +27,7 @@ class JobBook:
 
     def __init__(self, file: UserStorage) -> None:
         self._file = file
-        self._process = this_process()
+        self._process = get_process_identity()
 
     @contextmanager
     def folder(self, job: Job) -> Iterator[Path]:

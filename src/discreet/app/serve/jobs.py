@@ -33,7 +33,7 @@ from discreet.app.serve.job_book import JobBook
 from discreet.app.users.storage import UserStorage
 from discreet.core.errors import DiscreetError
 from discreet.core.randomness import Randomness
-from discreet.engines.faults import guarded
+from discreet.engines.engine_faults import run_guarded
 
 MOST_FOUND = 50
 MOST_OPEN = 5
@@ -65,7 +65,7 @@ class Jobs:
             if sum(not each.over for each in self._jobs.values()) >= MOST_OPEN:
                 raise FullError(f"jobs: {MOST_OPEN} are waiting already.", hint="Start it later.")
             job = Job(
-                id=f"{Randomness().bits(128):032x}",
+                id=f"{Randomness().draw_bits(128):032x}",
                 user=user,
                 kind=work.kind,
                 name=work.name,
@@ -142,7 +142,7 @@ class Jobs:
     def _ended(self, job: Job, work: Work) -> Callable[[], None]:
         """Do the work, and say how it ended."""
         try:
-            outcome = guarded(lambda: self._done(job, work))
+            outcome = run_guarded(lambda: self._done(job, work))
         except CancelledError:
             return job.leave
         except DiscreetError as error:

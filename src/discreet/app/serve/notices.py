@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from discreet.app.answers import Answer
 from discreet.app.proposals import Proposal
-from discreet.belief.wording import at_most, how_many, number, number_up, percent
+from discreet.belief.wording import (
+    format_count,
+    format_number,
+    format_number_up,
+    format_percent,
+    format_percent_up,
+)
 
 
 def notices(answer: Answer) -> tuple[str, ...]:
@@ -12,11 +18,11 @@ def notices(answer: Answer) -> tuple[str, ...]:
     cost = (
         "nothing: the same question was answered before"
         if answer.repeated
-        else f"epsilon {number(answer.epsilon)}"
+        else f"epsilon {format_number(answer.epsilon)}"
     )
     bars = [_bar(answer, name) for name in answer.intervals if name not in answer.off]
-    bars += [f"{name}: {found.sentence}" for name, found in answer.off.items()]
-    errors = [f"error at {percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
+    bars += [f"{name}: {found.description}" for name, found in answer.off.items()]
+    errors = [f"error at {format_percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
     errors += [f"error: {answer.no_interval_sentence}"] if answer.no_interval else []
     return f"cost: {cost} (entry {answer.entry})", *errors, f"belief: {answer.sentence}"
 
@@ -30,23 +36,27 @@ def _bar(answer: Answer, name: str) -> str:
             blank += 1
         else:
             halves.append(max(last - float(value), float(value) - first))
-    ends = dict.fromkeys((number_up(min(halves)), number_up(max(halves)))) if halves else {}
+    ends = dict.fromkeys((format_number_up(min(halves)), format_number_up(max(halves)))) if halves else {}
     shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
-    untold = [f"{name} cannot be told of {how_many(blank, 'row', 'rows')}"] if blank else []
+    untold = [f"{name} cannot be told of {format_count(blank, 'row', 'rows')}"] if blank else []
     return ", ".join(shown + untold) or f"{name} has no rows"
 
 
 def explained(proposal: Proposal) -> list[str]:
     """What EXPLAIN says of a question: cost, errors, belief; nothing is spent by it."""
-    lines = [f"cost: epsilon {number(proposal.cost)} of {number(proposal.plan.promise.epsilon)}"]
+    lines = [
+        f"cost: epsilon {format_number(proposal.cost)} of {format_number(proposal.plan.promise.epsilon)}"
+    ]
     if proposal.repeated:
         lines = ["cost: nothing: the same question was answered before"]
     for each in proposal.expected_error:
-        error = f"± {number_up(each.error95)}" if each.error95 is not None else each.note
-        lines.append(f"error at {percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})")
-    groups = "selected privately" if proposal.plan.groups is None else f"{proposal.plan.groups:,}"
+        error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
+        lines.append(
+            f"error at {format_percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})"
+        )
+    groups = "selected privately" if proposal.plan.group_count is None else f"{proposal.plan.group_count:,}"
     lines.append(f"groups: {groups}")
-    highest = at_most(proposal.belief_after.highest)
+    highest = format_percent_up(proposal.belief_after.highest)
     after = f"at most {highest} after it" if proposal.fits else "it does not fit"
-    lines.append(f"belief: {percent(proposal.belief_before.prior)} → {after}")
+    lines.append(f"belief: {format_percent(proposal.belief_before.prior)} → {after}")
     return lines

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from discreet.accounting.amounts import remaining
+from discreet.accounting.budget_amounts import format_remaining
 from discreet.app.answers import Answer, with_ends
 from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema
@@ -31,26 +31,26 @@ from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
 from discreet.core import policy
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.engines.duckdb import run_released
-from discreet.engines.faults import logged
-from discreet.sql import parameters
-from discreet.sql.answer import shape
-from discreet.sql.expressions import Scalar
-from discreet.sql.parse import read
-from discreet.sql.plan import Plan
+from discreet.engines.duckdb import query_released_tables
+from discreet.engines.engine_faults import log_fault
+from discreet.sql import query_parameters
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.planner import Plan
+from discreet.sql.query_parser import parse_statement
 
 WITH_OPTIONS = re.compile(r"explain\s*(\(|analy[sz]e\b|verbose\b)", re.IGNORECASE)
 EXPLAIN = re.compile(r"explain\s+(?P<sql>select\b.*|with\b.*)", re.IGNORECASE | re.DOTALL)
 KEPT_SHAPES = 1_000
 PLAN = (Column(name="QUERY PLAN", kind=Kind.TEXT),)
 KINDS = {
-    policy.Kind.INTEGER: Kind.BIGINT,
-    policy.Kind.DECIMAL: Kind.DOUBLE,
-    policy.Kind.CATEGORY: Kind.TEXT,
-    policy.Kind.TEXT: Kind.TEXT,
-    policy.Kind.BOOLEAN: Kind.BOOLEAN,
-    policy.Kind.DATE: Kind.DATE,
-    policy.Kind.TIMESTAMP: Kind.TIMESTAMP,
+    policy.ColumnType.INTEGER: Kind.BIGINT,
+    policy.ColumnType.DECIMAL: Kind.DOUBLE,
+    policy.ColumnType.CATEGORY: Kind.TEXT,
+    policy.ColumnType.TEXT: Kind.TEXT,
+    policy.ColumnType.BOOLEAN: Kind.BOOLEAN,
+    policy.ColumnType.DATE: Kind.DATE,
+    policy.ColumnType.TIMESTAMP: Kind.TIMESTAMP,
 }
 SPECIMENS: Mapping[Kind, Scalar] = {
     Kind.BOOLEAN: True,
@@ -76,7 +76,7 @@ class Shapes:
     def columns(self, analyst: str, key: str, plan: Plan, beside: bool) -> Columns:
         found = self._kept.get((analyst, key, beside))
         if found is None:
-            answer = shape(plan, run_released)
+            answer = build_empty_release(plan, query_released_tables)
             table = with_ends(answer.table, answer.intervals) if beside else answer.table
             found = tuple(Column(name=each.name, kind=_kind(each.type)) for each in table.schema)
             if len(self._kept) >= KEPT_SHAPES:
@@ -131,7 +131,7 @@ class PostgresDoor:
             raise WireError("28000", "That user was removed or changed.", hint="Log in again.", fatal=True)
 
     def unforeseen(self, error: Exception) -> DiscreetError:
-        return logged(error)
+        return log_fault(error)
 
 
 class _Session:
@@ -140,8 +140,8 @@ class _Session:
         curator = door.curators.of(analyst)
         self._settings = Settings(
             told={
-                "discreet.belief": lambda: curator.ledger.sentence(analyst=curator.alone),
-                "discreet.left": lambda: remaining(curator.ledger.left(analyst)),
+                "discreet.belief": lambda: curator.ledger.describe_belief(analyst=curator.alone),
+                "discreet.left": lambda: format_remaining(curator.ledger.get_remaining_budget(analyst)),
                 "session_authorization": lambda: user.name,
             }
         )
@@ -155,8 +155,11 @@ class _Session:
             raise RequestError(
                 "ask: EXPLAIN plans, runs nothing and takes no options.", hint="Ask with EXPLAIN SELECT …."
             )
-        statement = read(found["sql"] if found else sql)
-        guessed = [KINDS[each] for each in parameters.kinds(statement, self.door.curators.policy)]
+        statement = parse_statement(found["sql"] if found else sql)
+        guessed = [
+            KINDS[each]
+            for each in query_parameters.infer_parameter_kinds(statement, self.door.curators.policy)
+        ]
         named = tuple(
             given or guess for given, guess in zip([*kinds, *[None] * len(guessed)], guessed, strict=False)
         )

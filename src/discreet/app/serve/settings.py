@@ -14,7 +14,7 @@ from typing import cast
 from discreet.app.serve.spending import Spending
 from discreet.app.wire.faults import WireError
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.numbers import parse_number, parse_probability, require_count, require_positive
+from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 
 FLAGS = {
     "on": True,

@@ -30,15 +30,15 @@ from typing import Self
 import pyarrow as pa
 
 from discreet.app.collect.report_files import Description, as_data, of_data
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
-from discreet.core.values import Exact
+from discreet.core.exact_values import Exact
 
 MARK = 0x64697363
 SUFFIX = ".sqlite"
 
 
-class ReportStore(Closing):
+class ReportStore(Closeable):
     """An `Engine` over the reports of one survey."""
 
     def __init__(self, path: Path, lock: int | None = None) -> None:

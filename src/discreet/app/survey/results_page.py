@@ -7,8 +7,8 @@ from html import escape
 
 from discreet.app.collect.estimating import Estimated, rows_of
 from discreet.app.survey.survey_files import Question, Survey
-from discreet.belief import highest
-from discreet.belief.wording import at_most, percent
+from discreet.belief import highest_posterior
+from discreet.belief.wording import format_percent, format_percent_up
 
 WIDTH, HEIGHT = 200, 22
 SECONDS = 20
@@ -34,12 +34,13 @@ def results_page(survey: Survey, found: Sequence[Estimated]) -> str:
 
 def _said(survey: Survey, found: Sequence[Estimated]) -> str:
     clients, prior = found[0].estimate.clients, survey.promise.prior
-    reached = at_most(highest(prior, survey.epsilon))
+    reached = format_percent_up(highest_posterior(prior, survey.epsilon))
     return (
         f"Estimated from {clients:,} randomized {'report' if clients == 1 else 'reports'}; nobody's answer "
         f"is here. They change when {survey.batch:,} more reports are there. Lines are "
-        f"{percent(found[0].confidence)} intervals. From all that one person sent, a claim about that person "
-        f"goes from {percent(prior)} to at most {reached}."
+        f"{format_percent(found[0].confidence)} intervals. From all that one person sent, a claim "
+        "about that person "
+        f"goes from {format_percent(prior)} to at most {reached}."
     )
 
 

@@ -31,8 +31,8 @@ from discreet.app.survey.report_store import ReportStore
 from discreet.app.survey.results_page import results_page
 from discreet.app.survey.survey_files import Survey, load_survey
 from discreet.app.terminal import Console
-from discreet.belief import highest
-from discreet.belief.wording import at_most, percent
+from discreet.belief import highest_posterior
+from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.local.estimates import CONFIDENCE
 
@@ -153,7 +153,7 @@ def configuration(app: FastAPI) -> uvicorn.Config:
 
 def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    prior, posterior = survey.promise.prior, highest(survey.promise.prior, survey.epsilon)
+    prior, posterior = survey.promise.prior, highest_posterior(survey.promise.prior, survey.epsilon)
     if as_json:
         questions = [{"name": each.name, "epsilon": each.operator.epsilon} for each in survey.questions]
         belief = {"prior": prior, "posterior": posterior}
@@ -164,7 +164,8 @@ def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
         places = f"survey   {url}\nresults  {url}results\nstore    {survey.store}"
         console.print(places, highlight=False, markup=False)
         console.print(
-            f"belief   from all that one person sends, {percent(prior)} becomes at most {at_most(posterior)}",
+            f"belief   from all that one person sends, {format_percent(prior)} becomes at most "
+            f"{format_percent_up(posterior)}",
             highlight=False,
         )
     if not is_loopback(host):

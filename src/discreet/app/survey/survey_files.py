@@ -33,9 +33,9 @@ from discreet.app.collect.yaml_files import File, Plain
 from discreet.app.survey.report_store import SUFFIX
 from discreet.app.yaml_lines import Place
 from discreet.belief import Promise
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from discreet.local import SubsetSelection
 from discreet.local.thresholds import MOST, parts_of
 
@@ -153,7 +153,9 @@ def _shares(file: File, listed: dict[str, dict[str, Plain]]) -> dict[str, Fracti
         for name, entry in listed.items()
     }
     if sum(shares.values()) > 1:
-        file.refuse(("questions",), f"shares of the promise sum to {percent(float(sum(shares.values())))}")
+        file.refuse(
+            ("questions",), f"shares of the promise sum to {format_percent(float(sum(shares.values())))}"
+        )
     return shares
 
 

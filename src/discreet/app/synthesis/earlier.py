@@ -16,18 +16,18 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.entries import Entry, State
+from discreet.accounting.ledger_entries import Entry, EntryState
 from discreet.app.answers import unpacked
 from discreet.app.curator import Curator
 from discreet.core.errors import RequestError
 from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import Earlier, Plan
 from discreet.sql.aggregates import Measure
-from discreet.sql.expressions import Column
-from discreet.sql.parse import parse
-from discreet.sql.question import Question
-from discreet.sql.resolve import resolve
-from discreet.sql.tree import Scan
+from discreet.sql.expression_tree import Column
+from discreet.sql.query import Query
+from discreet.sql.query_parser import parse_query
+from discreet.sql.relational_algebra import Scan
+from discreet.sql.resolver import resolve_query
 
 ALL: Literal["all"] = "all"
 COUNT = Measure(function="count")
@@ -35,8 +35,8 @@ COUNT = Measure(function="count")
 
 def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["all"]) -> list[Entry]:
     """The entries that are named, or all that fit; refused where one of them does not."""
-    entries = curator.ledger.entries(curator.analyst)
-    settled = {each.number: each for each in entries if each.state is State.SETTLED}
+    entries = curator.ledger.list_entries(curator.analyst)
+    settled = {each.number: each for each in entries if each.state is EntryState.SETTLED}
     if wanted == ALL:
         fitting = [each for each in settled.values() if _keys(curator, plan, each) is not None]
         if not fitting:
@@ -63,7 +63,7 @@ def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["al
 def earlier_of(curator: Curator, plan: Plan, entry: Entry) -> Earlier:
     """An answer as counts over bins."""
     keys = _keys(curator, plan, entry)
-    stored = curator.ledger.stored(entry.analyst, entry.question_key)
+    stored = curator.ledger.find_stored_answer(entry.analyst, entry.question_key)
     assert keys is not None
     assert stored is not None
     table, _ = unpacked(stored.answer)
@@ -92,7 +92,7 @@ def _counts(
 def _keys(curator: Curator, plan: Plan, entry: Entry) -> Mapping[str, str] | None:
     """What the answer's columns are: those of the table by name, and at last the count; None if no fit."""
     try:
-        question = resolve(parse(entry.question), curator.policy)
+        question = resolve_query(parse_query(entry.question), curator.policy)
     except RequestError:  # a model, or a question of another policy
         return None
     whole = isinstance(question.rows, Scan) and question.rows.table == plan.table
@@ -100,7 +100,9 @@ def _keys(curator: Curator, plan: Plan, entry: Entry) -> Mapping[str, str] | Non
         return None
     columns = {key.name: of.name.split(".", 1)[1] for key, of in question.keys if isinstance(of, Column)}
     counts = {column.name for column, measure in question.measures if measure == COUNT}
-    shown = {of.name: name for name, of in reversed(question.after[0].outputs) if isinstance(of, Column)}
+    shown = {
+        of.name: name for name, of in reversed(question.post_processing[0].outputs) if isinstance(of, Column)
+    }
     synthesized = {each.name for each in plan.schema.attributes}
     fits = len(columns) == len(question.keys) and set(columns.values()) <= synthesized
     told = [name for name in shown if name in counts]
@@ -109,10 +111,15 @@ def _keys(curator: Curator, plan: Plan, entry: Entry) -> Mapping[str, str] | Non
     return {shown[key]: of for key, of in columns.items()} | {shown[told[0]]: ""}
 
 
-def _as_released(question: Question) -> bool:
+def _as_released(question: Query) -> bool:
     """Whether all groups were shown, as they were counted."""
-    after = question.after[0]
-    return len(question.after) == 1 and after.having is None and after.limit is None and not after.totals
+    after = question.post_processing[0]
+    return (
+        len(question.post_processing) == 1
+        and after.having is None
+        and after.limit is None
+        and not after.totals
+    )
 
 
 def _attribute(plan: Plan, name: str) -> Attribute:

@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from discreet.app.curator import Curator
 from discreet.app.progress import Tell
-from discreet.app.publishing.certificates import require_own_certificate, write_certificate
-from discreet.app.publishing.counted import Sources
-from discreet.app.publishing.report import write_report
-from discreet.app.publishing.subjects import require_no_source
+from discreet.app.publishing.counted_table import Sources
+from discreet.app.publishing.release_certificate import require_own_certificate, write_certificate
+from discreet.app.publishing.release_report import write_report
+from discreet.app.publishing.table_request import require_not_source
 from discreet.app.synthesis.report import certificate, compared, report
 from discreet.app.synthesis.synthesizing import Request, Synthetic, planned, synthetic
 from discreet.app.synthesis.synthetic_trial import People, try_synthetic
 from discreet.app.trials.trial import Trial
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.publishing import DuckDBPublisher, Target, arriving
+from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Plan
 from discreet.mining.synthesis.comparison import Comparison, usefulness
@@ -53,15 +53,15 @@ def publish(
     tell: Tell,
 ) -> Made:
     """Make, try and write a synthetic table."""
-    place = Target.of(output)
+    place = ReleaseTarget.parse(output)
     require_own_certificate(place)
     _require_people(panel, target, at_most)
     with Curator.under(policy, analyst=analyst, progress=tell) as curator:
         _require_target(planned(curator, request), target)
         table = curator.policy.tables[request.table]
         address = curator.policy.engine
-        Sources(tables={request.table: table}, frames={}, engine=address).require_elsewhere(place)
-        require_no_source(curator.policy, output, command="synthesize")
+        Sources(tables={request.table: table}, frames={}, engine=address).require_safe_target(place)
+        require_not_source(curator.policy, output, command="synthesize")
         tell("synthesizing")
         found = synthetic(curator, request, tell)
         tell("attacking it")
@@ -73,7 +73,7 @@ def publish(
     useful = {} if people is None or target is None else {target: _useful(found, people, target)}
     document = report(found, comparison, trial, useful)
     tell("writing")
-    with arriving(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
+    with stage_output(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
         engine.write('SELECT * FROM "rows"', file)
     public = certificate(found, trial, at_most=at_most, forced=force)
     written = (output, write_certificate(public, place), write_report(document, place))

@@ -13,7 +13,7 @@ from discreet.app.synthesis.synthesizing import Synthetic
 from discreet.app.trials import report as attack_report
 from discreet.app.trials.release_trial import stated
 from discreet.app.trials.trial import NOTICE, Trial
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.mining.counting import EngineCounter
@@ -97,11 +97,13 @@ def _made(found: Synthetic, comparison: Comparison) -> Section:
         ("left out, as nothing is declared of them", ", ".join(plan.left_out) or "none"),
         (
             "cost",
-            f"epsilon {number(float(found.epsilon))}, delta {float(found.delta):g} (entry {found.entry})",
+            f"epsilon {format_number(float(found.epsilon))}, delta {float(found.delta):g} (entry "
+            f"{found.entry})",
         ),
         (
             "total variation, on average",
-            f"{percent(comparison.mean(1))} of columns, {percent(comparison.mean(2))} of pairs of columns",
+            f"{format_percent(comparison.mean(1))} of columns, {format_percent(comparison.mean(2))} "
+            "of pairs of columns",
         ),
     )
     parts = (Paragraph(text=MADE_UP), Paragraph(text=found.sentence), Grid(head=("", ""), rows=rows))
@@ -113,13 +115,13 @@ def _variations(comparison: Comparison) -> Section:
     singles = [each for each in order if len(each[0]) == 1]
     pairs = [each for each in order if len(each[0]) == 2][:MOST_PAIRS]
     text = "Total variation is the largest difference in probability of any event that the columns decide."
-    rows = tuple((" and ".join(names), percent(value)) for names, value in (*singles, *pairs))
+    rows = tuple((" and ".join(names), format_percent(value)) for names, value in (*singles, *pairs))
     grid = Grid(head=("columns", "total variation"), rows=rows, numbers=(1,))
     return Section(title="How close it comes to the real table", parts=(Paragraph(text=text), grid))
 
 
 def _usefulness(useful: Mapping[str, tuple[float, float]]) -> Section:
-    rows = tuple((name, percent(made), percent(real)) for name, (made, real) in useful.items())
+    rows = tuple((name, format_percent(made), format_percent(real)) for name, (made, real) in useful.items())
     text = "Gradient boosting, trained on one table and tested on people of the panel, is right so often:"
     grid = Grid(head=("predicts", "from synthetic rows", "from real rows"), rows=rows, numbers=(1, 2))
     return Section(title="What can be learned from it", parts=(Paragraph(text=text), grid))

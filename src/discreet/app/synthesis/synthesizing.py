@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.entries import Entry
+from discreet.accounting.ledger_entries import Entry
 from discreet.app.curator import Curator
 from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once
@@ -24,7 +24,7 @@ from discreet.app.synthesis.earlier import earlier_of, entries_of
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Earlier, Plan, plan, synthesize
@@ -138,7 +138,7 @@ def synthetic(curator: Curator, request: Request, tell: Tell) -> Synthetic:
         delta=request.delta,
         entry=found.entry,
         repeated=found.repeated,
-        sentence=curator.ledger.sentence(analyst=curator.alone),
+        sentence=curator.ledger.describe_belief(analyst=curator.alone),
         earlier=earlier,
     )
 

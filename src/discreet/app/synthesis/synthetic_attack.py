@@ -15,7 +15,7 @@ from pathlib import Path
 
 from discreet.app.drafting.roles import likely_role
 from discreet.app.policies import load, promise_of
-from discreet.app.publishing.subjects import engine_in, schema_in, table_of
+from discreet.app.publishing.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.app.synthesis.synthetic_trial import ASSUMED, FITTING, KNOWLEDGE, People, rows_of, swept
 from discreet.app.trials.attacked import certificate_of, digest_of
 from discreet.app.trials.request import Request
@@ -23,8 +23,8 @@ from discreet.app.trials.skipping import others_than
 from discreet.app.trials.trial import Trial, judged
 from discreet.attacks.criteria import criteria_of_synthetic
 from discreet.core.errors import RequestError
-from discreet.core.policy import Kind, Policy, Role, Table
-from discreet.engines.sources import split
+from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.engines.sources import split_source
 
 Tell = Callable[[str], None]
 
@@ -38,7 +38,7 @@ def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None
         )
     path = Path(request.release)
     policy = None if request.policy is None else load(request.policy, engine=request.engine)
-    address = engine_in(policy, request.engine)
+    address = choose_engine(policy, request.engine)
     made, panel = (_Place.of(each, address) for each in (request.release, request.panel))
     original, called = _original(request, policy, address)
     kinds = _kinds(request, made, original.table, panel.table)
@@ -78,8 +78,8 @@ class _Place:
 
     @staticmethod
     def of(named: str, address: str) -> _Place:
-        address = "duckdb" if Path(split(named)[0]).is_file() else address
-        return _Place(table=table_of(named, {}, engine=address), address=address)
+        address = "duckdb" if Path(split_source(named)[0]).is_file() else address
+        return _Place(table=build_file_table(named, {}, engine=address), address=address)
 
 
 def _original(request: Request, policy: Policy | None, address: str) -> tuple[_Place, str]:
@@ -95,11 +95,11 @@ def _original(request: Request, policy: Policy | None, address: str) -> tuple[_P
     return _Place(table=policy.tables[str(named)], address=address), str(named)
 
 
-def _kinds(request: Request, made: _Place, original: Table, panel: Table) -> dict[str, Kind]:
+def _kinds(request: Request, made: _Place, original: Table, panel: Table) -> dict[str, ColumnType]:
     """The columns that are compared, with the kinds that the policy or else the release says."""
-    _, said = schema_in(made.address, request.release)
+    _, said = read_engine_schema(made.address, request.release)
     shared = {
-        name: kind or Kind.TEXT
+        name: kind or ColumnType.TEXT
         for name, kind in said
         if all(name in each.columns for each in (original, panel)) and not _identifies(name, original)
     }

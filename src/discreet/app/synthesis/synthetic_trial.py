@@ -22,8 +22,8 @@ from discreet.attacks.criteria import criteria_of_synthetic
 from discreet.attacks.sweep import sweep
 from discreet.attacks.synthetic_release import compare
 from discreet.belief import Promise
-from discreet.core.policy import Kind, Table
-from discreet.engines.connection import quoted
+from discreet.core.policy import ColumnType, Table
+from discreet.engines.duckdb_connection import quote_identifier
 from discreet.mining.synthesis import Plan
 
 FITTING = (SinglingOut, Linkability, AttributeInference)
@@ -77,7 +77,7 @@ def try_synthetic(
 
 
 def swept(
-    rows: pa.Table, people: People, kinds: Mapping[str, Kind], secrets: Sequence[str] = ()
+    rows: pa.Table, people: People, kinds: Mapping[str, ColumnType], secrets: Sequence[str] = ()
 ) -> tuple[Run, ...]:
     """The three attacks, each with the columns for which it finds most; `secrets` are what is inferred."""
     release = compare(rows.select(list(kinds)), people.original, people.panel, kinds)
@@ -87,4 +87,6 @@ def swept(
 def rows_of(table: Table, names: Sequence[str], address: str = "duckdb") -> pa.Table:
     """Some columns of a table as it is."""
     with publisher(address, {"rows": table}) as engine:
-        return engine.count(f"SELECT {', '.join(map(quoted, names))} FROM {quoted('rows')}").secret
+        return engine.count(
+            f"SELECT {', '.join(map(quote_identifier, names))} FROM {quote_identifier('rows')}"
+        ).secret

@@ -13,7 +13,7 @@ from discreet.app.synthesis.report import MADE_UP
 from discreet.app.synthesis.synthesizing import Synthetic
 from discreet.app.trials import view as attack_view
 from discreet.app.trials.trial import Trial
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 from discreet.mining.synthesis.comparison import Comparison
 
 
@@ -44,12 +44,15 @@ def show(
     console: Console, found: Synthetic, comparison: Comparison, trial: Trial, written: Sequence[Path]
 ) -> None:
     """Figures, what attackers find, cost and belief."""
-    charge = f"epsilon {number(float(found.epsilon))}"
+    charge = f"epsilon {format_number(float(found.epsilon))}"
     if found.delta:
         charge += f", delta {float(found.delta):g}"
     if found.repeated:
         charge = "nothing: the same table was made before"
-    pairs = f"{percent(comparison.mean(1))} of columns, {percent(comparison.mean(2))} of pairs, on average"
+    pairs = (
+        f"{format_percent(comparison.mean(1))} of columns, {format_percent(comparison.mean(2))} "
+        "of pairs, on average"
+    )
     facts = [
         ("rows", f"{found.table.num_rows:,} of {len(found.table.column_names)} columns"),
         ("variation", f"{pairs} (for the custodian)"),

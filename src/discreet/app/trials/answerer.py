@@ -9,7 +9,7 @@ import pyarrow as pa
 from discreet.app.curator import Curator
 from discreet.attacks.asking import Refused
 from discreet.core.errors import RequestError
-from discreet.core.numbers import Real
+from discreet.core.number_checks import Real
 
 
 @dataclass(frozen=True, kw_only=True)

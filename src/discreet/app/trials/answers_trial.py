@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from discreet.accounting.storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.app.engines import opened
 from discreet.app.policies import load, promise_of
 from discreet.app.publishers import publisher
@@ -16,7 +16,7 @@ from discreet.app.trials.trial import Trial, judged
 from discreet.app.trials.victims import table_to_attack, target
 from discreet.attacks import FloatingPoint
 from discreet.belief import Promise
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
@@ -56,7 +56,8 @@ def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
         assumed=(
             f"{len(aim.victims)} people were attacked one by one, each with the whole budget of the promise, "
             "as if nothing had been asked before. Nothing was charged: the ledger was one in memory.",
-            f"Attackers believe the claim with {percent(promise.prior)} beforehand, as the promise has it.",
+            f"Attackers believe the claim with {format_percent(promise.prior)} beforehand, as the "
+            "promise has it.",
             f"Reconstruction is tried on {min(PEOPLE, len(aim.victims))} of them.",
         ),
     )
@@ -65,7 +66,7 @@ def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
 
 def _promised(promise: Promise) -> list[Bound]:
     """What the promise allows for the prior that each attack begins with."""
-    by = f"the promise {percent(promise.prior)} → {percent(promise.posterior)}"
+    by = f"the promise {format_percent(promise.prior)} → {format_percent(promise.posterior)}"
     return [
         Bound(attack=attack.name, most=min(1.0, of_promise(promise, prior) * ROUNDING), by=by)
         for attack in ON_ANSWERS

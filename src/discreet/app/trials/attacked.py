@@ -15,13 +15,13 @@ from pathlib import Path
 
 from discreet.app.addresses import PATHS
 from discreet.app.policies import load
-from discreet.app.publishing.subjects import engine_in, table_of
+from discreet.app.publishing.table_request import build_file_table, choose_engine
 from discreet.app.trials.bounds import Bound, from_object
 from discreet.app.trials.request import Request
 from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
-from discreet.engines.sources import split
+from discreet.engines.sources import split_source
 
 Certificate = Mapping[str, object]
 
@@ -57,8 +57,8 @@ def attacked(request: Request) -> Attacked:
     policy = None
     if request.policy is not None:
         policy = load(request.policy, engine=request.engine)
-    engine = engine_in(policy, request.engine)
-    table = table_of(request.release, {}, engine=engine)
+    engine = choose_engine(policy, request.engine)
+    table = build_file_table(request.release, {}, engine=engine)
     name, certificate = Path(request.release).name, certificate_of(request.release)
     original = _original(request, policy, certificate, table)
     quasi, sensitive = _roles(request, policy, original, certificate)
@@ -93,7 +93,7 @@ def attacked(request: Request) -> Attacked:
 
 def certificate_of(release: str | Path) -> Certificate:
     """What stands beside a published file, or here for a table; nothing where there is no certificate."""
-    file, inner = split(str(release))
+    file, inner = split_source(str(release))
     stem = Path(file).stem if Path(file).suffix.lower() in PATHS else Path(file).name
     own = stem if inner in ("", stem) else f"{stem}.{inner}"
     beside = Path(file).with_name(f"{own}.certificate.json")
@@ -167,7 +167,7 @@ def _bounds(certificate: Certificate, *, people: bool) -> tuple[Bound, ...]:
 
 def digest_of(source: str | Path) -> str | None:
     """The SHA-256 of a file; of a table in one, that of the whole. A table of an engine has none."""
-    place = split(str(source))[0]
+    place = split_source(str(source))[0]
     if not os.path.isfile(place):
         return None
     with open(place, "rb") as file:
@@ -202,7 +202,7 @@ def _require_in_one(request: Request, person: str | None, table: Table, engine: 
     """Refuse a person column that neither the release nor the register has."""
     if person is None or person in table.columns:
         return
-    if request.knows is None or person not in table_of(request.knows, {}, engine=engine).columns:
+    if request.knows is None or person not in build_file_table(request.knows, {}, engine=engine).columns:
         name = Path(request.release).name
         raise RequestError(
             f"attack: neither {name} nor a register has a column {person}.",

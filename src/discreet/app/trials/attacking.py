@@ -23,7 +23,7 @@ from discreet.app.trials.ratings_trial import attack_ratings
 from discreet.app.trials.request import Request
 from discreet.app.trials.table_trial import attack_file
 from discreet.app.trials.trial import NOTICE, Trial
-from discreet.core.errors import RequestError, UnmetError
+from discreet.core.errors import ModelNotMetError, RequestError
 from discreet.core.policy import Policy
 
 __all__ = ["Request", "run", "tried"]
@@ -55,7 +55,7 @@ def run(request: Request, *, report: Path | None, as_json: bool) -> None:
         if report is not None:
             Console().print(f"\nwrote {report}", highlight=False, markup=False)
     if trial.broken:
-        raise typer.Exit(UnmetError.exit_code)
+        raise typer.Exit(ModelNotMetError.exit_code)
 
 
 def tried(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:

@@ -30,9 +30,9 @@ from discreet.anonymity.models import (
 from discreet.attacks import BackgroundKnowledge, ClassInference, Homogeneity, Linkage
 from discreet.attacks.attack import Findings
 from discreet.belief import Promise
-from discreet.belief.odds import highest
-from discreet.belief.wording import at_most
-from discreet.core.relations import Relation
+from discreet.belief.odds import highest_posterior
+from discreet.belief.wording import format_percent_up
+from discreet.core.neighbor_relations import Relation
 
 Shares = Mapping[str, float]
 OF_PEOPLE = (
@@ -63,7 +63,7 @@ class Bound:
 
     @property
     def said(self) -> str:
-        return f"{'below' if self.strict else 'at most'} {at_most(self.most)}"
+        return f"{'below' if self.strict else 'at most'} {format_percent_up(self.most)}"
 
     def as_object(self) -> dict[str, object]:
         return {
@@ -154,7 +154,7 @@ def _beside_the_table(model: Model, shares: Shares) -> Iterable[Bound]:
 def of_promise(promise: Promise, prior: float) -> float:
     """The most that a claim about what a record says may come to be believed under a promise."""
     # under a promise about presence such a claim may move by twice the loss
-    return highest(prior, promise.loss * (2 if promise.secret is Relation.PRESENCE else 1))
+    return highest_posterior(prior, promise.loss * (2 if promise.secret is Relation.PRESENCE else 1))
 
 
 def ruled_out(models: Iterable[Model]) -> dict[str, int]:

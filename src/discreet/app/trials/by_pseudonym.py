@@ -19,8 +19,8 @@ from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.matching import match
 from discreet.attacks.published import from_release
 from discreet.core.engine import Publisher
-from discreet.engines.connection import quoted
-from discreet.engines.publishing import DuckDBPublisher
+from discreet.engines.duckdb_connection import quote_identifier
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 
 BOTH = "both releases"
 HOW = "by pseudonym"
@@ -65,11 +65,13 @@ def runs_on(sets: MatchSets) -> Iterator[Run]:
 
 
 def _statement(about: Attacked, earlier: str, key: str, before: Mapping[str, str]) -> str:
-    by = quoted(key)
-    ours = ", ".join(f"a.{quoted(name)}" for name in (key, *about.quasi, *about.sensitive))
-    theirs = ", ".join(f"b.{quoted(name)} AS {quoted(label)}" for name, label in before.items())
-    once = ", ".join(map(quoted, (key, *before)))
+    by = quote_identifier(key)
+    ours = ", ".join(f"a.{quote_identifier(name)}" for name in (key, *about.quasi, *about.sensitive))
+    theirs = ", ".join(
+        f"b.{quote_identifier(name)} AS {quote_identifier(label)}" for name, label in before.items()
+    )
+    once = ", ".join(map(quote_identifier, (key, *before)))
     return (
-        f"SELECT {ours}, {theirs} FROM {quoted(about.name)} AS a "
-        f"JOIN (SELECT DISTINCT {once} FROM {quoted(earlier)}) AS b ON a.{by} = b.{by}"
+        f"SELECT {ours}, {theirs} FROM {quote_identifier(about.name)} AS a "
+        f"JOIN (SELECT DISTINCT {once} FROM {quote_identifier(earlier)}) AS b ON a.{by} = b.{by}"
     )

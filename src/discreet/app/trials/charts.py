@@ -10,7 +10,7 @@ from discreet.app.documents import Picture
 from discreet.app.drawings import Bar, BarRow, bars, steps
 from discreet.app.trials.trial import Tried
 from discreet.attacks.attack import Finding, Findings, Points
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 SHOWN, LONGEST = 8, 46
 
@@ -50,12 +50,12 @@ def _beliefs(victims: Sequence[Finding], tried: Tried) -> Picture:
     )
     caption = "Belief before the release (grey) and after it (orange)"
     if line is not None:
-        caption += f"; the line is the cap of {percent(line.most)} ({line.by})"
+        caption += f"; the line is the cap of {format_percent(line.most)} ({line.by})"
     return Picture(svg=drawn, caption=f"{caption}.")
 
 
 def _bar(share: float, colour: str) -> Bar:
-    return Bar(share=share, colour=colour, said=percent(share))
+    return Bar(share=share, colour=colour, said=format_percent(share))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Over:
     share: bool = False
 
     def said(self, at: float) -> str:
-        return percent(at) if self.share else f"{at:,.3g}" if at < 1000 else f"{at:,.0f}"
+        return format_percent(at) if self.share else f"{at:,.3g}" if at < 1000 else f"{at:,.0f}"
 
 
 OVER = {
@@ -106,11 +106,11 @@ def _drawn(over: Over, curves: Mapping[str, Points]) -> str:
 def _told(over: Over, points: Points) -> str:
     """The ends of a curve, and its middle."""
     chosen = sorted({0, len(points) // 2, len(points) - 1})
-    return ", ".join(f"{percent(points[i][1])} at {over.said(points[i][0])}" for i in chosen)
+    return ", ".join(f"{format_percent(points[i][1])} at {over.said(points[i][0])}" for i in chosen)
 
 
 def _success(findings: Findings) -> Picture:
-    guessing, success = percent(findings.baseline), percent(findings.success)
+    guessing, success = format_percent(findings.baseline), format_percent(findings.success)
     attack = Bar(share=findings.success, colour=SUSPECTED, said=success, reach=findings.interval)
     rows = [
         BarRow(name="guessing", bars=(_bar(findings.baseline, OTHERS),)),

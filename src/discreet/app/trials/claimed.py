@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import Column, Kind, Role, Table
+from discreet.core.policy import Column, ColumnType, Role, Table
 
 CONNECTED = (exp.Where, exp.And, exp.Or, exp.Not, exp.Paren)
 ROWS, VALUE = "_discreet_rows", "_discreet_value"
@@ -35,7 +35,7 @@ def condition_of(claim: str, name: str, table: Table) -> exp.Expr:
     def judged(node: exp.Expr) -> exp.Expr:
         if not isinstance(node.parent, CONNECTED):
             return node
-        if isinstance(node, exp.Column) and table.columns[node.name].type is Kind.BOOLEAN:
+        if isinstance(node, exp.Column) and table.columns[node.name].type is ColumnType.BOOLEAN:
             return node.copy().eq(exp.true())
         if not isinstance(node, (exp.Predicate, *CONNECTED)):
             raise _no_condition(claim)
@@ -55,7 +55,7 @@ def over_source(condition: exp.Expr, table: Table) -> exp.Expr:
     def stored(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in table.columns:
             column = table.columns[node.name]
-            if column.type is Kind.DECIMAL:
+            if column.type is ColumnType.DECIMAL:
                 return exp.TryCast(this=exp.column(node.name, quoted=True), to=exp.DataType.build("double"))
             return as_stored(node.name, column)
         return node
@@ -66,19 +66,21 @@ def over_source(condition: exp.Expr, table: Table) -> exp.Expr:
 def as_stored(name: str, column: Column) -> exp.Expr:
     """A column as the curator's store has it: numbers within their bounds, others as text."""
     raw = exp.column(name, quoted=True)
-    if column.type is not Kind.INTEGER:
+    if column.type is not ColumnType.INTEGER:
         return exp.cast(raw, "text")
     whole = exp.TryCast(this=raw, to=exp.DataType.build("bigint"))
-    if column.grid is None:
+    if column.grid_bounds is None:
         return whole
-    low, high = (exp.Literal.number(end) for end in column.grid)
+    low, high = (exp.Literal.number(end) for end in column.grid_bounds)
     return exp.func("least", exp.func("greatest", whole, low), high)
 
 
 def literal(value: object, column: Column) -> exp.Expr:
     """A value as SQL compares it with a column."""
     return (
-        exp.Literal.number(int(str(value))) if column.type is Kind.INTEGER else exp.Literal.string(str(value))
+        exp.Literal.number(int(str(value)))
+        if column.type is ColumnType.INTEGER
+        else exp.Literal.string(str(value))
     )
 
 
@@ -108,7 +110,7 @@ def likely_claim(engine: Publisher, name: str, table: Table) -> str:
 
 def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple[float, str]:
     """How far from one half the share of the claim is, and the claim."""
-    if declared.grid is not None:
+    if declared.grid_bounds is not None:
         return 0.0, f"{exp.column(column, quoted=True).sql(dialect='duckdb')} >= {middle(declared)}"
     value = exp.cast(exp.column(column, quoted=True), "text")
     counted = (
@@ -128,9 +130,11 @@ def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple
 
 def middle(column: Column) -> str:
     """The middle between declared bounds, as SQL writes it."""
-    low, high = column.grid or (0, 0)
+    low, high = column.grid_bounds or (0, 0)
     return str(
-        float((low + high + 1) // 2 * column.step) if column.type is Kind.DECIMAL else (low + high + 1) // 2
+        float((low + high + 1) // 2 * column.grid_step)
+        if column.type is ColumnType.DECIMAL
+        else (low + high + 1) // 2
     )
 
 

@@ -38,9 +38,9 @@ from discreet.attacks.attack import Findings
 from discreet.attacks.pairs import draws
 from discreet.belief import Promise
 from discreet.core.engine import Engine
-from discreet.core.policy import Bounds, Policy
+from discreet.core.policy import ContributionBounding, Policy
 from discreet.core.randomness import Randomness
-from discreet.sql.plan import plan
+from discreet.sql.planner import plan_query
 
 REPEATS = 8
 QUESTIONS_OF_A_TRACKER = 5
@@ -66,13 +66,13 @@ class Asking:
 
     def epsilon(self, questions: int) -> Fraction:
         """What each of so many equal questions may cost."""
-        return self.curator().ledger.accountant().equal_part(questions)
+        return self.curator().ledger.get_accountant().epsilon_per_question(questions)
 
     def noise(self, epsilon: Fraction) -> Noise:
         """What a count carries for that much: in rows, as it is shown, not in the parts that are counted."""
         sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
-        kept = self.policy.model_copy(update={"bounding": Bounds.ROWS})
-        (vector,) = plan(sql, kept, self.promise, epsilon=epsilon, raw=True).vectors.values()
+        kept = self.policy.model_copy(update={"bounding": ContributionBounding.ROWS})
+        (vector,) = plan_query(sql, kept, self.promise, epsilon=epsilon, raw=True).noisy_primitives.values()
         return vector.noise
 
     def answerer(self, epsilon: Fraction) -> CuratorAnswerer:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.accounting.amounts import amount, remaining
+from discreet.accounting.budget_amounts import format_amount, format_remaining
 from discreet.accounting.ledger import Ledger
 from discreet.app.documents import Grid, Paragraph, Part, Section
-from discreet.belief import Promise, belief
-from discreet.belief.wording import at_most, chance, number, percent
+from discreet.belief import Promise, compute_belief
+from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy, Role, Table
-from discreet.core.relations import Relation
 
 TITLE = "The deployment, in the order of NIST SP 800-226"
 PRIORS = (0.001, 0.01, 0.1, 0.5)
@@ -63,12 +63,18 @@ def deployment(policy: Policy, ledger: Ledger) -> Section:
 
 def _facts(policy: Policy, promise: Promise) -> Iterator[tuple[str, str]]:
     several = f", for any {promise.group} people together" if promise.group > 1 else ""
-    yield "promise", f"from {percent(promise.prior)} to at most {percent(promise.posterior)}{several}"
+    yield (
+        "promise",
+        f"from {format_percent(promise.prior)} to at most {format_percent(promise.posterior)}{several}",
+    )
     yield "unit of privacy", "one person; see below what that is in each table"
     yield "neighbours", NEIGHBOURS[promise.secret]
     share = "" if promise.group == 1 else f" of each person (ln gamma / {promise.group})"
-    yield "epsilon", f"{number(promise.epsilon, 5)}{share}, over everything that is ever answered"
-    tail = f"; the chance that a posterior passes the promised one is at most {chance(promise.tail)} a person"
+    yield "epsilon", f"{format_number(promise.epsilon, 5)}{share}, over everything that is ever answered"
+    tail = (
+        "; the chance that a posterior passes the promised one is at most "
+        f"{format_chance(promise.tail)} a person"
+    )
     yield (
         "delta",
         "0: the bound has no exceptions" if promise.tail == 0 else f"accounted by concentrated DP{tail}",
@@ -89,7 +95,10 @@ def _facts(policy: Policy, promise: Promise) -> Iterator[tuple[str, str]]:
 
 def _allowed(promise: Promise) -> Grid:
     priors = sorted({*PRIORS, promise.prior})
-    rows = tuple((percent(prior), at_most(belief(prior, promise.loss).highest)) for prior in priors)
+    rows = tuple(
+        (format_percent(prior), format_percent_up(compute_belief(prior, promise.loss).highest))
+        for prior in priors
+    )
     caption = (
         "What epsilon allows: a claim about one person that was believed so far may be believed so far after"
     )
@@ -109,7 +118,7 @@ def _unit(table: Table) -> str:
     who = (
         f"all rows with the same {table.person_column}"
         if table.person_column is not None
-        else f"found through {table.through}"
+        else f"found through {table.person_link}"
     )
     groups = "" if table.groups_per_person is None else f", in at most {table.groups_per_person} groups"
     return f"{who}; at most {table.rows_per_person} rows count{groups}"
@@ -128,16 +137,28 @@ def _bounds(table: Table) -> str:
 
 
 def _budget(policy: Policy, ledger: Ledger) -> Iterator[Part]:
-    entries, releases = ledger.entries(), ledger.releases()
+    entries, releases = ledger.list_entries(), ledger.list_releases()
     rows = [
-        (each.analyst, percent(float(each.share)), amount(each.spent, up=True), remaining(each.left))
-        for each in ledger.accounts()
+        (
+            each.analyst,
+            format_percent(float(each.share)),
+            format_amount(each.spent, up=True),
+            format_remaining(each.left),
+        )
+        for each in ledger.list_accounts()
     ]
-    rows.append(("in all", "100%", amount(ledger.spent(), up=True), remaining(ledger.left())))
+    rows.append(
+        (
+            "in all",
+            "100%",
+            format_amount(ledger.get_total_spent(), up=True),
+            format_remaining(ledger.get_remaining_budget()),
+        )
+    )
     yield Grid(
         head=("analyst", "share", "spent", "left"),
         rows=tuple(rows),
         caption=f"Budget, after {len(entries):,} charged questions",
         numbers=(1, 2, 3),
     )
-    yield Paragraph(text=ledger.sentence(), tone="bad" if releases else "")
+    yield Paragraph(text=ledger.describe_belief(), tone="bad" if releases else "")

@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet.app.addresses import engine_of
 from discreet.app.policies import load
 from discreet.app.publishers import publisher
-from discreet.app.publishing.subjects import engine_in, schema_in, table_of
+from discreet.app.publishing.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.app.trials.attacked import digest_of
 from discreet.app.trials.bounds import Bound
 from discreet.app.trials.request import Request
@@ -33,16 +33,16 @@ from discreet.attacks.genome_membership import LEAST_PANEL
 from discreet.attacks.genomes import Frequencies, Genotypes
 from discreet.attacks.genotyped import Genomes, Shares, read_genomes, read_shares, shared_snps
 from discreet.attacks.worlds.genomes import drawn
-from discreet.belief.odds import highest
-from discreet.belief.wording import number, percent
+from discreet.belief.odds import highest_posterior
+from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number
-from discreet.core.policy import Kind, Policy
+from discreet.core.number_checks import parse_number
+from discreet.core.policy import ColumnType, Policy
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 DRAWN = 400
 ROUNDING = 1 + 1e-9
-NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
+NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 STATISTICS = (GenomeMembership(), GenomeMembership(statistic="homer"))
 Tell = Callable[[str], None]
 
@@ -101,15 +101,15 @@ def _judged(attack: GenomeMembership, study: _Study) -> Findings:
 def _allowed(published: Frequencies) -> tuple[Bound, ...]:
     if published.epsilon is None:
         return ()
-    by = f"epsilon {number(float(published.epsilon))} over all SNPs"
-    most = min(1.0, highest(STATISTICS[0].prior, float(published.epsilon)) * ROUNDING)
+    by = f"epsilon {format_number(float(published.epsilon))} over all SNPs"
+    most = min(1.0, highest_posterior(STATISTICS[0].prior, float(published.epsilon)) * ROUNDING)
     return (Bound(most=most, by=by),)
 
 
 def _address(request: Request) -> str:
     """Where tables are: as is told, else as the policy says."""
     if request.engine is not None or request.policy is None:
-        return engine_in(None, request.engine)
+        return choose_engine(None, request.engine)
     return load(request.policy).engine
 
 
@@ -118,7 +118,7 @@ def _read(request: Request, address: str) -> _Study:
     asked += [("the panel ", request.panel)] if request.panel is not None else []
     files = {f"{called}{Path(file or '').name}": file or "" for called, file in asked}
     release, standard, genomes, *others = files
-    tables = {name: table_of(file, {}, engine=address) for name, file in files.items()}
+    tables = {name: build_file_table(file, {}, engine=address) for name, file in files.items()}
     with publisher(address, tables) as engine:
         shares, standing = (
             read_shares(engine, name, _numbers(address, files[name])) for name in (release, standard)
@@ -141,7 +141,7 @@ def _read(request: Request, address: str) -> _Study:
 
 
 def _numbers(address: str, named: str) -> list[str]:
-    return [name for name, kind in schema_in(address, named)[1] if kind in NUMBERS]
+    return [name for name, kind in read_engine_schema(address, named)[1] if kind in NUMBERS]
 
 
 def _victim(request: Request) -> str:
@@ -188,7 +188,9 @@ def _outside(
 
 
 def _assumed(shares: Shares, standing: Shares, snps: pa.Array) -> list[str]:
-    said = [f"Beforehand attackers give it {percent(STATISTICS[0].prior)} that somebody was in the study."]
+    said = [
+        f"Beforehand attackers give it {format_percent(STATISTICS[0].prior)} that somebody was in the study."
+    ]
     if standing.people is None:
         said.append("The reference is taken to be exact, as it does not say how many people it is of.")
     if len(snps) < len(shares.snps):

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from discreet.anonymity.compression import combine, compress
-from discreet.anonymity.hierarchies import Hierarchy, Spec, read_csv, spec_of
+from discreet.anonymity.hierarchies import Hierarchy, HierarchySpec, build_column_spec, read_hierarchy_csv
+from discreet.anonymity.tuple_counts import count_combinations, count_tuples
 from discreet.app.drafting.roles import likely_role
-from discreet.app.publishing.counted import hierarchies_of, subject_of
-from discreet.app.publishing.subjects import table_of
+from discreet.app.publishing.counted_table import build_hierarchies, build_release_source
+from discreet.app.publishing.table_request import build_file_table
 from discreet.app.trials.attacked import Attacked
 from discreet.app.trials.by_pseudonym import joined
 from discreet.app.trials.meanings import declared_specs, meanings_of, over_covered
@@ -110,10 +110,10 @@ def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[s
     """The tables that an attack reads, under the names by which messages call them."""
     tables, frames = {about.name: about.table}, {}
     if request.earlier is not None:
-        tables[_earlier_name(request)] = table_of(request.earlier, {}, engine=about.engine)
+        tables[_earlier_name(request)] = build_file_table(request.earlier, {}, engine=about.engine)
     values = request.victim_values
     if request.knows is not None:
-        tables[_register_name(request)] = table_of(request.knows, {}, engine=about.engine)
+        tables[_register_name(request)] = build_file_table(request.knows, {}, engine=about.engine)
     elif values is not None:
         frames[VICTIM] = pa.table({name: [value] for name, value in values.items()})
     elif about.original is not None and about.policy is not None:
@@ -168,11 +168,11 @@ def _known(
     assert about.policy is not None
     assert about.original is not None
     table = about.policy.tables[about.original]
-    subject = subject_of(about.original, table, ())
-    combinations = combine(engine, subject)
-    hierarchies = hierarchies_of(combinations, table, about.policy)
+    subject = build_release_source(about.original, table, ())
+    combinations = count_combinations(engine, subject)
+    hierarchies = build_hierarchies(combinations, table, about.policy)
     return (
-        everybody(compress(engine, combinations, hierarchies), hierarchies),
+        everybody(count_tuples(engine, combinations, hierarchies), hierarchies),
         f"everybody in {about.original} by all quasi-identifiers, and that they are in it",
         (
             "Attackers know everybody's quasi-identifiers as the table has them, which no register tells "
@@ -189,7 +189,7 @@ def _register(
     facts: Mapping[str, Sequence[Fact]],
 ) -> tuple[Known, str, tuple[str, ...]]:
     name = _register_name(request)
-    columns = table_of(request.knows or "", {}, engine=about.engine).columns
+    columns = build_file_table(request.knows or "", {}, engine=about.engine).columns
     truth = tuple(each for each in about.sensitive if each in columns)
     register = Register(
         table=name,
@@ -221,13 +221,13 @@ def _others(request: Request, facts: Mapping[str, Sequence[Fact]]) -> list[str]:
     return [*request.called.values(), *request.called_earlier.values(), *about]
 
 
-def _specs(request: Request, about: Attacked) -> dict[str, Spec]:
+def _specs(request: Request, about: Attacked) -> dict[str, HierarchySpec]:
     """How columns are made coarser: as a file says, else the policy."""
-    found: dict[str, Spec] = {}
+    found: dict[str, HierarchySpec] = {}
     if about.policy is not None and about.original is not None:
         table = about.policy.tables[about.original]
         known = {name: table.columns[name] for name in about.quasi if name in table.columns}
-        found = {name: spec_of(name, column, about.policy) for name, column in known.items()}
+        found = {name: build_column_spec(name, column, about.policy) for name, column in known.items()}
         # what values mean has to be said: a drafted hierarchy is but an order of them
         found |= declared_specs(about.sensitive, table, about.policy)
     for name, file in request.hierarchy_files.items():
@@ -236,11 +236,11 @@ def _specs(request: Request, about: Attacked) -> dict[str, Spec]:
                 f"--hierarchy is about {name}, which is neither known nor sensitive in the release.",
                 hint=f"Those are {', '.join((*about.quasi, *about.sensitive))}.",
             )
-        found[name] = read_csv(name, Path(file))
+        found[name] = read_hierarchy_csv(name, Path(file))
     return found
 
 
-def _hierarchies(request: Request, specs: Mapping[str, Spec], known: Known) -> dict[str, Hierarchy]:
+def _hierarchies(request: Request, specs: Mapping[str, HierarchySpec], known: Known) -> dict[str, Hierarchy]:
     """What labels of a hierarchy stand for, over the values that are known."""
     release_name = {called: name for name, called in request.called.items()}
     found = {}

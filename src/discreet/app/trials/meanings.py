@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from discreet.anonymity.hierarchies import Hierarchy, Spec, over_column, spec_of
+from discreet.anonymity.hierarchies import Hierarchy, HierarchySpec, build_column_hierarchy, build_column_spec
 from discreet.attacks.published import PublishedTable
-from discreet.core.hierarchies import Missing
+from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import Policy, Table
 
 
-def declared_specs(names: Iterable[str], table: Table, policy: Policy) -> dict[str, Spec]:
+def declared_specs(names: Iterable[str], table: Table, policy: Policy) -> dict[str, HierarchySpec]:
     """The hierarchies that a policy declares for some columns; none that is only drafted."""
     columns = {name: table.columns[name] for name in names if name in table.columns}
     return {
-        name: spec_of(name, column, policy)
+        name: build_column_spec(name, column, policy)
         for name, column in columns.items()
         if (column.hierarchy or name) in policy.hierarchies
     }
 
 
-def over_covered(spec: Spec, values: Iterable[str]) -> Hierarchy:
+def over_covered(spec: HierarchySpec, values: Iterable[str]) -> Hierarchy:
     """The hierarchy over those of the values that it covers."""
     given = list(values)
-    beyond = set(spec.uncovered([value for value in given if value]))
+    beyond = set(spec.find_uncovered([value for value in given if value]))
     covered = [value for value in given if value not in beyond]
-    return over_column(spec, covered, missing=Missing.CATEGORY, column=spec.name)
+    return build_column_hierarchy(spec, covered, missing=MissingValues.CATEGORY, column=spec.name)
 
 
-def meanings_of(published: PublishedTable, specs: Mapping[str, Spec]) -> dict[str, Hierarchy]:
+def meanings_of(published: PublishedTable, specs: Mapping[str, HierarchySpec]) -> dict[str, Hierarchy]:
     """The hierarchies of sensitive columns, over the values that a release shows."""
     return {
         name: over_covered(specs[name], column.names)

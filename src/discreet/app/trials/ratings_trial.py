@@ -16,7 +16,7 @@ from pathlib import Path
 from discreet.app.drafting.roles import likely_role
 from discreet.app.policies import load
 from discreet.app.publishers import publisher
-from discreet.app.publishing.subjects import engine_in, schema_in, table_of
+from discreet.app.publishing.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.app.trials.attacked import digest_of
 from discreet.app.trials.knowledge import person_of
 from discreet.app.trials.request import Request
@@ -24,15 +24,15 @@ from discreet.app.trials.skipping import others_than
 from discreet.app.trials.trial import Run, Trial, judged
 from discreet.attacks import Scoreboard
 from discreet.attacks.rated import Heard, Rated, read
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number, parse_probability
-from discreet.core.policy import Kind, Policy, Role, Table
+from discreet.core.number_checks import parse_number, parse_probability
+from discreet.core.policy import ColumnType, Policy, Role, Table
 
 RATINGS = ("rating", "stars", "score", "grade")
-NUMBERS, TIMES = (Kind.INTEGER, Kind.DECIMAL), (Kind.DATE, Kind.TIMESTAMP)
+NUMBERS, TIMES = (ColumnType.INTEGER, ColumnType.DECIMAL), (ColumnType.DATE, ColumnType.TIMESTAMP)
 Tell = Callable[[str], None]
-Kinds = Mapping[str, Kind | None]
+Kinds = Mapping[str, ColumnType | None]
 
 
 def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
@@ -43,13 +43,13 @@ def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
             hint="Name a table of them with --knows: a name, a title, a rating and a date in each row.",
         )
     policy = None if request.policy is None else load(request.policy, engine=request.engine)
-    address = engine_in(policy, request.engine)
+    address = choose_engine(policy, request.engine)
     name, register = Path(request.release).name, f"the register {Path(request.knows).name}"
     tables = {
-        name: table_of(request.release, {}, engine=address),
-        register: table_of(request.knows, {}, engine=address),
+        name: build_file_table(request.release, {}, engine=address),
+        register: build_file_table(request.knows, {}, engine=address),
     }
-    shown = _columns(request, policy, name, dict(schema_in(address, request.release)[1]))
+    shown = _columns(request, policy, name, dict(read_engine_schema(address, request.release)[1]))
     told = _known(request, shown, register, tables[register])
     shown = replace(shown, rating=told.rating and shown.rating, date=told.date and shown.date)
     with publisher(address, tables) as engine:
@@ -108,7 +108,7 @@ def _person(request: Request, policy: Policy | None, kinds: Kinds) -> str | None
     return next((each for each in (*declared, *called) if each is not None), None)
 
 
-def _sole(kinds: Kinds, wanted: tuple[Kind, ...], called: tuple[str, ...]) -> str | None:
+def _sole(kinds: Kinds, wanted: tuple[ColumnType, ...], called: tuple[str, ...]) -> str | None:
     found = [name for name, kind in kinds.items() if kind in wanted]
     named = [name for name in kinds if name.lower() in called]
     return named[0] if len(named) == 1 else found[0] if len(found) == 1 else None
@@ -186,8 +186,9 @@ def _assumed(request: Request, attack: Scoreboard, shown: Rated, told: Rated, he
     ]
     return [
         " ".join(near),
-        f"Attackers take up to {percent(attack.wrong)} of what they know of a person to be wrong, and give "
-        f"it {percent(attack.present)} that the person is in the release.",
+        f"Attackers take up to {format_percent(attack.wrong)} of what they know of a person to be "
+        "wrong, and give "
+        f"it {format_percent(attack.present)} that the person is in the release.",
         scored,
         *left,
     ]

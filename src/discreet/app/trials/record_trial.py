@@ -38,7 +38,7 @@ from discreet.attacks.published import PublishedTable, from_recoding, from_relea
 from discreet.belief.odds import logit, sigmoid
 from discreet.core.engine import Engine, Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import Column, Kind, Policy, Role, Table
+from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 from discreet.core.randomness import Randomness
 
 MEMORY = ":memory:"
@@ -179,7 +179,7 @@ def _one_person(rows: Publisher, raw: PublishedTable, named: Named) -> Known:
 def _claim(name: str, column: Column, value: str) -> str:
     """That a column has a value, as SQL."""
     quoted = exp.column(name, quoted=True)
-    if column.type is Kind.BOOLEAN:
+    if column.type is ColumnType.BOOLEAN:
         said: exp.Expr = quoted if value == "true" else exp.not_(quoted)
     elif value == "":
         said = quoted.is_(exp.null())
@@ -206,7 +206,7 @@ def _seen(what: str, sets: MatchSets, column: str, value: str, prior: float) -> 
 
 def _k_anonymous(policy: Policy, name: str, k: int, tell: Tell) -> PublishedTable:
     release = Anonymizer(policy, models=[KAnonymity(k=k)], progress=tell).fit(name).release
-    return from_recoding(release.tuples, release.as_read, release.hierarchies)
+    return from_recoding(release.tuples, release.attacker_recoding, release.hierarchies)
 
 
 def _after_an_answer(policy: Policy, engine: Engine, target: Target) -> float:

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.anonymity.classes import Integers, Tuples
-from discreet.anonymity.grouping import classes_of_recoding
+from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.app.addresses import engine_of
 from discreet.app.policies import promise_of
 from discreet.app.publishers import publisher
-from discreet.app.publishing.goals import APART
 from discreet.app.publishing.release import Release
-from discreet.app.publishing.subjects import table_of
+from discreet.app.publishing.release_goal import APART
+from discreet.app.publishing.table_request import build_file_table
 from discreet.app.trials.bounds import Bound, of_models, ruled_out
 from discreet.app.trials.meanings import declared_specs, meanings_of
 from discreet.app.trials.table_attacks import Scene, attack_table
@@ -30,11 +30,11 @@ from discreet.attacks.matching import match
 from discreet.attacks.published import PublishedTable, from_recoding, from_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.publishing import Target
-from discreet.engines.sources import split
+from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.engines.sources import split_source
 
 if TYPE_CHECKING:
-    from discreet.accounting.entries import OpenRelease
+    from discreet.accounting.ledger_entries import NonPrivateRelease
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 ASSUMED = (
@@ -54,7 +54,9 @@ def try_release(
     release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[str | Path] = ()
 ) -> Trial:
     """Run what fits on a release that is not written yet."""
-    published = from_recoding(release.tuples, release.as_read, release.hierarchies, release.subject.person)
+    published = from_recoding(
+        release.tuples, release.attacker_recoding, release.hierarchies, release.source.person
+    )
     known = everybody(release.tuples, release.hierarchies)
     apart = release.goal.method in APART
     sets = match(published, known) if apart else told(published, known, _own(release))
@@ -62,12 +64,12 @@ def try_release(
     tables = _others(release, entries, others)
     scene = Scene(
         sets=sets,
-        meanings=meanings_of(published, declared_specs(release.subject.sensitive, release.table, policy)),
+        meanings=meanings_of(published, declared_specs(release.source.sensitive, release.table, policy)),
         ruled_out=ruled_out(release.goal.models),
         earlier=tuple(match(each, known) for each in tables.values()),
     )
     runs, skipped = attack_table(scene)
-    bounds = of_models(release.goal.models, _largest_shares(release.tuples), release.several)
+    bounds = of_models(release.goal.models, _largest_shares(release.tuples), release.multivalued_columns)
     return Trial(
         subject=release.name,
         knowledge=KNOWLEDGE,
@@ -92,7 +94,7 @@ def stated(at_most: float | None, option: str = "--at-most") -> tuple[Bound, ...
 
 def _own(release: Release) -> Integers:
     """The class that every tuple of the table is published in."""
-    return classes_of_recoding(release.tuples, release.as_read)[1][release.tuples.counts > 0]
+    return group_by_recoding(release.tuples, release.attacker_recoding)[1][release.tuples.counts > 0]
 
 
 def _largest_shares(tuples: Tuples) -> dict[str, float]:
@@ -102,18 +104,18 @@ def _largest_shares(tuples: Tuples) -> dict[str, float]:
     }
 
 
-def _earlier(release: Release, policy: Policy) -> list[OpenRelease]:
+def _earlier(release: Release, policy: Policy) -> list[NonPrivateRelease]:
     """The releases of the same table that the ledger knows."""
     if policy.promise is None:
         return []
     from discreet.app.books import looked_into  # without a promise nothing needs it
 
     with looked_into(policy) as ledger:
-        return [each for each in ledger.releases() if each.certificate.get("table") == release.name]
+        return [each for each in ledger.list_releases() if each.certificate.get("table") == release.name]
 
 
 def _others(
-    release: Release, entries: Iterable[OpenRelease], named: Iterable[str | Path]
+    release: Release, entries: Iterable[NonPrivateRelease], named: Iterable[str | Path]
 ) -> dict[str, PublishedTable]:
     """Other releases of the same table: those that are named, and those that are still there."""
     engine = engine_of(release.policy.engine)
@@ -125,12 +127,12 @@ def _others(
 
 
 def _told_of(name: str, table: PublishedTable, release: Release) -> str:
-    several = release.subject.person is not None and table.person is None
+    several = release.source.person is not None and table.person is None
     rows = " Of it rows are counted, as it does not show which of them are one person's." if several else ""
     return f"They have the release {name}, too.{rows}"
 
 
-def _left_aside(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
+def _left_aside(release: Release, entries: Iterable[NonPrivateRelease]) -> list[str]:
     """Releases of the same table that could not be laid over this one."""
     names = dict.fromkeys(each.name for each in entries if _file(each, release) is None)
     return [
@@ -140,7 +142,7 @@ def _left_aside(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
     ]
 
 
-def _same_pseudonyms(release: Release, entries: Iterable[OpenRelease]) -> list[str]:
+def _same_pseudonyms(release: Release, entries: Iterable[NonPrivateRelease]) -> list[str]:
     """Releases whose rows can be joined with this one's by pseudonyms of the same key."""
     ours = {(each.column, each.fingerprint) for each in release.goal.pseudonyms}
     names = [each.name for each in entries if ours & _pseudonyms(each.certificate)]
@@ -156,14 +158,14 @@ def _pseudonyms(certificate: Mapping[str, object]) -> set[tuple[str, str]]:
     return {(each["column"], each["key"]) for each in entries} if isinstance(entries, list) else set()
 
 
-def _file(entry: OpenRelease, release: Release) -> str | None:
+def _file(entry: NonPrivateRelease, release: Release) -> str | None:
     """Where an entry's file or table is, if it is still there and has the columns."""
     certificate = entry.certificate
     kept = str(certificate.get("kept_as", ""))
     if kept:
-        return kept if set(_columns_at(kept, release)) >= set(release.subject.quasi) else None
-    target = Target.recorded(certificate)
-    if target is None or not target.file.is_file() or not _columns(certificate) >= set(release.subject.quasi):
+        return kept if set(_columns_at(kept, release)) >= set(release.source.quasi) else None
+    target = ReleaseTarget.from_ledger_entry(certificate)
+    if target is None or not target.file.is_file() or not _columns(certificate) >= set(release.source.quasi):
         return None
     return target.source
 
@@ -176,25 +178,25 @@ def _columns(certificate: Mapping[str, object]) -> set[str]:
 def _columns_at(kept: str, release: Release) -> Collection[str]:
     """The columns of a release that the engine keeps; none where it is not there any more."""
     try:
-        return table_of(kept, {}, engine=release.policy.engine).columns
+        return build_file_table(kept, {}, engine=release.policy.engine).columns
     except RequestError:
         return ()
 
 
 def _read(name: str, file: str, release: Release) -> PublishedTable:
-    engine = "duckdb" if Path(split(file)[0]).is_file() else release.policy.engine
-    table = table_of(file, {}, engine=engine)
-    lacking = [name for name in release.subject.quasi if name not in table.columns]
+    engine = "duckdb" if Path(split_source(file)[0]).is_file() else release.policy.engine
+    table = build_file_table(file, {}, engine=engine)
+    lacking = [name for name in release.source.quasi if name not in table.columns]
     if lacking:
         raise RequestError(f"{name} has no column {lacking[0]}.", hint="Name another release of the table.")
-    sensitive = [name for name in release.subject.sensitive if name in table.columns]
+    sensitive = [name for name in release.source.sensitive if name in table.columns]
     hierarchies = {each.name: each for each in release.hierarchies}
-    person = release.subject.person if release.subject.person in table.columns else None
+    person = release.source.person if release.source.person in table.columns else None
     with publisher(engine, {name: table}) as opened:
         return from_release(
             opened,
             name,
-            quasi=release.subject.quasi,
+            quasi=release.source.quasi,
             sensitive=sensitive,
             hierarchies=hierarchies,
             person=person,

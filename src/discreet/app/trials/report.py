@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.anonymity.risk.attackers import THRESHOLD, Risks
+from discreet.anonymity.risk.reidentification_risk import THRESHOLD, AttackerRisks
 from discreet.app.documents import Document, Grid, Paragraph, Part, Section
 from discreet.app.trials.bounds import Bound
 from discreet.app.trials.charts import pictures
@@ -15,7 +15,7 @@ from discreet.app.trials.trial import NOTICE, Trial, Tried
 from discreet.app.trials.verdicts import learned, legend, on_release, scored, verdict
 from discreet.attacks.attack import Finding
 from discreet.attacks.criteria import Criteria
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 
 MOST_VICTIMS = 8
 CAUTION = (
@@ -93,31 +93,34 @@ def _verb(bound: Bound, tried: Tried) -> str:
 
 def _criteria(found: Criteria) -> Section:
     three = (found.singling_out, found.linkability, *found.inference)
-    rows = tuple((each.name, percent(each.share), percent(each.baseline), each.sentence) for each in three)
+    rows = tuple(
+        (each.name, format_percent(each.share), format_percent(each.baseline), each.sentence)
+        for each in three
+    )
     return Section(
         title="The three criteria of the European guidance",
         parts=(Grid(head=("criterion", "of people", "by chance", ""), rows=rows, numbers=(1, 2)),),
     )
 
 
-def _risks(risks: Risks) -> Section:
-    high = percent(float(THRESHOLD))
+def _risks(risks: AttackerRisks) -> Section:
+    high = format_percent(float(THRESHOLD))
     rows = (
         (
             "prosecutor",
             "knows that a person is in the release",
-            percent(risks.prosecutor.highest),
-            percent(risks.prosecutor.success),
-            percent(risks.prosecutor.at_risk),
+            format_percent(risks.prosecutor.highest),
+            format_percent(risks.prosecutor.success),
+            format_percent(risks.prosecutor.at_risk),
         ),
         (
             "journalist",
             "knows the population that it was drawn from",
-            percent(risks.journalist.highest),
-            percent(risks.journalist.success),
-            percent(risks.journalist.at_risk),
+            format_percent(risks.journalist.highest),
+            format_percent(risks.journalist.success),
+            format_percent(risks.journalist.at_risk),
         ),
-        ("marketer", "links everybody, and wants many links", "–", percent(risks.marketer), "–"),
+        ("marketer", "links everybody, and wants many links", "–", format_percent(risks.marketer), "–"),
     )
     head = ("attacker", "who", "highest risk", "on average", f"people above {high}")
     return Section(
@@ -141,9 +144,13 @@ def _facts(tried: Tried) -> Iterator[tuple[str, str]]:
     yield "knows", findings.knows
     yield "learns", findings.learns
     low, high = findings.interval
-    sure = "" if low == high else f" (between {percent(low)} and {percent(high)} with 95% confidence)"
-    yield "right", f"{percent(findings.success)} of {findings.attempts:,}{sure}"
-    yield "guessing", percent(findings.baseline)
+    sure = (
+        ""
+        if low == high
+        else f" (between {format_percent(low)} and {format_percent(high)} with 95% confidence)"
+    )
+    yield "right", f"{format_percent(findings.success)} of {findings.attempts:,}{sure}"
+    yield "guessing", format_percent(findings.baseline)
     if findings.figures:
         yield "figures", "; ".join(f"{name} {figure(name, each)}" for name, each in findings.figures.items())
     if tried.bounds:
@@ -175,13 +182,19 @@ SHARES = (
 def figure(name: str, value: float) -> str:
     """A number of an attack's own: a share, where its name says so."""
     shared = any(word in name for word in SHARES) or name.startswith(("in crowds", "fine outputs"))
-    return percent(value) if shared and 0 <= value <= 1 else number(value)
+    return format_percent(value) if shared and 0 <= value <= 1 else format_number(value)
 
 
 def _victims(victims: tuple[Finding, ...]) -> Grid:
     truths = {True: "true", False: "false", None: "–"}
     rows = tuple(
-        (each.victim, each.claim, percent(each.prior), percent(each.posterior), truths[each.truth])
+        (
+            each.victim,
+            each.claim,
+            format_percent(each.prior),
+            format_percent(each.posterior),
+            truths[each.truth],
+        )
         for each in victims[:MOST_VICTIMS]
     )
     head = ("of whom", "what is claimed", "before", "after", "it is")

@@ -10,7 +10,7 @@ from discreet.app.listed import listed
 from discreet.app.trials.bounds import Bound
 from discreet.attacks import Fact
 from discreet.core.errors import RequestError
-from discreet.core.numbers import parse_number, parse_probability
+from discreet.core.number_checks import parse_number, parse_probability
 
 CONDITION = " if "
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.labels import number
+from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.app.trials.skipping import of_another_kind
 from discreet.app.trials.trial import Run, Skipped
 from discreet.attacks import (
@@ -131,7 +131,7 @@ def _background(scene: Scene, column: str) -> Outcome:
 
 def _similarity(scene: Scene, column: str) -> Outcome:
     hierarchy, names = scene.meanings.get(column), scene.sets.names(column)
-    if hierarchy is None and any(number(name) is None for name in names):
+    if hierarchy is None and any(parse_number(name) is None for name in names):
         why = f"nothing says which values of {column} mean much the same: give a hierarchy of it"
         return Skipped(name=Similarity.name, why=why)
     try:

@@ -14,8 +14,8 @@ from discreet.app.trials.bounds import Bound
 from discreet.attacks.attack import Finding, Findings
 from discreet.attacks.criteria import Criteria
 from discreet.belief import Promise
-from discreet.belief.wording import percent
-from discreet.core.errors import UnmetError
+from discreet.belief.wording import format_percent
+from discreet.core.errors import ModelNotMetError
 
 NOTICE = (
     "For the custodian only: this report is computed on real data and says things about real people. It is "
@@ -130,8 +130,9 @@ class Trial:
             return
         tried, bound = self.broken[0]
         more = "" if len(self.broken) == 1 else f" ({len(self.broken)} bounds are broken)"
-        raise UnmetError(
-            f"The attack {tried.name} comes to believe {percent(tried.findings.highest)}; {bound.by} allows "
+        raise ModelNotMetError(
+            f"The attack {tried.name} comes to believe {format_percent(tried.findings.highest)}; "
+            f"{bound.by} allows "
             f"{bound.said}{more}.",
             hint="Nothing was written. Ask for stronger models, raise the bound, or publish it all the same "
             "with --force, which the certificate will say.",

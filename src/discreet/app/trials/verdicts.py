@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from discreet.app.trials.trial import Trial, Tried
 from discreet.attacks import Linkage, Uniqueness
-from discreet.belief.wording import number, percent
+from discreet.belief.wording import format_number, format_percent
 
 NOTHING = "nothing"
 
@@ -19,7 +19,7 @@ def learned(tried: Tried, *, longest: int = 1000) -> str:
         return NOTHING if tried.run.about_people else "–"
     best = gained[0]
     whom = best.victim if len(best.victim) <= longest else f"{best.victim[: longest - 1]}…"
-    return f"{whom}: {best.claim}, {percent(best.prior)} → {percent(best.posterior)}"
+    return f"{whom}: {best.claim}, {format_percent(best.prior)} → {format_percent(best.posterior)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +39,11 @@ def scored(tried: Tried) -> Scored:
     if claimed == 0:
         return Scored(right="–", guessing="–", beside="of 0%")
     if guesses is not None and claimed < 1:
-        right = percent(found.figures["precision"])
-        return Scored(right=right, guessing=percent(guesses), beside=f"of {percent(claimed)}")
+        right = format_percent(found.figures["precision"])
+        return Scored(right=right, guessing=format_percent(guesses), beside=f"of {format_percent(claimed)}")
     low, high = found.interval
-    beside = "" if low == high else f"{number(100 * low)}–{percent(high)}"
-    return Scored(right=percent(found.success), guessing=percent(found.baseline), beside=beside)
+    beside = "" if low == high else f"{format_number(100 * low)}–{format_percent(high)}"
+    return Scored(right=format_percent(found.success), guessing=format_percent(found.baseline), beside=beside)
 
 
 def legend(trial: Trial) -> Iterator[str]:
@@ -55,7 +55,7 @@ def legend(trial: Trial) -> Iterator[str]:
         yield "right: of a sample of people, and where the share lies with 95% confidence."
     for tried in trial.tried:
         if tried.findings.attack == Uniqueness.name:
-            alone = percent(tried.findings.success)
+            alone = format_percent(tried.findings.success)
             yield (
                 f"By the values that are known {alone} of people are alone, whatever is released "
                 "(uniqueness)."
@@ -80,7 +80,7 @@ def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
         yield (
             (
                 f"The strongest is {worst.name}: of {victim.victim} it is believed that {victim.claim}, with "
-                f"{percent(victim.posterior)} after it and {percent(victim.prior)} before."
+                f"{format_percent(victim.posterior)} after it and {format_percent(victim.prior)} before."
             ),
             "",
         )
@@ -98,7 +98,10 @@ def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
 def _promised(trial: Trial) -> tuple[str, str]:
     promise = trial.promise
     assert promise is not None
-    terms = f"{percent(promise.prior)} → {percent(promise.posterior)}, odds times {number(promise.gamma)}"
+    terms = (
+        f"{format_percent(promise.prior)} → {format_percent(promise.posterior)}, odds times "
+        f"{format_number(promise.gamma)}"
+    )
     said = f"The promise ({terms})"
     passed = [tried for tried in trial.tried if tried.findings.victims and not tried.keeps(promise)]
     if not passed:

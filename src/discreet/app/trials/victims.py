@@ -24,9 +24,9 @@ from discreet.app.trials.claimed import (
 from discreet.attacks.asking import Victim
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import Kind, Policy, Role, Table
+from discreet.core.policy import ColumnType, Policy, Role, Table
 
-KNOWABLE = (Kind.INTEGER, Kind.CATEGORY, Kind.TEXT, Kind.DATE, Kind.BOOLEAN)
+KNOWABLE = (ColumnType.INTEGER, ColumnType.CATEGORY, ColumnType.TEXT, ColumnType.DATE, ColumnType.BOOLEAN)
 TRUE, PLACE = "_discreet_true", "_discreet_place"
 
 
@@ -183,7 +183,7 @@ def _trackers(table: Table, condition: exp.Expr) -> tuple[str, ...]:
         if name in columns_of(condition) or column.role is Role.IDENTIFIER:
             continue
         quoted = exp.column(name, quoted=True).sql(dialect="duckdb")
-        if column.type is Kind.INTEGER and column.grid is not None:
+        if column.type is ColumnType.INTEGER and column.grid_bounds is not None:
             found.append(f"{quoted} < {middle(column)}")
         elif column.values is not None and len(column.values) > 1:
             found.append(

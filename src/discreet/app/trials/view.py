@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.anonymity.risk.attackers import Risks
+from discreet.anonymity.risk.reidentification_risk import AttackerRisks
 from discreet.app.trials.trial import Trial, Tried
 from discreet.app.trials.verdicts import learned, legend, on_release, scored, verdict
 from discreet.attacks.attack import Finding
 from discreet.attacks.criteria import Criteria, Criterion
-from discreet.belief.wording import percent
+from discreet.belief.wording import format_percent
 
 LONGEST = 40
 TONES = {"good": "green", "bad": "red", "": ""}
@@ -83,7 +83,7 @@ def _criteria(found: Criteria) -> dict[str, object]:
     }
 
 
-def _risk(risks: Risks) -> dict[str, float]:
+def _risk(risks: AttackerRisks) -> dict[str, float]:
     return {
         "prosecutor_highest": risks.prosecutor.highest,
         "journalist_highest": risks.journalist.highest,
@@ -155,12 +155,12 @@ def _criteria_table(found: Criteria) -> Table:
     table.add_column("of people", justify="right")
     table.add_column("by chance", justify="right")
     for each in (found.singling_out, found.linkability, *found.inference):
-        table.add_row(each.name, percent(each.share), percent(each.baseline))
+        table.add_row(each.name, format_percent(each.share), format_percent(each.baseline))
     risks = found.risks
     if risks is None:
         return table
     table.add_row("")
-    table.add_row("prosecutor, highest", percent(risks.prosecutor.highest), "")
-    table.add_row("journalist, highest", percent(risks.journalist.highest), "")
-    table.add_row("marketer, on average", percent(risks.marketer), "")
+    table.add_row("prosecutor, highest", format_percent(risks.prosecutor.highest), "")
+    table.add_row("journalist, highest", format_percent(risks.journalist.highest), "")
+    table.add_row("marketer, on average", format_percent(risks.marketer), "")
     return table

@@ -22,9 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from discreet.accounting.ledger import LONGEST_WAIT, MOMENT
-from discreet.accounting.processes import this_process
+from discreet.accounting.process_identity import get_process_identity
 from discreet.app.users.storage import UserStorage
-from discreet.core.errors import DiscreetError, RequestError, UnderWayError
+from discreet.core.errors import AlreadyRunningError, DiscreetError, RequestError
 
 LONGEST = 200
 MOST = 1_000
@@ -87,7 +87,7 @@ class Attempts:
             if reply is not None:
                 return reply
             if time.monotonic() > until:
-                raise UnderWayError(
+                raise AlreadyRunningError(
                     "What was begun under this Idempotency-Key is still under way.",
                     hint="Send it again later.",
                 )
@@ -103,7 +103,7 @@ class Attempts:
         with self._file.writing() as rows:
             found = rows.execute(FIND, own).fetchone()
             if found is None:
-                rows.execute(BEGIN, own | {"digest": digest, "process": this_process()})
+                rows.execute(BEGIN, own | {"digest": digest, "process": get_process_identity()})
         return found, True
 
     def _done(self, user: str, key: str, work: Callable[[], Reply]) -> Reply:

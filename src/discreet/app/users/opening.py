@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.accounting.storage import MEMORY, is_database
+from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.app.ledger_addresses import file_beside
 from discreet.app.users.storage import UserStorage
 from discreet.app.users.user_file import UserFile
@@ -12,7 +12,7 @@ from discreet.app.users.user_file import UserFile
 
 def users_of(ledger: str) -> UserStorage:
     """The users of a ledger, by its anchored address; a new place is made for them where there is none."""
-    if is_database(ledger):
+    if is_database_address(ledger):
         from discreet.app.users.user_database import UserDatabase  # only those who share one load it
 
         return UserDatabase(ledger)
@@ -26,4 +26,4 @@ def beside(ledger: str) -> str:
 
 def has_users(ledger: str) -> bool:
     """Whether there is a place for users already."""
-    return is_database(ledger) or Path(beside(ledger)).exists()
+    return is_database_address(ledger) or Path(beside(ledger)).exists()

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from discreet.accounting.storage import Rows
+from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.core.randomness import Randomness
 
 FORMAT = 4
@@ -34,13 +34,13 @@ class UserStorage(Protocol):
     def secret(self) -> bytes:
         """What sessions are signed with; drawn when the place is made."""
 
-    def reading(self) -> AbstractContextManager[Rows]:
+    def reading(self) -> AbstractContextManager[SqlTransaction]:
         """Everything inside sees the same moment."""
 
-    def writing(self) -> AbstractContextManager[Rows]:
+    def writing(self) -> AbstractContextManager[SqlTransaction]:
         """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
 
-    def is_alive(self, rows: Rows, process: str) -> bool:
+    def is_alive(self, rows: SqlTransaction, process: str) -> bool:
         """Whether a process that has written here can still go on with it."""
 
     def close(self) -> None: ...

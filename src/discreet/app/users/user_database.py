@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from discreet.accounting.database import DRAWN, Database
-from discreet.accounting.storage import Rows, refused
+from discreet.accounting.ledger_storage import SqlTransaction, make_ledger_error
+from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.app.ledger_addresses import file_beside, kept_at
 from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 
 TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
 NAME = 'TEXT COLLATE "C"'
@@ -47,32 +47,32 @@ SINCE: dict[int, tuple[str, ...]] = {
 """What databases of earlier formats lack."""
 
 
-class UserDatabase(Closing):
+class UserDatabase(Closeable):
     """A `UserStorage` in the database of a ledger; files of jobs stand beside the policy of each server."""
 
     def __init__(self, ledger: str) -> None:
         self.releases: Path | None = file_beside(ledger, ".releases")
-        self._database = Database(kept_at(ledger))
+        self._database = SharedDatabase(kept_at(ledger))
         try:
-            self._database.prepare(TABLES, SCHEMA)
+            self._database.create_tables(TABLES, SCHEMA)
             self.secret = self._signing()
         except BaseException:
             self.close()
             raise
 
-    def reading(self) -> AbstractContextManager[Rows]:
+    def reading(self) -> AbstractContextManager[SqlTransaction]:
         """Everything inside sees the same moment."""
-        return self._database.reading()
+        return self._database.read_transaction()
 
     @contextmanager
-    def writing(self) -> Iterator[Rows]:
+    def writing(self) -> Iterator[SqlTransaction]:
         """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
-        with self._database.told(), self._database.writing("secret") as rows:
+        with self._database.translate_errors(), self._database.write_transaction("secret") as rows:
             yield rows
 
-    def is_alive(self, rows: Rows, process: str) -> bool:
+    def is_alive(self, rows: SqlTransaction, process: str) -> bool:
         """Whether a process still runs, on whichever machine."""
-        return self._database.is_alive(rows, process)
+        return self._database.is_process_alive(rows, process)
 
     def close(self) -> None:
         self._database.close()
@@ -83,7 +83,7 @@ class UserDatabase(Closing):
             form, value = rows.execute("SELECT format, value FROM secret").fetchone()
             if form > FORMAT:
                 what = "has users that a newer version of discreet has written"
-                raise refused(self._database.place, what, "Open it with that version.")
+                raise make_ledger_error(self._database.place, what, "Open it with that version.")
             for later in range(form + 1, FORMAT + 1):
                 for statement in SINCE.get(later, ()):
                     rows.execute(statement, {"expires": days_from_now(TOKEN_DAYS)})

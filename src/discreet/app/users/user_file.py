@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from discreet.accounting.processes import is_alive
-from discreet.accounting.storage import MEMORY, Rows
+from discreet.accounting.ledger_storage import MEMORY, SqlTransaction
+from discreet.accounting.process_identity import is_process_alive
 from discreet.app.users.storage import FORMAT, TOKEN_DAYS, days_from_now, drawn_secret
-from discreet.core.closing import Closing
+from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
 
 MARK = int.from_bytes(b"dscu")
@@ -48,7 +48,7 @@ SINCE: dict[int, tuple[str, ...]] = {
 """What files of earlier formats lack."""
 
 
-class UserFile(Closing):
+class UserFile(Closeable):
     """One connection, shared by the threads of one process; a context manager that closes it."""
 
     def __init__(self, path: str) -> None:
@@ -80,9 +80,9 @@ class UserFile(Closing):
         with self._transaction("BEGIN IMMEDIATE") as rows:
             yield rows
 
-    def is_alive(self, rows: Rows, process: str) -> bool:
+    def is_alive(self, rows: SqlTransaction, process: str) -> bool:
         """A file is one machine's, which knows its processes."""
-        return is_alive(process)
+        return is_process_alive(process)
 
     def close(self) -> None:
         with self._guard:

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.shares import SLACK
-from discreet.accounting.storage import Rows
+from discreet.accounting.analyst_shares import SLACK
+from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.app.users.opening import has_users, users_of
 from discreet.app.users.storage import UserStorage, now
 from discreet.core.errors import RequestError
@@ -85,7 +85,7 @@ class Wishes:
     @contextmanager
     def _decided(
         self, number: int, state: str, *, taken_from: str | None = None, note: str | None = None
-    ) -> Iterator[tuple[Rows, Wish]]:
+    ) -> Iterator[tuple[SqlTransaction, Wish]]:
         with self._file.writing() as rows:
             before = [each for each in _found(rows) if each.id == number]
             if not before or before[0].state != "open":
@@ -99,7 +99,7 @@ class Wishes:
             yield rows, next(each for each in _found(rows) if each.id == number)
 
 
-def _found(rows: Rows, analyst: str | None = None) -> list[Wish]:
+def _found(rows: SqlTransaction, analyst: str | None = None) -> list[Wish]:
     """Everybody's, or one analyst's."""
     found = [_wish(row) for row in rows.execute(f"SELECT {FIELDS} FROM wish ORDER BY id")]
     return [each for each in found if analyst in (None, each.analyst)]

@@ -11,19 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.core.errors import (
+    AlreadyRunningError,
     BudgetError,
     BusyError,
     DiscreetError,
     EngineFault,
     InvalidParameterError,
     RequestError,
-    UnderWayError,
 )
 
 STATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (BudgetError, "53400"),
     (InvalidParameterError, "22023"),
-    (UnderWayError, "55P03"),
+    (AlreadyRunningError, "55P03"),
     (BusyError, "53300"),
     (RequestError, "0A000"),
     (EngineFault, "58000"),

@@ -198,9 +198,9 @@ class Server:
     def _key(self) -> Key:
         """A key that cannot be guessed, of a process number that nobody else has."""
         taken = {process for process, _ in self._talking}
-        while (process := Randomness().bits(31)) in taken:
+        while (process := Randomness().draw_bits(31)) in taken:
             pass
-        return process, Randomness().bits(32)
+        return process, Randomness().draw_bits(32)
 
 
 def _require_encryption(line: Line) -> None:

@@ -16,20 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from discreet.core.numbers import require_count
-from discreet.core.policy import Kind
+from discreet.core.number_checks import require_count
+from discreet.core.policy import ColumnType
 
 KINDS = {
-    "age": Kind.INTEGER,
-    "sex": Kind.CATEGORY,
-    "zip": Kind.CATEGORY,
-    "education": Kind.CATEGORY,
-    "occupation": Kind.CATEGORY,
-    "hours": Kind.INTEGER,
-    "income": Kind.INTEGER,
-    "marital": Kind.CATEGORY,
-    "children": Kind.INTEGER,
-    "savings": Kind.INTEGER,
+    "age": ColumnType.INTEGER,
+    "sex": ColumnType.CATEGORY,
+    "zip": ColumnType.CATEGORY,
+    "education": ColumnType.CATEGORY,
+    "occupation": ColumnType.CATEGORY,
+    "hours": ColumnType.INTEGER,
+    "income": ColumnType.INTEGER,
+    "marital": ColumnType.CATEGORY,
+    "children": ColumnType.INTEGER,
+    "savings": ColumnType.INTEGER,
 }
 ZIPS, TRADES = 60, 12
 CHANGED = 0.02
@@ -44,7 +44,7 @@ class Census:
 
     def __post_init__(self) -> None:
         require_count(self, "people", self.people)
-        require_count(self, "seed", self.seed, least=0)
+        require_count(self, "seed", self.seed, minimum=0)
 
     def sample(self) -> pa.Table:
         """One row for each person."""
@@ -86,7 +86,7 @@ def copied(table: pa.Table, *, changed: float = CHANGED, seed: int = 9) -> pa.Ta
     for name, kind in KINDS.items():
         place = np.where(draw.random(order.size) < changed, draw.permutation(order), order)
         cells = table.column(name).take(pa.array(place))
-        if kind is Kind.INTEGER:
+        if kind is ColumnType.INTEGER:
             numbers = cells.to_numpy()
             cells = pa.array(np.rint(numbers * (1 + draw.normal(0, 0.004, numbers.size))).astype(np.int64))
         columns[name] = cells

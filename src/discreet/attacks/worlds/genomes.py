@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from discreet.attacks.genome_membership import LEAST_PANEL
 from discreet.attacks.genomes import Floats, Frequencies, Genotypes
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_count
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 ROWS = 50  # people drawn together
@@ -70,9 +70,11 @@ class Study:
     def __post_init__(self) -> None:
         for name in ("people", "snps", "members"):
             require_count(self, name, getattr(self, name))
-        require_count(self, "outsiders", self.outsiders, least=0)
-        require_count(self, "panel", self.panel, least=LEAST_PANEL)
-        require(self.members <= self.people, self, "members", self.members, "at most the people of the study")
+        require_count(self, "outsiders", self.outsiders, minimum=0)
+        require_count(self, "panel", self.panel, minimum=LEAST_PANEL)
+        require_parameter(
+            self.members <= self.people, self, "members", self.members, "at most the people of the study"
+        )
         if self.reference is not None:
             require_count(self, "reference", self.reference)
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from discreet.attacks.uniqueness import expected_unique
-from discreet.core.errors import require
-from discreet.core.numbers import require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count
 
 Integers = NDArray[np.int64]
 COUNTIES = 3_141
@@ -64,7 +64,7 @@ class Population:
 
     def __post_init__(self) -> None:
         require_count(self, "counties", self.counties)
-        require_count(self, "seed", self.seed, least=0)
+        require_count(self, "seed", self.seed, minimum=0)
 
     @cached_property
     def _places(self) -> tuple[Integers, Integers]:
@@ -124,5 +124,5 @@ def _pyramid() -> NDArray[np.float64]:
 
 
 def _known(place: str, birth: str) -> None:
-    require(place in PLACES, "Population", "place", place, "'zip', 'county' or 'nation'")
-    require(birth in BIRTH, "Population", "birth", birth, "'day', 'month' or 'year'")
+    require_parameter(place in PLACES, "Population", "place", place, "'zip', 'county' or 'nation'")
+    require_parameter(birth in BIRTH, "Population", "birth", birth, "'day', 'month' or 'year'")

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.attacks.ratings import NOBODY, Integers, Overheard, Ratings
-from discreet.core.errors import require
-from discreet.core.numbers import require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count
 
 SITTING = 6
 ASKED = 0.3
@@ -40,8 +40,8 @@ class Service:
 
     def __post_init__(self) -> None:
         for name in ("people", "titles", "days", "strangers"):
-            require_count(self, name, getattr(self, name), least=10)
-        require_count(self, "seed", self.seed, least=0)
+            require_count(self, name, getattr(self, name), minimum=10)
+        require_count(self, "seed", self.seed, minimum=0)
 
     def rate(self) -> tuple[Ratings, Ratings]:
         """What the people of the release rated, and what the strangers did."""
@@ -116,7 +116,7 @@ def overhear(
     """
     require_count("overhear", "victims", victims)
     require_count("overhear", "known", known)
-    require(0 <= wrong <= known, "overhear", "wrong", wrong, f"between 0 and {known}")
+    require_parameter(0 <= wrong <= known, "overhear", "wrong", wrong, f"between 0 and {known}")
     draw = np.random.Generator(np.random.PCG64(seed))
     parts = [_remember(released, victims, known, draw)]
     truth = [parts[0][0]]
@@ -146,7 +146,7 @@ def _remember(
     starts, places = ratings.by_person
     enough = np.flatnonzero(np.diff(starts) >= known)
     wanted = f"at most the number of people with {known} ratings"
-    require(enough.size >= victims, "overhear", "victims", victims, wanted)
+    require_parameter(enough.size >= victims, "overhear", "victims", victims, wanted)
     chosen = draw.choice(enough, victims, replace=False)
     held = np.diff(starts)[chosen]
     inside = np.array([draw.permutation(many)[:known] for many in held])

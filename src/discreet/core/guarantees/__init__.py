@@ -11,10 +11,10 @@ Everything else follows from the profile: composition, belief, and the tail of a
 be summed under a promise with a tail also state their (rho, delta), as `concentrated`.
 """
 
-from discreet.core.guarantees.concentrated import RenyiDP, ZeroConcentratedDP
-from discreet.core.guarantees.gaussian import DiscreteGaussianDP, GaussianDP
-from discreet.core.guarantees.guarantee import GroupOf, Guarantee, restate
-from discreet.core.guarantees.pure import ApproximateDP, LaplaceDP, PureDP
+from discreet.core.guarantees.concentrated_dp import RenyiDP, ZeroConcentratedDP
+from discreet.core.guarantees.gaussian_dp import DiscreteGaussianDP, GaussianDP
+from discreet.core.guarantees.guarantee import GroupOf, Guarantee, convert_guarantee
+from discreet.core.guarantees.pure_dp import ApproximateDP, LaplaceDP, PureDP
 
 __all__ = [
     "ApproximateDP",
@@ -26,5 +26,5 @@ __all__ = [
     "PureDP",
     "RenyiDP",
     "ZeroConcentratedDP",
-    "restate",
+    "convert_guarantee",
 ]

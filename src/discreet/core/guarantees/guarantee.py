@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from discreet.core.errors import RequestError
-from discreet.core.relations import Relation, keep_relation
+from discreet.core.neighbor_relations import Relation, coerce_relation
 
 
 class Guarantee(Protocol):
@@ -37,7 +37,7 @@ class GroupOf:
     relation: Relation
 
     def __post_init__(self) -> None:
-        keep_relation(self)
+        coerce_relation(self)
 
     @property
     def cap(self) -> float:
@@ -55,11 +55,11 @@ class GroupOf:
         return replace(self, size=self.size * size)
 
 
-def restate(guarantee: Guarantee, relation: Relation | str) -> Guarantee:
+def convert_guarantee(guarantee: Guarantee, relation: Relation | str) -> Guarantee:
     """Return the guarantee for other neighbors: a replacement is a removal and an addition.
 
     >>> from discreet.core.guarantees import PureDP
-    >>> restate(PureDP(epsilon=1, relation=Relation.PRESENCE), Relation.VALUE)
+    >>> convert_guarantee(PureDP(epsilon=1, relation=Relation.PRESENCE), Relation.VALUE)
     PureDP(epsilon=2, relation=<Relation.VALUE: 'value'>)
     """
     wanted = Relation.parse("convert_guarantee", "relation", relation)

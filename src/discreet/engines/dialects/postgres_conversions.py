@@ -5,9 +5,9 @@ Text is matched against a pattern, and dates against the calendar, before it is 
 
 from __future__ import annotations
 
-from discreet.core.numerals import NUMBER, SPECIAL
-from discreet.engines.dialects.kinds import Family
+from discreet.core.numeral_patterns import NUMBER, SPECIAL
 from discreet.engines.dialects.postgres_floats import INFINITY, NAN, ZERO
+from discreet.engines.dialects.sql_types import TypeFamily
 
 DAY = r"^\s*([0-9]{1,6})([-/ ])([0-9]{1,2})\2([0-9]{1,2})"
 CLOCK = (
@@ -15,7 +15,7 @@ CLOCK = (
 )
 MOMENT = r"((?: +|T)[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?(Z|[+-][0-9]{1,2}(:?[0-9]{2})?)?\s*)?$"
 
-LONGEST = 200
+MAX_DATE_LENGTH = 200
 """Longer text is not a date: endless blanks and digits would make the pattern backtrack."""
 _TRIMMED = "btrim({x}, ' \t\n\v\f\r')"
 _NUMERIC = f"CAST({_TRIMMED} AS numeric)"
@@ -52,16 +52,16 @@ _DECIMAL_DOUBLE = (
 )
 
 
-def _field(place: int) -> str:
+def _write_date_field(place: int) -> str:
     return f"CAST({{x}}[{place}] AS integer)"
 
 
-_YEAR, _MONTH, _DAY = _field(1), _field(3), _field(4)
+_YEAR, _MONTH, _DAY = _write_date_field(1), _write_date_field(3), _write_date_field(4)
 _LEAP = f"(({_YEAR} % 4 = 0 AND {_YEAR} % 100 <> 0) OR {_YEAR} % 400 = 0)"
 _FEBRUARY = f"CASE WHEN {_LEAP} THEN 29 ELSE 28 END"
 _DAYS = f"CASE WHEN {_MONTH} IN (4, 6, 9, 11) THEN 30 WHEN {_MONTH} = 2 THEN {_FEBRUARY} ELSE 31 END"
 _IS_DAY = f"{_YEAR} BETWEEN 1 AND 99999 AND {_MONTH} BETWEEN 1 AND 12 AND {_DAY} BETWEEN 1 AND {_DAYS}"
-_HOUR, _MINUTE, _SECOND = (f"coalesce({_field(place)}, 0)" for place in (6, 7, 9))
+_HOUR, _MINUTE, _SECOND = (f"coalesce({_write_date_field(place)}, 0)" for place in (6, 7, 9))
 _IS_TIME = f"{_HOUR} < 24 AND {_MINUTE} < 60 AND {_SECOND} < 60"
 _FRACTION = "coalesce(CAST(rpad(substr({x}[10], 2, 6), 6, '0') AS integer), 0)"
 _ZONE = "{x}[11]"
@@ -77,7 +77,7 @@ _TIMESTAMP = (
     f"+ make_interval(0, 0, 0, 0, {_HOUR}, {_MINUTE} - ({_MINUTES}), {_SECOND}) "
     f"+ {_FRACTION} * INTERVAL '1 microsecond' END)"
 )
-_IS_SHORT = f"length({{x}}) <= {LONGEST}"
+_IS_SHORT = f"length({{x}}) <= {MAX_DATE_LENGTH}"
 _TEXT_DATE = f"(CASE WHEN {_IS_SHORT} THEN regexp_match({{x}}, '{DAY}{CLOCK}') END)"
 _TEXT_MOMENT = (
     f"(CASE WHEN {_IS_SHORT} THEN CASE WHEN {{x}} ~ '{DAY}{MOMENT}' "
@@ -94,11 +94,17 @@ _TEXT_BOOLEAN = (
     "(CASE WHEN lower({x}) IN ('true', 't', 'yes', 'y', '1') THEN TRUE "
     "WHEN lower({x}) IN ('false', 'f', 'no', 'n', '0') THEN FALSE END)"
 )
-_B, _I, _W, _E, _D = Family.BOOLEAN, Family.INTEGER, Family.WIDE, Family.DECIMAL, Family.DOUBLE
-_T, _N, _A, _S, _Z = Family.TEXT, Family.ENUM, Family.DATE, Family.TIMESTAMP, Family.ZONED
+_B, _I, _W, _E, _D = (
+    TypeFamily.BOOLEAN,
+    TypeFamily.INTEGER,
+    TypeFamily.WIDE,
+    TypeFamily.DECIMAL,
+    TypeFamily.DOUBLE,
+)
+_T, _N, _A, _S, _Z = TypeFamily.TEXT, TypeFamily.ENUM, TypeFamily.DATE, TypeFamily.TIMESTAMP, TypeFamily.ZONED
 _AS_TEXT = '(CAST({x} AS text) COLLATE "C")'
 
-CONVERSIONS: dict[tuple[Family, Family], str] = {
+CONVERSIONS: dict[tuple[TypeFamily, TypeFamily], str] = {
     (_B, _I): "CAST(CAST({x} AS integer) AS bigint)",
     (_B, _D): "CAST(CAST({x} AS integer) AS double precision)",
     (_B, _T): "CASE WHEN {x} THEN 'true' WHEN NOT {x} THEN 'false' END",
@@ -138,6 +144,6 @@ CONVERSIONS: dict[tuple[Family, Family], str] = {
     (_Z, _A): "CAST(({x} AT TIME ZONE 'UTC') AS date)",
     (_Z, _T): "(CAST(({x} AT TIME ZONE 'UTC') AS text) || '+00' COLLATE \"C\")",
 }
-AFTERWARDS = {(_T, _A): _DATE, (_T, _S): _TIMESTAMP}
+SECOND_STEPS = {(_T, _A): _DATE, (_T, _S): _TIMESTAMP}
 """Second step of a conversion from text: its {x} is the array of groups that the pattern matched."""
-PLAINLY = {_I: "CAST({x} AS bigint)", _D: "CAST({x} AS double precision)"}
+UNGUARDED_CONVERSIONS = {_I: "CAST({x} AS bigint)", _D: "CAST({x} AS double precision)"}

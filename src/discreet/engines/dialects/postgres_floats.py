@@ -16,13 +16,13 @@ NAN = "CAST('NaN' AS double precision)"
 ZERO = "CAST('0' AS double precision)"
 
 
-def away(x: str) -> str:
+def write_round_half_away(x: str) -> str:
     """Round half away from 0; the fraction is exact, and from 2**52 on all numbers are whole."""
     away = f"trunc({x}) + trunc(2 * ({x} - trunc({x})))"
     return f"CASE WHEN abs({x}) < 4503599627370496 THEN {away} ELSE {x} END"
 
 
-def added(a: str, operator: str, b: str) -> str:
+def write_safe_add(a: str, operator: str, b: str) -> str:
     """Add without overflow: the sum of halves shows it; a far smaller summand cannot cause it."""
     halves = f"({a} * 0.5 {operator} {b} * 0.5)"
     return (
@@ -34,31 +34,31 @@ def added(a: str, operator: str, b: str) -> str:
     )
 
 
-def scaled(a: str, operator: str, b: str, size: float) -> str:
+def write_safe_scale(a: str, operator: str, b: str, size: float) -> str:
     """Multiply or divide by a constant: only overflow or only underflow is possible."""
 
     def result(number: float) -> float:
         return number * size if operator == "*" else number / size
 
     if (size > 1) == (operator == "*"):
-        most = _last(lambda number: isfinite(result(number)))
+        most = _find_last(lambda number: isfinite(result(number)))
         over = f"sign({a}) * sign({b}) * {INFINITY}"
         return (
-            f"CASE WHEN abs({a}) > {_exactly(most)} AND abs({a}) < {INFINITY} THEN {over} "
+            f"CASE WHEN abs({a}) > {_write_exact_double(most)} AND abs({a}) < {INFINITY} THEN {over} "
             f"ELSE {a} {operator} {b} END"
         )
-    least = _last(lambda number: result(number) == 0)
-    return f"CASE WHEN abs({a}) <= {_exactly(least)} THEN {ZERO} ELSE {a} {operator} {b} END"
+    least = _find_last(lambda number: result(number) == 0)
+    return f"CASE WHEN abs({a}) <= {_write_exact_double(least)} THEN {ZERO} ELSE {a} {operator} {b} END"
 
 
-def _exactly(number: float) -> str:
+def _write_exact_double(number: float) -> str:
     return f"CAST('{number!r}' AS double precision)"
 
 
-def _last(holds: Callable[[float], bool]) -> float:
+def _find_last(holds: Callable[[float], bool]) -> float:
     """Return the largest number for which a downward-closed condition holds; it holds for 0.
 
-    >>> _last(lambda number: number * 2 <= 1)
+    >>> _find_last(lambda number: number * 2 <= 1)
     0.5
     """
     low, high = 0, 0x7FE << 52 | (1 << 52) - 1  # positive floats sort like their bits
@@ -72,14 +72,14 @@ def _last(holds: Callable[[float], bool]) -> float:
     return number(low)
 
 
-def multiplied(a: str, b: str) -> str:
+def write_safe_multiply(a: str, b: str) -> str:
     """Multiply without overflow or underflow, which a product scaled by powers of 2 shows beforehand.
 
     Scaling by a power of 2 is exact, so the scaled product is rounded like the product itself. If a factor is
     NULL, 0, infinite or NaN, the plain product cannot raise.
     """
     large, small = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
-    down, up = _exactly(2.0**-512), _exactly(2.0**530)
+    down, up = _write_exact_double(2.0**-512), _write_exact_double(2.0**530)
     return (
         f"CASE WHEN {a} IS NULL OR {b} IS NULL OR {small} = 0 OR {large} >= {INFINITY} THEN {a} * {b} "
         f"WHEN {small} > 1 THEN CASE WHEN ({large} * {down}) * ({small} * {down}) >= 1 "
@@ -90,21 +90,24 @@ def multiplied(a: str, b: str) -> str:
     )
 
 
-def divided(a: str, b: str) -> str:
+def write_safe_divide(a: str, b: str) -> str:
     """Divide as in IEEE 754, also by 0; a small divisor may overflow, a large one underflow."""
     x, y = f"abs({a})", f"abs({b})"
-    down, up = (_exactly(2.0**power) for power in (-600, 600))
-    smaller, larger = (_exactly(2.0**power) for power in (-500, 500))
+    down, up = (_write_exact_double(2.0**power) for power in (-600, 600))
+    smaller, larger = (_write_exact_double(2.0**power) for power in (-500, 500))
     over = f"sign({a}) * sign({b}) * {INFINITY}"
     return (
         f"CASE WHEN {b} = 0 THEN CASE WHEN {a} = 0 OR {a} = {NAN} THEN {NAN} ELSE sign({a}) * {INFINITY} END "
         f"WHEN {x} >= {INFINITY} OR {y} >= {INFINITY} OR {a} = 0 THEN {a} / {b} "
         f"WHEN {y} < 1 THEN CASE WHEN {x} < {2.0**-60!r} THEN {a} / {b} "
-        f"WHEN {y} >= {smaller} THEN CASE WHEN {x} * {down} / {y} >= {_exactly(2.0**424)} THEN {over} "
+        f"WHEN {y} >= {smaller} THEN CASE WHEN {x} * {down} / {y} >= {_write_exact_double(2.0**424)} "
+        f"THEN {over} "
         f"ELSE {a} / {b} END "
-        f"WHEN {x} * {down} / ({y} * {larger}) >= {_exactly(2.0**-76)} THEN {over} ELSE {a} / {b} END "
+        f"WHEN {x} * {down} / ({y} * {larger}) >= {_write_exact_double(2.0**-76)} THEN {over} ELSE "
+        f"{a} / {b} END "
         f"WHEN {x} >= 1 THEN {a} / {b} "
-        f"WHEN {y} < {larger} THEN CASE WHEN {x} * {up} / {y} <= {_exactly(2.0**-475)} THEN {ZERO} "
+        f"WHEN {y} < {larger} THEN CASE WHEN {x} * {up} / {y} <= {_write_exact_double(2.0**-475)} "
+        f"THEN {ZERO} "
         f"ELSE {a} / {b} END "
         f"WHEN {x} * {up} / ({y} * {smaller}) <= {2.0**25!r} THEN {ZERO} ELSE {a} / {b} END"
     )

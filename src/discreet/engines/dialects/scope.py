@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from discreet.core.errors import RequestError
-from discreet.engines.dialects.kinds import Kind, Piece
+from discreet.engines.dialects.sql_types import SqlType, TypedSql
 
-Columns = Mapping[str, Kind]
+Columns = Mapping[str, SqlType]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,11 +17,11 @@ class Scope:
 
     sources: Mapping[str, Columns]
     windows: Mapping[str, str] = field(default_factory=dict)
-    bound: Mapping[str, Piece] = field(default_factory=dict)
+    bindings: Mapping[str, TypedSql] = field(default_factory=dict)
 
-    def found(self, name: str, alias: str) -> tuple[str, str, Kind]:
+    def find_column(self, name: str, alias: str) -> tuple[str, str, SqlType]:
         """Return alias, name and type of a column; as in DuckDB, case is ignored unless it decides."""
-        sources = {alias: self._source(alias)} if alias else self.sources
+        sources = {alias: self._find_source(alias)} if alias else self.sources
         for same in (str, str.lower):
             hits = [
                 (place, own, kind)
@@ -36,13 +36,13 @@ class Scope:
             hint="Check the names of the policy's columns.",
         )
 
-    def _source(self, alias: str) -> Columns:
+    def _find_source(self, alias: str) -> Columns:
         for place, columns in self.sources.items():
             if place.lower() == alias.lower():
                 return columns
         raise RequestError(f"a statement names a source {alias} that it does not have.", hint="Report it.")
 
-    def columns(self, alias: str = "") -> list[tuple[str, str, Kind]]:
+    def list_columns(self, alias: str = "") -> list[tuple[str, str, SqlType]]:
         """Return all columns, or those of one source, in order."""
         return [
             (place, name, kind)

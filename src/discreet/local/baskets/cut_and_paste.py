@@ -26,8 +26,8 @@ from typing import Self
 
 import numpy as np
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real, require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import Randomness
 from discreet.local.baskets.operator import Baskets, Law, require_shape
 from discreet.local.baskets.packing import pick
@@ -60,7 +60,7 @@ class CutAndPaste(Baskets):
     def __post_init__(self) -> None:
         require_shape(self)
         require_count(self, "cutoff", self.cutoff)
-        require(self.cutoff <= MOST_CUTOFF, self, "cutoff", self.cutoff, f"at most {MOST_CUTOFF}")
+        require_parameter(self.cutoff <= MOST_CUTOFF, self, "cutoff", self.cutoff, f"at most {MOST_CUTOFF}")
         object.__setattr__(self, "kept", _law(self.size, self.cutoff, self.noise))
 
     @classmethod
@@ -69,7 +69,7 @@ class CutAndPaste(Baskets):
         k = require_target(cls.__name__, size, itemset)
         gamma = math.exp(require_epsilon(cls.__name__, epsilon)) * (1 - ROUNDING)
         wanted = f"at least {LEAST_EPSILON}, as one item that is shown for sure costs ln 2"
-        require(epsilon >= LEAST_EPSILON, cls.__name__, "epsilon", float(epsilon), wanted)
+        require_parameter(epsilon >= LEAST_EPSILON, cls.__name__, "epsilon", float(epsilon), wanted)
         cutoffs = range(1, min(math.ceil(gamma) - 2, 4 * size) + 1)
         found = [(cutoff, _least_noise(size, cutoff, gamma)) for cutoff in cutoffs]
         cutoff, noise = min(found, key=lambda each: _error(size, k, *each))

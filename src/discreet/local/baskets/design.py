@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from discreet.belief.promise import Promise
-from discreet.core.numbers import require_count
+from discreet.core.number_checks import require_count
 from discreet.local.baskets.cut_and_paste import LEAST_EPSILON, CutAndPaste
 from discreet.local.baskets.operator import Baskets
 from discreet.local.baskets.select_a_size import SelectASize

@@ -24,8 +24,8 @@ from math import comb
 
 import numpy as np
 
-from discreet.core.errors import require
-from discreet.core.numbers import require_count, require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count, require_probability
 from discreet.local.baskets.supports import LONGEST, Supports
 from discreet.local.estimates import CONFIDENCE, Figure, figure
 
@@ -66,7 +66,7 @@ def frequent(supports: Supports, least: float, *, longest: int = 3, confidence: 
     require_probability("frequent", "confidence", confidence)
     require_count("frequent", "longest", longest)
     most = min(longest, supports.operator.size)
-    require(most <= LONGEST, "frequent", "longest", longest, f"at most {LONGEST}")
+    require_parameter(most <= LONGEST, "frequent", "longest", longest, f"at most {LONGEST}")
     doubts = tuple((1 - confidence) / (most * comb(supports.operator.items, k)) for k in range(1, most + 1))
     found: list[Frequent] = []
     level: list[Itemset] = [(item,) for item in range(supports.operator.items)]

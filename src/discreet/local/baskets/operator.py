@@ -36,8 +36,8 @@ import numpy as np
 
 from discreet.belief.breaches import require_distribution
 from discreet.core.engine import Engine
-from discreet.core.errors import InvalidParameterError, require
-from discreet.core.numbers import require_count
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.baskets.packing import cut, held, listed, place, require_baskets
 from discreet.local.baskets.searching import require_size
@@ -83,7 +83,7 @@ class Baskets(Operator, Protocol):
     def estimate(self, reports: Reports) -> Supports:
         """The supports of itemsets, from reports that are packed once; see `stored` for an engine."""
         words = self.form.parts(reports)[1]
-        require(len(words) > 0, self, "reports", "none", "at least one report")
+        require_parameter(len(words) > 0, self, "reports", "none", "at least one report")
         return Supports(operator=self, tally=Packed(clients=len(words), columns=transposed(words)))
 
     def stored(self, engine: Engine, table: str, counts: Counts | None = None) -> Supports:
@@ -175,19 +175,25 @@ class Baskets(Operator, Protocol):
     def require_itemset(self, k: int) -> None:
         """Refuse itemsets that no basket can hold."""
         require_count(self, "itemset", k)
-        require(k <= self.size, self, "itemset", f"{k} items", f"at most {self.size} items, as baskets are")
+        require_parameter(
+            k <= self.size, self, "itemset", f"{k} items", f"at most {self.size} items, as baskets are"
+        )
 
 
 def require_shape(operator: Baskets) -> None:
     """Check the fields that all basket operators have, and set how many values there are."""
-    require_count(operator, "items", operator.items, least=2)
-    require(operator.items <= MOST_ITEMS, operator, "items", operator.items, f"at most {MOST_ITEMS:,}")
+    require_count(operator, "items", operator.items, minimum=2)
+    require_parameter(
+        operator.items <= MOST_ITEMS, operator, "items", operator.items, f"at most {MOST_ITEMS:,}"
+    )
     require_size(operator, operator.size)
     most = operator.items
-    require(operator.size <= most, operator, "size", operator.size, f"at most {most}, the number of items")
+    require_parameter(
+        operator.size <= most, operator, "size", operator.size, f"at most {most}, the number of items"
+    )
     keep_threshold(operator, "noise")
     q = operator.noise
-    require(
+    require_parameter(
         0 < q < 1, operator, "noise", float(q), "above 0 and below 1, so that no report rules a basket out"
     )
     values = sum(comb(operator.items, held) for held in range(operator.size + 1))

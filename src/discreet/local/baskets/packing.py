@@ -15,8 +15,8 @@ from itertools import accumulate, combinations
 import numpy as np
 import pyarrow as pa
 
-from discreet.core.compiled import kernel
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import Randomness
 from discreet.local.draws import uniform
 from discreet.local.thresholds import WHOLE
@@ -35,7 +35,9 @@ def packed(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) -> Words
     lists = _lists(baskets)
     flat = lists.flatten().to_numpy(zero_copy_only=False)
     inside = flat.size == 0 or (int(flat.min()) >= 0 and int(flat.max()) < items)
-    require(inside, "packed", "baskets", "an item outside of the domain", f"items from 0 to {items - 1}")
+    require_parameter(
+        inside, "packed", "baskets", "an item outside of the domain", f"items from 0 to {items - 1}"
+    )
     rows = np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy(zero_copy_only=False))
     return of_pairs(rows, flat.astype(np.int64), len(lists), items)
 
@@ -55,7 +57,7 @@ def _lists(baskets: Sequence[Sequence[int]] | pa.ListArray) -> pa.ListArray:
         holds = pa.types.is_integer(kind) and not lists.null_count and not lists.flatten().null_count
     except (pa.ArrowException, TypeError, ValueError):
         holds = False
-    require(holds, "packed", "baskets", "something else", "lists of the numbers of items")
+    require_parameter(holds, "packed", "baskets", "something else", "lists of the numbers of items")
     return lists
 
 
@@ -69,12 +71,14 @@ def require_baskets(owner: object, baskets: Words, items: int) -> Words:
     rows = np.asarray(baskets)
     words = -(-items // WORD)
     holds = rows.ndim == 2 and rows.dtype == np.uint64 and rows.shape[1] == words
-    require(
+    require_parameter(
         holds, owner, "baskets", "something else", f"rows of {words} 64-bit words, as `packed` makes them"
     )
     spare = words * WORD - items
     inside = not spare or not np.any(rows[:, -1] >> np.uint64(WORD - spare))
-    require(inside, owner, "baskets", "an item outside of the domain", f"items from 0 to {items - 1}")
+    require_parameter(
+        inside, owner, "baskets", "an item outside of the domain", f"items from 0 to {items - 1}"
+    )
     return rows
 
 
@@ -113,7 +117,7 @@ def draw(law: Sequence[Fraction], count: int, random: Randomness) -> Integers:
     last = max(j for j, chance in enumerate(law) if chance)
     bounds = list(accumulate(law[:last]))
     floors = np.array([bound * WHOLE // 1 for bound in bounds], np.uint64)
-    words = random.words(count)
+    words = random.draw_words(count)
     found = np.searchsorted(floors, words, side="right")
     for place in np.flatnonzero(np.isin(words, floors)).tolist():
         found[place] = _settle(bounds, int(words[place]), random)
@@ -126,16 +130,16 @@ def _settle(bounds: Sequence[Fraction], word: int, random: Randomness) -> int:
         low, high = Fraction(word, scale), Fraction(word + 1, scale)
         if not any(low < bound < high for bound in bounds):
             return bisect_right(bounds, low)
-        word, scale = (word << WORD) + random.bits(WORD), scale << WORD
+        word, scale = (word << WORD) + random.draw_bits(WORD), scale << WORD
 
 
-@kernel
+@compile_kernel
 def _set(words: Words, rows: Integers, items: Integers) -> None:
     for i in range(rows.size):
         words[rows[i], items[i] >> 6] |= np.uint64(1) << np.uint64(items[i] & 63)
 
 
-@kernel
+@compile_kernel
 def place(words: Words, baskets: Words, shown: Booleans) -> None:
     """Set the bits of each basket's items to what is shown of its slots; other bits stay."""
     for i in range(words.shape[0]):

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import expit
 
-from discreet.core.errors import require
-from discreet.core.numbers import require_count
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count
 from discreet.mechanisms.sampling import Floats
 
 GRID = 1 << 50  # noise is a multiple of 1 / GRID, which floats hold exactly
@@ -38,4 +38,4 @@ def require_target(owner: object, size: int, itemset: int) -> int:
 def require_size(owner: object, size: int) -> None:
     """Refuse a number of slots that is not from 1 to 64."""
     require_count(owner, "size", size)
-    require(size <= MOST_SLOTS, owner, "size", size, f"at most {MOST_SLOTS}")
+    require_parameter(size <= MOST_SLOTS, owner, "size", size, f"at most {MOST_SLOTS}")

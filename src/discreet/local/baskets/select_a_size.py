@@ -26,14 +26,14 @@ from typing import Self
 
 import numpy as np
 
-from discreet.core.errors import require
-from discreet.core.numbers import Real, is_real
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import Randomness
 from discreet.local.baskets.operator import Baskets, Law, require_shape
 from discreet.local.baskets.packing import draw, pick
 from discreet.local.baskets.searching import least, require_target
 from discreet.local.thresholds import DIGITS, require_epsilon
-from discreet.mechanisms.sampling import Booleans, Floats, exp_bounds
+from discreet.mechanisms.sampling import Booleans, Floats, bound_exp
 
 ROUNDING = 1e-9
 GRID = 1 << 32
@@ -101,15 +101,17 @@ def _errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
 
 def _below(epsilon: Fraction) -> Fraction:
     """A short fraction that is proven to be at most exp(epsilon), by less than 2**-32 of it."""
-    return Fraction(math.floor(GRID / exp_bounds(epsilon, DIGITS)[1]), GRID)
+    return Fraction(math.floor(GRID / bound_exp(epsilon, DIGITS)[1]), GRID)
 
 
 def _require_law(owner: SelectASize, kept: Sequence[Real]) -> Law:
     wanted = f"{owner.size + 1} probabilities that sum to 1, of 0 to {owner.size} items being shown"
     sized = isinstance(kept, Sequence) and len(kept) == owner.size + 1
-    require(sized, owner, "kept", "another number of them", wanted)
-    require(all(is_real(each) and each >= 0 for each in kept), owner, "kept", "something else", wanted)
+    require_parameter(sized, owner, "kept", "another number of them", wanted)
+    require_parameter(
+        all(is_real(each) and each >= 0 for each in kept), owner, "kept", "something else", wanted
+    )
     law = [Fraction(each) for each in kept]
     total = sum(law, Fraction())
-    require(abs(total - 1) <= ROUNDING, owner, "kept", f"a sum of {float(total):.10g}", wanted)
+    require_parameter(abs(total - 1) <= ROUNDING, owner, "kept", f"a sum of {float(total):.10g}", wanted)
     return tuple(each / total for each in law)

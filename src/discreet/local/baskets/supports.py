@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from discreet.core.binomial import clopper_pearson
-from discreet.core.errors import require
-from discreet.core.numbers import require_probability
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_probability
 from discreet.local.baskets.tallies import Tally, patterns
 from discreet.local.estimates import CONFIDENCE, SURE, Figure, Intervals, figure
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
@@ -94,7 +94,7 @@ class Supports:
 
     def _ends(self, confidence: float) -> Floats:
         low, high = clopper_pearson(
-            self.tally.singles[: self.operator.items], self.clients, miss=1 - confidence
+            self.tally.singles[: self.operator.items], self.clients, alpha=1 - confidence
         )
         noise, told = float(self.operator.noise), float(self.operator.contrast(1))
         return np.sort([(low - noise) / told, (high - noise) / told], axis=0)
@@ -110,7 +110,7 @@ class Supports:
 
     def _items_exceed(self, items: Integers, least: float, doubt: float) -> Booleans:
         told = float(self.operator.contrast(1))
-        low, high = clopper_pearson(self.tally.singles[items], self.clients, miss=2 * doubt)
+        low, high = clopper_pearson(self.tally.singles[items], self.clients, alpha=2 * doubt)
         return np.asarray(((low if told > 0 else high) - float(self.operator.noise)) / told > least)
 
     def _won(self, rows: Integers, gains: Floats, doubt: float) -> Booleans:
@@ -133,7 +133,7 @@ class Supports:
         """The itemset in order, and what each pattern of it is worth to the rest."""
         (row,) = self._require([list(itemset)]).tolist()
         within = len(given) > 0 and set(given) < set(row)
-        require(within, "rest", "given", "other items", "some of the itemset's items, but not all")
+        require_parameter(within, "rest", "given", "other items", "some of the itemset's items, but not all")
         part = sum(1 << row.index(item) for item in set(given))
         return np.array([row]), self._worth(len(row)) - strength * self._worth(len(row), part)
 
@@ -146,17 +146,23 @@ class Supports:
     def _require(self, itemsets: ArrayLike) -> Integers:
         rows = np.asarray(itemsets)
         holds = rows.ndim == 2 and rows.size > 0 and rows.dtype.kind in "iu"
-        require(holds, "supports", "itemsets", "something else", "rows of items, equally many in each")
+        require_parameter(
+            holds, "supports", "itemsets", "something else", "rows of items, equally many in each"
+        )
         self.operator.require_itemset(rows.shape[1])
-        require(
+        require_parameter(
             rows.shape[1] <= LONGEST, "supports", "itemsets", f"{rows.shape[1]} items", f"at most {LONGEST}"
         )
         most = self.operator.items - 1
         inside = int(rows.min()) >= 0 and int(rows.max()) <= most
-        require(inside, "supports", "itemsets", "an item outside of the domain", f"items from 0 to {most}")
+        require_parameter(
+            inside, "supports", "itemsets", "an item outside of the domain", f"items from 0 to {most}"
+        )
         ordered = np.sort(rows.astype(np.int64), axis=1)
         distinct = bool(np.all(np.diff(ordered, axis=1) > 0))
-        require(distinct, "supports", "itemsets", "an item twice", "different items in each itemset")
+        require_parameter(
+            distinct, "supports", "itemsets", "an item twice", "different items in each itemset"
+        )
         return ordered
 
 

@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 from sqlglot import exp
 
-from discreet.core.compiled import kernel
 from discreet.core.engine import Engine
+from discreet.core.numba_kernels import compile_kernel
 from discreet.local.bits import WORD, ones
 from discreet.mechanisms.sampling import Integers, Words
 
@@ -109,7 +109,7 @@ def _all_shown(itemset: list[int]) -> str:
     return " & ".join([*(f"(w{item // WORD} >> {item % WORD})" for item in itemset), "1"])
 
 
-@kernel
+@compile_kernel
 def _joint(columns: Words, itemsets: Integers, found: Integers) -> None:
     width, k = columns.shape[1], itemsets.shape[1]
     shared = np.empty(IN_CACHE, np.uint64)
@@ -129,7 +129,7 @@ def _joint(columns: Words, itemsets: Integers, found: Integers) -> None:
             found[i] += total
 
 
-@kernel
+@compile_kernel
 def _transpose(words: Words, found: Words) -> None:
     """64 by 64 bits at a time; of eight such blocks what they write stands in the same line of the cache."""
     rows, width = words.shape
@@ -144,7 +144,7 @@ def _transpose(words: Words, found: Words) -> None:
                     found[64 * j + i, start >> 6] = block[i]
 
 
-@kernel
+@compile_kernel
 def _turn(block: Words) -> None:
     """Halves are exchanged across the diagonal, then halves of halves."""
     step, mask = 32, np.uint64(0x00000000FFFFFFFF)

@@ -26,9 +26,9 @@ import numpy as np
 
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.counting import Counter, EngineCounter
 from discreet.mining.stream import candidates
@@ -38,7 +38,7 @@ from discreet.mining.stream.questions import Asked
 from discreet.mining.stream.sparse_vector import Watch
 from discreet.mining.stream.weights import Weights
 from discreet.mining.tabulation.budget import deviation
-from discreet.sql.answer import Afterwards
+from discreet.sql.plan_execution import Afterwards
 
 
 class Knowledge(Protocol):

@@ -27,11 +27,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.core.errors import RequestError, require
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
-from discreet.core.numbers import require_count
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import require_count
 from discreet.core.policy import Policy
-from discreet.core.relations import Relation
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mining.stream import candidates
 from discreet.mining.stream.sparse_vector import SparseVector
@@ -126,7 +126,7 @@ def plan(
     amount = Budget.of(budget, rows=declared.rows_per_person)
     rows = declared.rows if budget.relation is Relation.VALUE else None
     if method is not None:
-        require(method in METHODS, "stream", "method", method, f"one of {', '.join(METHODS)}")
+        require_parameter(method in METHODS, "stream", "method", method, f"one of {', '.join(METHODS)}")
         return planned(method, table, universe, amount, questions=questions, updates=updates, rows=rows)
     fits = [name for name in METHODS if name != "median" or _listable(universe)]
     if updates is not None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.core.policy import Policy
-from discreet.sql import emit
-from discreet.sql.expressions import Column, Expression, columns
-from discreet.sql.parse import parse
-from discreet.sql.question import Question
-from discreet.sql.refusal import refuse, shown
-from discreet.sql.resolve import resolve
-from discreet.sql.tree import Filter, Rows, Scan
+from discreet.sql import expression_sql
+from discreet.sql.expression_tree import Column, Expression, find_columns
+from discreet.sql.query import Query
+from discreet.sql.query_parser import parse_query
+from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.relational_algebra import Filter, Rows, Scan
+from discreet.sql.resolver import resolve_query
 
 FORM = "Ask SELECT COUNT(*) FROM {table} WHERE …, one question a line."
 
@@ -32,19 +32,19 @@ class Asked:
 
 def read(text: str, policy: Policy, table: str) -> Asked:
     """The condition of the rows that a question counts, or a refusal; reads no data."""
-    question = resolve(parse(text), policy)
+    question = resolve_query(parse_query(text), policy)
     scan, conditions = _filters(question.rows, table)
     if scan.table != table:
-        refuse(f"the question reads {shown(scan.table)}.", FORM.format(table=table))
+        refuse_query(f"the question reads {format_snippet(scan.table)}.", FORM.format(table=table))
     _require_one_count(question, table)
     measure = question.measures[0][1]
     conditions += [] if measure.condition is None else [measure.condition]
     own = {column.name: name for column, name in zip(scan.columns, scan.stored, strict=True)}
-    read_columns = [each for condition in conditions for each in columns(condition)]
-    texts = [f"({emit.value(condition)})" for condition in conditions]
+    read_columns = [each for condition in conditions for each in find_columns(condition)]
+    texts = [f"({expression_sql.compile_value(condition)})" for condition in conditions]
     if measure.argument is not None:
-        read_columns += columns(measure.argument)
-        texts.append(f"({emit.value(measure.argument)}) IS NOT NULL")
+        read_columns += find_columns(measure.argument)
+        texts.append(f"({expression_sql.compile_value(measure.argument)}) IS NOT NULL")
     return Asked(
         text=text,
         columns={each.name: own[each.name] for each in read_columns},
@@ -58,18 +58,18 @@ def _filters(node: Rows, table: str) -> tuple[Scan, list[Expression]]:
         conditions.append(node.condition)
         node = node.source
     if not isinstance(node, Scan):
-        refuse("a question of a stream counts rows of one table as they are.", FORM.format(table=table))
+        refuse_query("a question of a stream counts rows of one table as they are.", FORM.format(table=table))
     return node, conditions[::-1]
 
 
-def _require_one_count(question: Question, table: str) -> None:
-    stages, measures = question.after, question.measures
+def _require_one_count(question: Query, table: str) -> None:
+    stages, measures = question.post_processing, question.measures
     plain = len(measures) == 1 and len(stages) == 1 and not question.keys
-    counts = plain and measures[0][1].function == "count" and not measures[0][1].of_people
+    counts = plain and measures[0][1].function == "count" and not measures[0][1].counts_people
     if counts:
         (stage,) = stages
         outputs = [expression for _, expression in stage.outputs]
         shows = len(outputs) == 1 and isinstance(outputs[0], Column) and outputs[0].name == "m0"
         if shows and stage.having is None and stage.limit is None and not stage.totals:
             return
-    refuse("a question of a stream is one count, and nothing else.", FORM.format(table=table))
+    refuse_query("a question of a stream is one count, and nothing else.", FORM.format(table=table))

@@ -34,11 +34,11 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.core.errors import BudgetError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
-from discreet.core.numbers import keep_fraction, require_count, require_probability
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import coerce_positive_fraction, require_count, require_probability
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation, keep_relation
-from discreet.core.values import Exact
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 PLACES = 10_000
@@ -60,9 +60,9 @@ class SparseVector:
     relation: Relation = Relation.VALUE
 
     def __post_init__(self) -> None:
-        keep_relation(self)
-        keep_fraction(self, "lasting")
-        keep_fraction(self, "each")
+        coerce_relation(self)
+        coerce_positive_fraction(self, "lasting")
+        coerce_positive_fraction(self, "each")
         require_count(self, "passes", self.passes)
         require_count(self, "sensitivity", self.sensitivity)
 

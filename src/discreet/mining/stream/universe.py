@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.core.errors import RequestError, require
-from discreet.core.policy import Column, Kind, Table
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.policy import Column, ColumnType, Table
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.attributes import MOST_BINS, Attribute
 from discreet.mining.schema import Schema
 from discreet.mining.stream.questions import Asked
 from discreet.mining.tabulation import zeros
-from discreet.sql.answer import Afterwards
-from discreet.sql.emit import quoted
-from discreet.sql.refusal import refuse
+from discreet.sql.expression_sql import quote_identifier
+from discreet.sql.plan_execution import Afterwards
+from discreet.sql.refusal import refuse_query
 
 MOST_CELLS = 1 << 20
 MOST_VALUES = 2_000_000
@@ -64,7 +64,7 @@ class Universe:
     ) -> Universe:
         """As the policy declares the columns; `bins` for numbers and dates that have too many values."""
         for name in bins:
-            require(name in columns, "stream", "bins", name, "for columns that are asked for")
+            require_parameter(name in columns, "stream", "bins", name, "for columns that are asked for")
         every = {name: _number(table.columns[name]) for name in columns if name in table.columns}
         for name, number in every.items():
             if number > MOST_BINS and name not in bins:
@@ -76,7 +76,7 @@ class Universe:
         schema = zeros.divided(declared, table)
         cells = prod(each.bins for each in schema.attributes)
         hint = "Name fewer columns, or divide a number into fewer bins with --bins age=10."
-        require(
+        require_parameter(
             cells <= MOST_CELLS, "stream", "columns", f"{cells:,}", f"{MOST_CELLS:,} cells or less", hint=hint
         )
         axes = {each.name: _axis(each, table.columns[each.name]) for each in schema.attributes}
@@ -97,7 +97,7 @@ class Universe:
         """
         missing = [name for name in asked.columns.values() if name not in self.axes]
         if missing:
-            refuse(
+            refuse_query(
                 f"the column {missing[0]} is not one of the stream's.",
                 f"It has {', '.join(self.axes)}; name all columns when the stream is opened.",
             )
@@ -112,7 +112,7 @@ class Universe:
         """The condition on every combination of values of the columns that it reads."""
         shape = tuple(len(self.axes[each.name].values) for each in read)
         if prod(shape) > MOST_VALUES:
-            refuse(
+            refuse_query(
                 f"the columns of the question have {prod(shape):,} combinations of values.",
                 f"Ask about fewer columns at once: at most {MOST_VALUES:,} combinations.",
             )
@@ -122,7 +122,10 @@ class Universe:
             inner: self.axes[name].values.take(pa.array(at[name])) for inner, name in asked.columns.items()
         }
         table[PLACE] = pa.array(np.arange(prod(shape)))
-        text = f"SELECT coalesce({asked.condition}, FALSE) AS {HOLDS} FROM cells ORDER BY {quoted(PLACE)}"
+        text = (
+            f"SELECT coalesce({asked.condition}, FALSE) AS {HOLDS} FROM cells ORDER BY "
+            f"{quote_identifier(PLACE)}"
+        )
         found = run(text, {"cells": pa.table(table)})
         return np.asarray(found.column(HOLDS).to_numpy(zero_copy_only=False), np.bool_).reshape(shape)
 
@@ -143,9 +146,9 @@ def _possible(schema: Schema, table: Table) -> Booleans:
 
 def _number(column: Column) -> int:
     """How many values a number or a date has; what has no bins at all is refused later."""
-    if column.grid is not None:
-        return column.grid[1] - column.grid[0] + 1
-    if column.type is Kind.DATE and isinstance(column.low, date) and isinstance(column.high, date):
+    if column.grid_bounds is not None:
+        return column.grid_bounds[1] - column.grid_bounds[0] + 1
+    if column.type is ColumnType.DATE and isinstance(column.low, date) and isinstance(column.high, date):
         return (column.high - column.low).days + 1
     return 1
 
@@ -154,7 +157,7 @@ def _axis(attribute: Attribute, column: Column) -> Axis:
     values, bins = _values(attribute, column)
     if attribute.missing:
         values, bins = [*values, None], np.append(bins, attribute.nowhere)
-    kind = {Kind.CATEGORY: pa.string(), Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32()}
+    kind = {ColumnType.CATEGORY: pa.string(), ColumnType.BOOLEAN: pa.bool_(), ColumnType.DATE: pa.date32()}
     return Axis(values=pa.array(values, kind.get(column.type, pa.int64())), bins=bins.astype(np.int64))
 
 
@@ -166,16 +169,16 @@ def _values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
             f"stream: column {attribute.name} has {number:,} values.",
             hint=f"Ask about columns of at most {MOST_VALUES:,}.",
         )
-    if column.grid is not None:
-        steps = range(column.grid[0], column.grid[1] + 1)
-        limits = [int(-(-cut // column.step)) for cut in attribute.cuts if not isinstance(cut, date)]
+    if column.grid_bounds is not None:
+        steps = range(column.grid_bounds[0], column.grid_bounds[1] + 1)
+        limits = [int(-(-cut // column.grid_step)) for cut in attribute.cuts if not isinstance(cut, date)]
         return list(steps), np.searchsorted(limits, list(steps), side="right")
     if isinstance(column.low, date):
         days: list[Any] = [column.low + timedelta(days=each) for each in range(number)]
         return days, np.searchsorted(
             np.array(attribute.cuts, "datetime64[D]"), np.array(days, "datetime64[D]"), "right"
         )
-    values: list[Any] = [False, True] if column.type is Kind.BOOLEAN else list(attribute.values)
+    values: list[Any] = [False, True] if column.type is ColumnType.BOOLEAN else list(attribute.values)
     return values, np.arange(len(values))
 
 
@@ -187,7 +190,7 @@ def _in_bins(holds: Booleans, axis: int, bins: Integers, attribute: Attribute) -
     size = np.bincount(bins, minlength=attribute.bins).reshape(-1, *[1] * (holds.ndim - 1))
     if bool(((found > 0) & (found < size)).any()):
         cuts = ", ".join(attribute.starts[:8]) + (" …" if len(attribute.starts) > 8 else "")
-        refuse(
+        refuse_query(
             f"the question holds for a part of a bin of {attribute.name}.",
             f"Compare with where its bins begin ({cuts}), or give it more bins.",
         )

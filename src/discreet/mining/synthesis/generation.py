@@ -45,7 +45,7 @@ def _next(
         at = at * shape[each] + codes[:, each]
     groups, counts = np.unique(at, return_counts=True)
     divided = _rounded(table.reshape(-1, size)[groups], counts, random)
-    order = np.lexsort((random.words(len(codes)), at))
+    order = np.lexsort((random.draw_words(len(codes)), at))
     drawn = np.empty(len(codes), np.int64)
     drawn[order] = np.repeat(np.tile(np.arange(size), len(groups)), divided.reshape(-1))
     return drawn
@@ -58,6 +58,6 @@ def _rounded(weights: Floats, counts: Integers, random: Randomness) -> Integers:
     reached = cumulated / totals * counts[:, None]
     # from the last bin that is possible on, everything is reached, whatever was rounded
     reached[cumulated >= totals] = np.broadcast_to(counts[:, None], reached.shape)[cumulated >= totals]
-    offset = (random.words(len(counts)) * UNIT * (1 - 2.0**-30))[:, None]
+    offset = (random.draw_words(len(counts)) * UNIT * (1 - 2.0**-30))[:, None]
     ends = np.floor(reached + offset).astype(np.int64)
     return np.diff(ends, axis=1, prepend=0)

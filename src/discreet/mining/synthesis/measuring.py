@@ -22,8 +22,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining.synthesis.inference import Measurement
 from discreet.mining.tabulation.budget import Budget, deviation

@@ -23,11 +23,11 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.core.errors import RequestError, require
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Column, Impossible, Policy, Role
-from discreet.core.relations import Relation
-from discreet.mechanisms import named as mechanism_name
+from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import BINS
 from discreet.mining.schema import Schema
@@ -139,7 +139,7 @@ def plan(
         raise RequestError(
             f"synthesize: the policy has no table {table}.", hint=f"It has {', '.join(policy.tables)}."
         )
-    require(quality in ("lean", "best"), "synthesize", "quality", repr(quality), "'lean' or 'best'")
+    require_parameter(quality in ("lean", "best"), "synthesize", "quality", repr(quality), "'lean' or 'best'")
     declared = policy.tables[table]
     if declared.person == "none":
         raise RequestError(f"synthesize: {table} is about nobody.", hint="Publish it as it is.")
@@ -203,8 +203,10 @@ def _checked(earlier: Earlier, schema: Schema) -> Earlier:
     """The same with its columns in the order of the schema."""
     places = {each.name: place for place, each in enumerate(schema.attributes)}
     for name in earlier.columns:
-        require(name in places, "Earlier", "columns", name, "columns that are synthesized, each once")
-    require(
+        require_parameter(
+            name in places, "Earlier", "columns", name, "columns that are synthesized, each once"
+        )
+    require_parameter(
         len(set(earlier.columns)) == len(earlier.columns) > 0,
         "Earlier",
         "columns",
@@ -214,10 +216,12 @@ def _checked(earlier: Earlier, schema: Schema) -> Earlier:
     shape = tuple(schema.attributes[places[name]].bins for name in earlier.columns)
     told = np.shape(earlier.counts) == shape and not bool(np.isinf(earlier.counts).any())
     fits = told and not bool(np.isnan(earlier.counts).all())
-    require(fits, "Earlier", "counts", f"an array of {np.shape(earlier.counts)}", f"{shape} finite numbers")
+    require_parameter(
+        fits, "Earlier", "counts", f"an array of {np.shape(earlier.counts)}", f"{shape} finite numbers"
+    )
     size = math.prod(shape)
-    require(size <= MOST_CELLS, "Earlier", "counts", f"{size:,}", f"at most {MOST_CELLS:,}")
-    require(earlier.deviation > 0, "Earlier", "deviation", earlier.deviation, "above 0")
+    require_parameter(size <= MOST_CELLS, "Earlier", "counts", f"{size:,}", f"at most {MOST_CELLS:,}")
+    require_parameter(earlier.deviation > 0, "Earlier", "deviation", earlier.deviation, "above 0")
     order = sorted(range(len(shape)), key=lambda axis: places[earlier.columns[axis]])
     return Earlier(
         columns=tuple(earlier.columns[axis] for axis in order),

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.engine import Engine
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import Guarantee
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.counting import Counter, EngineCounter, Progress
 from discreet.mining.synthesis import adaptive, generation, inference, lean, values

@@ -13,7 +13,7 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 
-from discreet.core.policy import Column, Kind
+from discreet.core.policy import Column, ColumnType
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import UNIT, Booleans, Integers
 from discreet.mining.attributes import Attribute
@@ -34,7 +34,7 @@ def shown(schema: Schema, columns: Mapping[str, Column], codes: Integers, random
 def _values(attribute: Attribute, column: Column, bins: Integers, random: Randomness) -> pa.Array:
     missing = bins >= attribute.regular
     known = np.where(missing, 0, bins)
-    if attribute.kind is Kind.BOOLEAN:
+    if attribute.kind is ColumnType.BOOLEAN:
         return pa.array(known == 1, pa.bool_(), mask=missing)
     if attribute.values:
         places = pa.array(known.astype(np.int32), mask=missing)
@@ -43,21 +43,21 @@ def _values(attribute: Attribute, column: Column, bins: Integers, random: Random
 
 
 def _numbers(column: Column, steps: Integers, missing: Booleans) -> pa.Array:
-    if column.type is Kind.DATE:
+    if column.type is ColumnType.DATE:
         return pa.array(steps.astype(np.int32), pa.int32(), mask=missing).cast(pa.date32())
-    if column.type is Kind.INTEGER:
+    if column.type is ColumnType.INTEGER:
         return pa.array(steps, pa.int64(), mask=missing)
-    numbers = steps * column.step.numerator / column.step.denominator
+    numbers = steps * column.grid_step.numerator / column.grid_step.denominator
     return pa.array(numbers, pa.float64(), mask=missing)
 
 
 def _drawn(attribute: Attribute, column: Column, bins: Integers, random: Randomness) -> Integers:
     """Uniform among the steps of each row's bin."""
-    low, high = (_days(column.low), _days(column.high)) if column.grid is None else column.grid
+    low, high = (_days(column.low), _days(column.high)) if column.grid_bounds is None else column.grid_bounds
     begins = np.array([low, *(_first(attribute, place) for place in range(len(attribute.cuts)))], np.int64)
     widths = np.append(begins[1:], high + 1) - begins
     width = widths[bins]
-    offset = (random.words(len(bins)) * UNIT * width).astype(np.int64)
+    offset = (random.draw_words(len(bins)) * UNIT * width).astype(np.int64)
     return np.asarray(begins[bins] + np.minimum(offset, width - 1))
 
 

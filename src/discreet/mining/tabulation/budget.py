@@ -16,15 +16,21 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.accounting.inversion import largest_rho
-from discreet.core.errors import RequestError, require
+from discreet.accounting.profile_inversion import find_largest_rho
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
-from discreet.core.numbers import Real, keep_fraction, require_count, require_positive, require_probability
-from discreet.core.relations import Relation, keep_relation
+from discreet.core.neighbor_relations import Relation, coerce_relation
+from discreet.core.number_checks import (
+    Real,
+    coerce_positive_fraction,
+    require_count,
+    require_positive,
+    require_probability,
+)
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.sensitivity import Contribution, Sensitivity
+from discreet.mechanisms.sensitivity import ContributionBounds, Sensitivity
 
 Noise = DiscreteLaplace | DiscreteGaussian
 
@@ -48,9 +54,9 @@ class Budget:
     relation: Relation = Relation.PRESENCE
 
     def __post_init__(self) -> None:
-        keep_fraction(self, "amount")
+        coerce_positive_fraction(self, "amount")
         require_count(self, "rows", self.rows)
-        keep_relation(self)
+        coerce_relation(self)
 
     @classmethod
     def of(cls, guarantee: Guarantee, *, rows: int = 1) -> Budget:
@@ -79,7 +85,7 @@ class Budget:
         if delta == 0:
             return cls(amount=Fraction(epsilon), pure=True, rows=rows, relation=relation)
         require_probability(cls.__name__, "delta", delta)
-        held = largest_rho(lambda held: held.profile(float(epsilon)) <= float(delta), relation)
+        held = find_largest_rho(lambda held: held.profile(float(epsilon)) <= float(delta), relation)
         return cls.of(held, rows=rows)
 
     @property
@@ -91,11 +97,13 @@ class Budget:
     @property
     def moved(self) -> Sensitivity:
         """How far one person moves a table of counts."""
-        return Contribution(rows=self.rows, relation=self.relation).count()
+        return ContributionBounds(rows=self.rows, relation=self.relation).count_sensitivity()
 
     def require_bounded(self, rows: int) -> None:
         """Refuse counts in which a person may have more rows than the budget was made for."""
-        require(rows <= self.rows, self, "rows", self.rows, f"at least the {rows} that a person may have")
+        require_parameter(
+            rows <= self.rows, self, "rows", self.rows, f"at least the {rows} that a person may have"
+        )
 
     def part(self, share: Real) -> Budget:
         """A share of it."""
@@ -106,7 +114,7 @@ class Budget:
         far = moved or self.moved
         if self.pure:
             return DiscreteLaplace(epsilon=self.amount, sensitivity=far.l1, relation=self.relation)
-        return DiscreteGaussian.of_rho(
+        return DiscreteGaussian.from_rho(
             self.amount, squared_sensitivity=far.squared_l2, places=PLACES, relation=self.relation
         )
 

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.engine import Engine
-from discreet.core.errors import require
+from discreet.core.errors import require_parameter
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 from discreet.mining.attributes import BINS
 from discreet.mining.counting import Counter, EngineCounter
@@ -98,7 +98,7 @@ def plan(
     shape = tuple(each.bins for each in schema.attributes)
     hint = "Name fewer columns, or give them fewer bins."
     cells, most = prod(shape), f"{MOST_CELLS:,} cells or less"
-    require(cells <= MOST_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
+    require_parameter(cells <= MOST_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
     possible = np.ones(shape, np.bool_)
     for places, never in zeros.barred(schema, declared.impossible).items():
         wide = [size if place in places else 1 for place, size in enumerate(shape)]

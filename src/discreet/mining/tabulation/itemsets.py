@@ -25,12 +25,12 @@ import numpy as np
 
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
-from discreet.core.numbers import require_count, require_probability
-from discreet.core.policy import Kind, Policy
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import require_count, require_probability
+from discreet.core.policy import ColumnType, Policy
 from discreet.core.randomness import Randomness
-from discreet.core.relations import Relation
-from discreet.core.values import Exact
 from discreet.mining.attributes import Attribute
 from discreet.mining.counting import Counter, EngineCounter
 from discreet.mining.schema import Schema
@@ -101,7 +101,7 @@ def plan(
 ) -> ItemsetPlan:
     """The plan of a search for frequent itemsets, or a refusal; reads no data."""
     declared = declared_table(policy, table)
-    known = [name for name, column in declared.columns.items() if column.type is Kind.BOOLEAN]
+    known = [name for name, column in declared.columns.items() if column.type is ColumnType.BOOLEAN]
     chosen = list(dict.fromkeys(items)) if items is not None else known
     if not chosen or not set(chosen) <= set(known):
         raise RequestError(
@@ -114,7 +114,8 @@ def plan(
     if basis > MOST_BASIS:
         raise RequestError(f"itemsets: a basis of {basis} items is too large.", hint=f"Use {MOST_BASIS}.")
     attributes = tuple(
-        Attribute(name=name, kind=Kind.BOOLEAN, values=("false", "true"), missing=False) for name in chosen
+        Attribute(name=name, kind=ColumnType.BOOLEAN, values=("false", "true"), missing=False)
+        for name in chosen
     )
     picked = min(basis, len(chosen))
     return ItemsetPlan(

@@ -25,7 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.core.relations import Relation
+from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mining.tabulation.budget import Budget, deviation

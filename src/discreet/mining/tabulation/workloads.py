@@ -21,11 +21,11 @@ from math import prod
 import numpy as np
 
 from discreet.core.engine import Engine
-from discreet.core.errors import RequestError, require
+from discreet.core.errors import RequestError, require_parameter
+from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
-from discreet.core.values import Exact
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining.attributes import BINS
 from discreet.mining.counting import Counter, EngineCounter
@@ -50,11 +50,17 @@ class Workload:
     def __post_init__(self) -> None:
         cells = prod(self.shape)
         hint = "Use fewer columns or bins, or release a contingency table."
-        require(cells <= MOST_CELLS, self, "shape", f"{cells:,} cells", f"at most {MOST_CELLS:,}", hint=hint)
+        require_parameter(
+            cells <= MOST_CELLS, self, "shape", f"{cells:,} cells", f"at most {MOST_CELLS:,}", hint=hint
+        )
         asked = self.questions
         fits = asked.ndim == 2 and asked.shape[0] > 0 and asked.shape[1] == cells
-        require(fits, self, "questions", f"an array of {asked.shape}", f"one or more rows of {cells} cells")
-        require(bool(np.isin(asked, (0, 1)).all()), self, "questions", "other numbers", "0 and 1 alone")
+        require_parameter(
+            fits, self, "questions", f"an array of {asked.shape}", f"one or more rows of {cells} cells"
+        )
+        require_parameter(
+            bool(np.isin(asked, (0, 1)).all()), self, "questions", "other numbers", "0 and 1 alone"
+        )
 
     @classmethod
     def marginals(cls, shape: Sequence[int], sets: Sequence[Collection[int]]) -> Workload:
@@ -166,7 +172,9 @@ def plan(
     declared = declared_table(policy, table)
     schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic)
     shape = tuple(each.bins for each in schema.attributes)
-    require(workload.shape == shape, "workload", "shape", workload.shape, f"the columns' bins, {shape}")
+    require_parameter(
+        workload.shape == shape, "workload", "shape", workload.shape, f"the columns' bins, {shape}"
+    )
     amount = Budget.of(budget, rows=declared.rows_per_person)
     return WorkloadPlan.chosen(table, schema, workload, amount)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Between, Impossible, Table
+from discreet.core.policy import Impossible, Table, ValueRange
 from discreet.mechanisms.sampling import Booleans, Floats
 from discreet.mining.attributes import Attribute, Cut
 from discreet.mining.schema import Schema
@@ -29,11 +29,11 @@ def divided(schema: Schema, table: Table) -> Schema:
 
     def cut(attribute: Attribute) -> Attribute:
         conditions = [entry.get(attribute.name) for entry in table.impossible]
-        ranges = [each for each in conditions if isinstance(each, Between)]
+        ranges = [each for each in conditions if isinstance(each, ValueRange)]
         if not ranges:
             return attribute
         column = table.columns[attribute.name]
-        whole: Any = _range(attribute, Between(low=column.low, high=column.high))
+        whole: Any = _range(attribute, ValueRange(low=column.low, high=column.high))
         ends = {end for each in ranges for end in _ends(attribute, each)}
         inside: set[Any] = {*attribute.cuts, *(end for end in ends if whole[0] < end <= whole[1])}
         return replace(attribute, cuts=tuple(sorted(inside)))
@@ -64,10 +64,10 @@ def barred(schema: Schema, impossible: Sequence[Impossible]) -> dict[Columns, Fl
     return found
 
 
-def _named(attribute: Attribute, condition: Between | tuple[str | None, ...]) -> Booleans:
+def _named(attribute: Attribute, condition: ValueRange | tuple[str | None, ...]) -> Booleans:
     """Which bins a condition names."""
     chosen = np.zeros(attribute.bins, np.bool_)
-    if isinstance(condition, Between):
+    if isinstance(condition, ValueRange):
         cuts: Sequence[Any] = attribute.cuts
         low, high = _range(attribute, condition)
         begin = 0 if low is None else bisect_right(cuts, low)
@@ -82,7 +82,7 @@ def _named(attribute: Attribute, condition: Between | tuple[str | None, ...]) ->
     return chosen
 
 
-def _ends(attribute: Attribute, condition: Between) -> list[Cut]:
+def _ends(attribute: Attribute, condition: ValueRange) -> list[Cut]:
     """The first value of a range, and the first one after it."""
     low, high = _range(attribute, condition)
     ends: list[Cut] = [] if low is None else [low]
@@ -93,7 +93,7 @@ def _ends(attribute: Attribute, condition: Between) -> list[Cut]:
     return ends
 
 
-def _range(attribute: Attribute, condition: Between) -> tuple[Cut | None, Cut | None]:
+def _range(attribute: Attribute, condition: ValueRange) -> tuple[Cut | None, Cut | None]:
     """The first and the last value between the bounds: multiples of the step, where there is one."""
     return _rounded(attribute, condition.low, math.ceil), _rounded(attribute, condition.high, math.floor)
 

@@ -16,10 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.search.kernels import Truths
-from discreet.anonymity.search.lattice import Floats, outer_sum
-from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.search.grouping_kernels import Truths
+from discreet.anonymity.search.lattice import Floats, compute_outer_sum
+from discreet.anonymity.search.objectives.objective import JudgedNode, SearchSetting, TableObjective
 
 
 @dataclass(frozen=True)
@@ -29,49 +29,49 @@ class Ambiguity:
     name: ClassVar[str] = "ambiguity"
     weighted: ClassVar[bool] = False
 
-    def over(self, setting: Setting) -> Scale:
+    def for_table(self, setting: SearchSetting) -> TableObjective:
         widths = [[share * column.hierarchy.size for share in column.shares] for column in setting.columns]
         domain = float(np.prod([column.hierarchy.size for column in setting.columns]))
-        return _Ambiguity(setting=setting, widths=widths, domain=domain)
+        return _AmbiguityOfTable(setting=setting, widths=widths, domain=domain)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Ambiguity:
+class _AmbiguityOfTable:
     """Ambiguity for one table; `widths[j][level][label]` counts the values under a label."""
 
-    setting: Setting
+    setting: SearchSetting
     widths: list[list[Floats]]
     domain: float
 
-    def bounds(self) -> Floats:
+    def compute_bounds(self) -> Floats:
         logarithms = [
-            np.array([column.rows(level) @ np.log(width) for level, width in enumerate(widths)])
+            np.array([column.count_rows(level) @ np.log(width) for level, width in enumerate(widths)])
             for column, widths in zip(self.setting.columns, self.widths, strict=True)
         ]
-        return self.setting.rows * np.exp(outer_sum(logarithms) / self.setting.rows)
+        return self.setting.rows * np.exp(compute_outer_sum(logarithms) / self.setting.rows)
 
-    def score(self, view: View) -> float:
-        return self._combinations(view, view.kept) + view.gone.rows * self.domain
+    def score(self, view: JudgedNode) -> float:
+        return self._sum_combinations(view, view.kept) + view.suppressed_classes.rows * self.domain
 
-    def below(self, view: View) -> float:
-        return view.surely_gone.rows * self.domain
+    def bound_below(self, view: JudgedNode) -> float:
+        return view.surely_suppressed_classes.rows * self.domain
 
-    def above(self, view: View) -> float:
-        return self._combinations(view, np.ones(len(view.sizes), np.bool_))
+    def bound_above(self, view: JudgedNode) -> float:
+        return self._sum_combinations(view, np.ones(len(view.sizes), np.bool_))
 
-    def shown(self, score: float) -> float:
+    def convert_score(self, score: float) -> float:
         return score
 
-    def _combinations(self, view: View, some: Truths) -> float:
+    def _sum_combinations(self, view: JudgedNode, some: Truths) -> float:
         keys = view.keys[some]
         widths = (
-            self.widths[j][view.levels[j]][column.shown(keys)]
+            self.widths[j][view.levels[j]][column.extract_labels(keys)]
             for j, column in enumerate(self.setting.columns)
         )
-        return combinations(view.sizes[some], widths)
+        return sum_combinations(view.sizes[some], widths)
 
 
-def combinations(rows: Integers, widths: Iterable[Floats]) -> float:
+def sum_combinations(rows: Integers, widths: Iterable[Floats]) -> float:
     """Return Σ over rows of Π over columns of the values under a label; `widths` are per class."""
     products = rows.astype(float)
     for width in widths:

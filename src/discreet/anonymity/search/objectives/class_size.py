@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.objective import ANY, Scale, Setting, View
+from discreet.anonymity.search.objectives.objective import ANY, JudgedNode, SearchSetting, TableObjective
 
 
-def rows_per_class(rows: int, classes: int, suppressed: int) -> float:
+def compute_rows_per_class(rows: int, classes: int, suppressed: int) -> float:
     """Return the average class size, as defined above."""
     return rows / (classes + (suppressed > 0))
 
@@ -27,25 +27,25 @@ class ClassSize:
     name: ClassVar[str] = "class-size"
     weighted: ClassVar[bool] = False
 
-    def over(self, setting: Setting) -> Scale:
-        return _ClassSize(setting=setting)
+    def for_table(self, setting: SearchSetting) -> TableObjective:
+        return _ClassSizeOfTable(setting=setting)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _ClassSize:
-    setting: Setting
+class _ClassSizeOfTable:
+    setting: SearchSetting
 
-    def bounds(self) -> Floats:
-        return self.setting.rows / self.setting.most_classes()
+    def compute_bounds(self) -> Floats:
+        return self.setting.rows / self.setting.bound_classes()
 
-    def score(self, view: View) -> float:
-        return rows_per_class(self.setting.rows, int(view.kept.sum()), view.gone.rows)
+    def score(self, view: JudgedNode) -> float:
+        return compute_rows_per_class(self.setting.rows, int(view.kept.sum()), view.suppressed_classes.rows)
 
-    def below(self, view: View) -> float:
+    def bound_below(self, view: JudgedNode) -> float:
         return ANY
 
-    def above(self, view: View) -> float:
+    def bound_above(self, view: JudgedNode) -> float:
         return self.setting.rows / len(view.sizes)
 
-    def shown(self, score: float) -> float:
+    def convert_score(self, score: float) -> float:
         return score

@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.objective import Scale, Setting, View
+from discreet.anonymity.search.objectives.objective import JudgedNode, SearchSetting, TableObjective
 
 
-def confusions(kept: Integers, suppressed: int, rows: int) -> float:
+def count_confusions(kept: Integers, suppressed: int, rows: int) -> float:
     """Return the discernibility, as defined above, from the sizes of the kept classes."""
     sizes = kept.astype(float)
     return float(sizes @ sizes) + suppressed * rows
@@ -30,27 +30,27 @@ class Discernibility:
     name: ClassVar[str] = "discernibility"
     weighted: ClassVar[bool] = False
 
-    def over(self, setting: Setting) -> Scale:
-        return _Discernibility(setting=setting)
+    def for_table(self, setting: SearchSetting) -> TableObjective:
+        return _DiscernibilityOfTable(setting=setting)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Discernibility:
-    setting: Setting
+class _DiscernibilityOfTable:
+    setting: SearchSetting
 
-    def bounds(self) -> Floats:
-        return float(self.setting.rows) ** 2 / self.setting.most_classes()
+    def compute_bounds(self) -> Floats:
+        return float(self.setting.rows) ** 2 / self.setting.bound_classes()
 
-    def score(self, view: View) -> float:
-        return confusions(view.sizes[view.kept], view.gone.rows, self.setting.rows)
+    def score(self, view: JudgedNode) -> float:
+        return count_confusions(view.sizes[view.kept], view.suppressed_classes.rows, self.setting.rows)
 
-    def below(self, view: View) -> float:
-        gone = view.surely_gone.rows
+    def bound_below(self, view: JudgedNode) -> float:
+        gone = view.surely_suppressed_classes.rows
         return gone * self.setting.rows + (self.setting.rows - gone)
 
-    def above(self, view: View) -> float:
+    def bound_above(self, view: JudgedNode) -> float:
         sizes = view.sizes.astype(float)
         return float(sizes @ sizes)
 
-    def shown(self, score: float) -> float:
+    def convert_score(self, score: float) -> float:
         return score

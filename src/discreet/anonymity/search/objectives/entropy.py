@@ -16,11 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.search.columns import Column
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
+from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
+from discreet.anonymity.search.objectives.objective import SearchSetting, SuppressedClasses, TableObjective
+from discreet.anonymity.search.search_columns import SearchColumn
 
 Counts = Floats | Integers
 
@@ -32,24 +32,28 @@ class Entropy:
     name: ClassVar[str] = "entropy"
     weighted: ClassVar[bool] = True
 
-    def over(self, setting: Setting) -> Scale:
-        def extra(j: int, gone: Gone) -> float:
-            return spread(np.bincount(setting.columns[j].shown(gone.keys), weights=gone.sizes))
+    def for_table(self, setting: SearchSetting) -> TableObjective:
+        def extra(j: int, gone: SuppressedClasses) -> float:
+            return compute_spread(
+                np.bincount(setting.columns[j].extract_labels(gone.keys), weights=gone.sizes)
+            )
 
-        return ByColumn(setting=setting, costs=[_costs(column) for column in setting.columns], extra=extra)
+        return ColumnSumObjective(
+            setting=setting, costs=[_compute_costs(column) for column in setting.columns], extra=extra
+        )
 
 
-def _costs(column: Column) -> Floats:
+def _compute_costs(column: SearchColumn) -> Floats:
     levels = range(len(column.places))
-    return np.array([missing_bits(column.counts, column.rows(level)) for level in levels])
+    return np.array([count_missing_bits(column.counts, column.count_rows(level)) for level in levels])
 
 
-def missing_bits(values: Counts, labels: Counts) -> float:
+def count_missing_bits(values: Counts, labels: Counts) -> float:
     """Return the cost of a column's cells, Σ log2(label / value), from the rows of values and of labels."""
-    return spread(values) - spread(labels)
+    return compute_spread(values) - compute_spread(labels)
 
 
-def spread(counts: Counts) -> float:
+def compute_spread(counts: Counts) -> float:
     """Return Σ c · log2(total / c): the bits to distinguish so many rows."""
     counted = counts[counts > 0]
     return float(counted @ np.log2(counted.sum() / counted))

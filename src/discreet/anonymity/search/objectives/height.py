@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Scale, Setting
+from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
+from discreet.anonymity.search.objectives.objective import SearchSetting, TableObjective
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,6 @@ class Height:
     name: ClassVar[str] = "height"
     weighted: ClassVar[bool] = True
 
-    def over(self, setting: Setting) -> Scale:
+    def for_table(self, setting: SearchSetting) -> TableObjective:
         costs = [np.arange(float(column.hierarchy.height + 1)) for column in setting.columns]
-        return ByColumn(setting=setting, costs=costs, extra=lambda *_: 0.0)
+        return ColumnSumObjective(setting=setting, costs=costs, extra=lambda *_: 0.0)

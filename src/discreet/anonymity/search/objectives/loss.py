@@ -15,15 +15,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.search.columns import Column
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
+from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
+from discreet.anonymity.search.objectives.objective import SearchSetting, SuppressedClasses, TableObjective
+from discreet.anonymity.search.search_columns import SearchColumn
 
 ROUNDING = 1e-12
 
 
-def lost(costs: Floats, rows: int, size: float) -> Floats:
+def compute_column_loss(costs: Floats, rows: int, size: float) -> Floats:
     """Return L of a column with a domain of `size` values, for total costs of its rows."""
     unit = rows * (1 - 1 / size)
     more = costs - rows / size
@@ -31,7 +31,7 @@ def lost(costs: Floats, rows: int, size: float) -> Floats:
     return np.where(more > ROUNDING * rows, more, 0.0) / unit if unit else np.zeros(len(costs))
 
 
-def information_loss(columns: Floats) -> float:
+def compute_information_loss(columns: Floats) -> float:
     """Return the loss of a release from L of its columns."""
     return math.expm1(float(np.log1p(columns).mean()))
 
@@ -43,20 +43,20 @@ class Loss:
     name: ClassVar[str] = "loss"
     weighted: ClassVar[bool] = True
 
-    def over(self, setting: Setting) -> Scale:
+    def for_table(self, setting: SearchSetting) -> TableObjective:
         shares = [column.shares for column in setting.columns]
         units = [setting.rows * (1 - 1 / column.hierarchy.size) for column in setting.columns]
 
-        def extra(j: int, gone: Gone) -> float:
-            shown = shares[j][gone.levels[j]][setting.columns[j].shown(gone.keys)]
+        def extra(j: int, gone: SuppressedClasses) -> float:
+            shown = shares[j][gone.levels[j]][setting.columns[j].extract_labels(gone.keys)]
             return (gone.rows - float(gone.sizes @ shown)) / units[j] if units[j] else 0.0
 
-        def costs(j: int, column: Column) -> Floats:
-            sums = np.array([column.rows(level) @ share for level, share in enumerate(shares[j])])
-            return lost(sums, setting.rows, column.hierarchy.size)
+        def costs(j: int, column: SearchColumn) -> Floats:
+            sums = np.array([column.count_rows(level) @ share for level, share in enumerate(shares[j])])
+            return compute_column_loss(sums, setting.rows, column.hierarchy.size)
 
         columns = len(setting.columns)
-        return ByColumn(
+        return ColumnSumObjective(
             setting=setting,
             costs=[costs(j, column) for j, column in enumerate(setting.columns)],
             extra=extra,

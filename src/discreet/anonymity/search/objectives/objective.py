@@ -20,17 +20,17 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers
-from discreet.anonymity.search.columns import Column
-from discreet.anonymity.search.kernels import Truths
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.search.grouping_kernels import Truths
 from discreet.anonymity.search.lattice import Floats, Lattice, Levels
-from discreet.core.errors import require
+from discreet.anonymity.search.search_columns import SearchColumn
+from discreet.core.errors import require_parameter
 
 ANY = -np.inf  # the trivial bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class JudgedNode:
     """A judged node: its classes by keys and sizes, and which of them are kept.
 
     Rows of classes that are not `certain` are suppressed at every node below as well.
@@ -43,18 +43,22 @@ class View:
     certain: Truths
 
     @cached_property
-    def gone(self) -> Gone:
+    def suppressed_classes(self) -> SuppressedClasses:
         """The classes that are suppressed."""
-        return Gone.of(self, self.kept)
+        return SuppressedClasses.from_node(self, self.kept)
 
     @cached_property
-    def surely_gone(self) -> Gone:
+    def surely_suppressed_classes(self) -> SuppressedClasses:
         """The classes whose rows are suppressed at every node below as well."""
-        return self.gone if self.certain is self.kept else Gone.of(self, self.certain)
+        return (
+            self.suppressed_classes
+            if self.certain is self.kept
+            else SuppressedClasses.from_node(self, self.certain)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Gone:
+class SuppressedClasses:
     """Suppressed classes of a node."""
 
     levels: Levels
@@ -62,10 +66,10 @@ class Gone:
     sizes: Integers
 
     @staticmethod
-    def of(view: View, kept: Truths) -> Gone:
+    def from_node(view: JudgedNode, kept: Truths) -> SuppressedClasses:
         """Return the classes of a judged node that are not kept."""
         places = np.flatnonzero(~kept)
-        return Gone(levels=view.levels, keys=view.keys[places], sizes=view.sizes[places])
+        return SuppressedClasses(levels=view.levels, keys=view.keys[places], sizes=view.sizes[places])
 
     @cached_property
     def rows(self) -> int:
@@ -73,19 +77,19 @@ class Gone:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Setting:
+class SearchSetting:
     """The table that is searched: its columns and their weights, and its numbers of rows and tuples."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[SearchColumn, ...]
     rows: int
     tuples: int
     weights: Floats
 
     @property
     def lattice(self) -> Lattice:
-        return Lattice.of([column.hierarchy for column in self.columns])
+        return Lattice.from_hierarchies([column.hierarchy for column in self.columns])
 
-    def most_classes(self) -> Floats:
+    def bound_classes(self) -> Floats:
         """Return for every node a bound on its classes: the combinations of labels, and the tuples."""
         total = np.ones(())
         for column in self.columns:
@@ -93,22 +97,22 @@ class Setting:
         return np.minimum(total, self.tuples)
 
 
-class Scale(Protocol):
+class TableObjective(Protocol):
     """An objective for one table."""
 
-    def bounds(self) -> Floats:
+    def compute_bounds(self) -> Floats:
         """Return for every node a lower bound on its score."""
 
-    def score(self, view: View) -> float:
+    def score(self, view: JudgedNode) -> float:
         """Return the loss of a judged node."""
 
-    def below(self, view: View) -> Floats | float:
+    def bound_below(self, view: JudgedNode) -> Floats | float:
         """Return lower bounds for the nodes below, as an array or as one number for all."""
 
-    def above(self, view: View) -> float:
+    def bound_above(self, view: JudgedNode) -> float:
         """Return a lower bound for the node and for those above it."""
 
-    def shown(self, score: float) -> float:
+    def convert_score(self, score: float) -> float:
         """Return the score in the objective's published unit."""
 
 
@@ -118,16 +122,22 @@ class Objective(Protocol):
     name: ClassVar[str]
     weighted: ClassVar[bool]
 
-    def over(self, setting: Setting) -> Scale:
+    def for_table(self, setting: SearchSetting) -> TableObjective:
         """Return the objective for one table."""
 
 
-def weights_of(objective: Objective, columns: Sequence[str], weights: Sequence[float] | None) -> Floats:
+def normalize_weights(
+    objective: Objective, columns: Sequence[str], weights: Sequence[float] | None
+) -> Floats:
     """Return the weights of columns, scaled to a mean of 1."""
     if weights is None:
         return np.ones(len(columns))
-    require(objective.weighted, "search", "weights", "weights", f"left out: {objective.name} has no columns")
+    require_parameter(
+        objective.weighted, "search", "weights", "weights", f"left out: {objective.name} has no columns"
+    )
     found = np.array(weights, np.float64)
     fine = len(found) == len(columns) and bool((found >= 0).all()) and found.sum() > 0
-    require(fine, "search", "weights", list(weights), "one number of at least 0 per column, not all 0")
+    require_parameter(
+        fine, "search", "weights", list(weights), "one number of at least 0 per column, not all 0"
+    )
     return found * (len(found) / float(found.sum()))

@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.classes import Integers
+from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.by_column import ByColumn
-from discreet.anonymity.search.objectives.objective import Gone, Scale, Setting
+from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
+from discreet.anonymity.search.objectives.objective import SearchSetting, SuppressedClasses, TableObjective
 
 
-def climbed(levels: Integers, height: int) -> Floats:
+def compute_level_costs(levels: Integers, height: int) -> Floats:
     """Return the cost of cells at these levels in a column of this height."""
     return levels / max(height, 1)
 
@@ -31,12 +31,14 @@ class Precision:
     name: ClassVar[str] = "precision"
     weighted: ClassVar[bool] = True
 
-    def over(self, setting: Setting) -> Scale:
+    def for_table(self, setting: SearchSetting) -> TableObjective:
         heights = [column.hierarchy.height for column in setting.columns]
-        costs = [climbed(np.arange(height + 1), height) for height in heights]
+        costs = [compute_level_costs(np.arange(height + 1), height) for height in heights]
 
-        def extra(j: int, gone: Gone) -> float:
+        def extra(j: int, gone: SuppressedClasses) -> float:
             return gone.rows * (1 - float(costs[j][gone.levels[j]])) / setting.rows
 
         columns = len(setting.columns)
-        return ByColumn(setting=setting, costs=costs, extra=extra, unit=lambda score: score / columns)
+        return ColumnSumObjective(
+            setting=setting, costs=costs, extra=extra, unit=lambda score: score / columns
+        )

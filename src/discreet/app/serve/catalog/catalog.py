@@ -17,8 +17,8 @@ from discreet.app.serve.catalog.tables import tables
 from discreet.app.wire.door import Column, Columns, Prepared, Result, Values
 from discreet.app.wire.kinds import Kind
 from discreet.core.policy import Policy
-from discreet.engines.catalog import SchemaDatabase
-from discreet.sql.parameters import counted
+from discreet.engines.schema_database import SchemaDatabase
+from discreet.sql.query_parameters import count_parameters
 
 
 class Catalog(Protocol):
@@ -41,7 +41,7 @@ class BuiltIn:
 
     def prepare(self, sql: str, kinds: Sequence[Kind | None], user: str, setting: Setting) -> Prepared:
         statement = parsed(sql)
-        count = 0 if statement is None else counted(statement)
+        count = 0 if statement is None else count_parameters(statement)
         named = tuple(kind or Kind.TEXT for kind in (*kinds, *[None] * count))[:count]
         return _Asked(self, sql, Rewriting(known=self.known, user=user, setting=setting), named)
 

@@ -18,9 +18,9 @@ from discreet.app.serve.catalog.functions import NAMES, PLAIN, PRIVILEGES
 from discreet.app.serve.catalog.naming import is_catalog, output_name, place
 from discreet.app.serve.catalog.voids import emptied
 from discreet.app.wire.faults import WireError
-from discreet.sql.expressions import Scalar
-from discreet.sql.parameters import filled
-from discreet.sql.parse import nested_deeper
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.query_parameters import fill_parameters
+from discreet.sql.query_parser import is_nested_deeper
 
 WORDS = re.compile(r"\b(?:pg_\w+|information_schema)\b", re.IGNORECASE)
 ARRAYS = re.compile(r"::\s*(?:pg_catalog\.)?(?:oid|int2|int4|regclass)\s*\[\s*\]", re.IGNORECASE)
@@ -61,7 +61,7 @@ def parsed(sql: str) -> exp.Expr | None:
         found = sqlglot.parse(ARRAYS.sub("::bigint[]", sql), read="postgres")
     except Exception:  # beside its own errors the reader has others
         return None
-    if len(found) != 1 or found[0] is None or nested_deeper(found[0], DEEPEST):
+    if len(found) != 1 or found[0] is None or is_nested_deeper(found[0], DEEPEST):
         return None
     return found[0] if sum(1 for _ in islice(found[0].walk(), MOST_NODES)) < MOST_NODES else None
 
@@ -98,7 +98,7 @@ class Rewriting:
         if any(isinstance(node, WRITES) for node in statement.walk()):
             raise WireError("42501", "Nothing can be changed here.")
         _name_outputs(statement)
-        statement = filled(statement, values).transform(lambda node: emptied(node, self.known))
+        statement = fill_parameters(statement, values).transform(lambda node: emptied(node, self.known))
         for node in reversed(list(statement.walk(bfs=True))):
             new = self._rewritten(node)
             if node is statement:

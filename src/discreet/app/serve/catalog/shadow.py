@@ -12,8 +12,8 @@ from discreet.app.wire.door import Column, Columns, Prepared, Result, Values
 from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import BY_OID, Kind
 from discreet.core.policy import Policy
-from discreet.engines.connection import literal, quoted
-from discreet.engines.shadow import ShadowDatabase
+from discreet.engines.duckdb_connection import quote_identifier, quote_literal
+from discreet.engines.shadow_database import ShadowDatabase
 
 # Whatever stands before a parenthesis, in strings too: no reading of the text calls anything else.
 CALLED = re.compile(r'([\w$]+)"?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(', re.DOTALL)
@@ -31,7 +31,7 @@ class Shadow:
         writes = statement is None or any(isinstance(node, WRITES) for node in statement.walk())
         if writes or not isinstance(statement, READS) or 'u&"' in sql.lower():
             raise WireError("42601", "The question about the schema cannot be read.")
-        self.database.require_harmless([each.lower() for each in CALLED.findall(sql)])
+        self.database.require_harmless_functions([each.lower() for each in CALLED.findall(sql)])
         found = self.database.describe(sql, [kind.oid if kind else 0 for kind in kinds])
         return _Asked(
             self,
@@ -66,9 +66,9 @@ def _statements(name: str, policy: Policy) -> Iterator[str]:
     """CREATE TABLE, and what the policy says of each column; links stay out, as they need keys."""
     table = policy.tables[name]
     columns = [
-        f"{quoted(each)} {TYPES[column.type][1]}{' NOT NULL' if column.nulls is False else ''}"
+        f"{quote_identifier(each)} {TYPES[column.type][1]}{' NOT NULL' if column.nulls is False else ''}"
         for each, column in table.columns.items()
     ]
     yield f"CREATE TABLE {name} ({', '.join(columns)})"
     for each, column in table.columns.items():
-        yield f"COMMENT ON COLUMN {name}.{quoted(each)} IS {literal(described(column))}"
+        yield f"COMMENT ON COLUMN {name}.{quote_identifier(each)} IS {quote_literal(described(column))}"

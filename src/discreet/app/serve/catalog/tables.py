@@ -10,21 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.core.policy import Column, Kind, Policy, Role, Table
+from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 
 PG_CATALOG, PUBLIC, INFORMATION = 11, 2200, 13_000
 OWNER, DATABASE, FIRST = 10, 16_383, 16_384
 CLASS_OF_CLASS, CLASS_OF_CONSTRAINT = 1259, 2606
 HEAP, SPACE = 2, 1663
 OWNER_NAME = DATABASE_NAME = "discreet"
-TYPES: Mapping[Kind, tuple[int, str]] = {
-    Kind.INTEGER: (20, "bigint"),
-    Kind.DECIMAL: (701, "double precision"),
-    Kind.CATEGORY: (25, "text"),
-    Kind.TEXT: (25, "text"),
-    Kind.BOOLEAN: (16, "boolean"),
-    Kind.DATE: (1082, "date"),
-    Kind.TIMESTAMP: (1114, "timestamp without time zone"),
+TYPES: Mapping[ColumnType, tuple[int, str]] = {
+    ColumnType.INTEGER: (20, "bigint"),
+    ColumnType.DECIMAL: (701, "double precision"),
+    ColumnType.CATEGORY: (25, "text"),
+    ColumnType.TEXT: (25, "text"),
+    ColumnType.BOOLEAN: (16, "boolean"),
+    ColumnType.DATE: (1082, "date"),
+    ColumnType.TIMESTAMP: (1114, "timestamp without time zone"),
 }
 KNOWN_TYPES = (
     (16, "bool", "boolean", 1, "B", 1000),
@@ -270,7 +270,11 @@ def described(column: Column) -> str:
         return "one of " + ", ".join(column.values)
     if column.low is not None:
         return f"from {column.low} to {column.high}"
-    return "no bounds declared" if column.type in (Kind.INTEGER, Kind.DECIMAL) else "no values declared"
+    return (
+        "no bounds declared"
+        if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL)
+        else "no values declared"
+    )
 
 
 def _listed(name: str) -> Row:

@@ -6,35 +6,35 @@ from the dialect (`dialects.dialect`).
 
 from __future__ import annotations
 
-from discreet.engines.dialects.expressions import Writers
+from discreet.engines.dialects.expression_writer import OperatorWriters
 from discreet.engines.dialects.operators import (
-    bits,
-    calls,
+    aggregate_functions,
+    arithmetic,
+    bitwise_functions,
+    casts,
     conditions,
-    constants,
-    conversions,
-    lists,
-    numbers,
-    texts,
-    times,
-    totals,
-    windows,
+    datetime_functions,
+    function_calls,
+    list_functions,
+    literals,
+    text_functions,
+    window_functions,
 )
 
-OPERATORS: Writers = {
+OPERATORS: OperatorWriters = {
     node: writer
     for subject in (
-        constants,
-        numbers,
-        conversions,
+        literals,
+        arithmetic,
+        casts,
         conditions,
-        texts,
-        times,
-        lists,
-        bits,
-        totals,
-        windows,
-        calls,
+        text_functions,
+        datetime_functions,
+        list_functions,
+        bitwise_functions,
+        aggregate_functions,
+        window_functions,
+        function_calls,
     )
     for node, writer in subject.WRITERS.items()
 }

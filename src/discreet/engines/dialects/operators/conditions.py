@@ -8,53 +8,58 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.engines.dialects import kinds
-from discreet.engines.dialects.binding import are_short
-from discreet.engines.dialects.dialect import unsupported
-from discreet.engines.dialects.expressions import Calls, Expressions, Node, Writers
-from discreet.engines.dialects.kinds import Family, Piece
+from discreet.engines.dialects import sql_types
+from discreet.engines.dialects.argument_binding import are_short
+from discreet.engines.dialects.dialect import raise_unsupported
+from discreet.engines.dialects.expression_writer import (
+    ExpressionWriter,
+    FunctionWriters,
+    Node,
+    OperatorWriters,
+)
 from discreet.engines.dialects.scope import Scope
+from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
 
-ORDERED = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
-EQUAL = {exp.EQ: "=", exp.NEQ: "<>"}
+ORDER_OPERATORS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+EQUALITY_OPERATORS = {exp.EQ: "=", exp.NEQ: "<>"}
 CONSTANTS = (exp.Literal, exp.Boolean, exp.Null)
 
 
-def compared(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    left, right = writer.all([node.left, node.right], scope)
-    if type(node) in ORDERED and left.kind == right.kind:
-        texts = [writer.comparable(left), writer.comparable(right)]
+def write_comparison(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    left, right = writer.write_all([node.left, node.right], scope)
+    if type(node) in ORDER_OPERATORS and left.sql_type == right.sql_type:
+        texts = [writer.write_sort_value(left), writer.write_sort_value(right)]
     else:
-        texts = [piece.text for piece in writer.aligned([left, right])[0]]
-    operator = (ORDERED | EQUAL)[type(node)]
-    return Piece(text=f"({texts[0]} {operator} {texts[1]})", kind=kinds.BOOLEAN)
+        texts = [piece.text for piece in writer.align_types([left, right])[0]]
+    operator = (ORDER_OPERATORS | EQUALITY_OPERATORS)[type(node)]
+    return TypedSql(text=f"({texts[0]} {operator} {texts[1]})", sql_type=sql_types.BOOLEAN)
 
 
-def between(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def write_between(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     nodes = [node.this, node.args["low"], node.args["high"]]
-    pieces, _ = writer.aligned(writer.all(nodes, scope))
+    pieces, _ = writer.align_types(writer.write_all(nodes, scope))
 
     def compared(of: str, low: str, high: str) -> str:
         return f"({of} BETWEEN {low} AND {high})"
 
-    return Piece(text=_with_first_bound(writer, compared, nodes, pieces), kind=kinds.BOOLEAN)
+    return TypedSql(text=_bind_first(writer, compared, nodes, pieces), sql_type=sql_types.BOOLEAN)
 
 
-def among(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def write_in(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     nodes = [node.this, *node.expressions]
-    pieces, _ = writer.aligned(writer.all(nodes, scope))
+    pieces, _ = writer.align_types(writer.write_all(nodes, scope))
 
     def found(of: str, *others: str) -> str:
         return f"({of} IN ({', '.join(others)}))"
 
     if all(isinstance(each, CONSTANTS) for each in node.expressions):
-        return Piece(text=found(*(piece.text for piece in pieces)), kind=kinds.BOOLEAN)
+        return TypedSql(text=found(*(piece.text for piece in pieces)), sql_type=sql_types.BOOLEAN)
     # PostgreSQL repeats the value for each item that is not a constant
-    return Piece(text=_with_first_bound(writer, found, nodes, pieces), kind=kinds.BOOLEAN)
+    return TypedSql(text=_bind_first(writer, found, nodes, pieces), sql_type=sql_types.BOOLEAN)
 
 
-def _with_first_bound(
-    writer: Expressions, form: Callable[..., str], nodes: Sequence[Node], pieces: Sequence[Piece]
+def _bind_first(
+    writer: ExpressionWriter, form: Callable[..., str], nodes: Sequence[Node], pieces: Sequence[TypedSql]
 ) -> str:
     """Return a form whose first operand is bound, because engines evaluate it several times.
 
@@ -72,117 +77,133 @@ def _with_first_bound(
     return writer.dialect.bind(filled, *(texts[place] for place in places))
 
 
-def same(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    (left, right), _ = writer.aligned(writer.all([node.left, node.right], scope))
-    return Piece(text=writer.dialect.same(left, right), kind=kinds.BOOLEAN)
+def write_null_safe_equal(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    (left, right), _ = writer.align_types(writer.write_all([node.left, node.right], scope))
+    return TypedSql(text=writer.dialect.write_null_safe_equal(left, right), sql_type=sql_types.BOOLEAN)
 
 
-def met(writer: Expressions, node: Node, scope: Scope) -> Piece:
+def write_join_condition(writer: ExpressionWriter, node: Node, scope: Scope) -> TypedSql:
     """Write the condition of a join, for which NULL is the same as false."""
-    parts = [_declared(writer, each, scope) for each in node.flatten()] if isinstance(node, exp.And) else []
+    parts = (
+        [_write_declared_match(writer, each, scope) for each in node.flatten()]
+        if isinstance(node, exp.And)
+        else []
+    )
     if not parts:
-        return writer.boolean(_declared(writer, node, scope))
-    return Piece(text=f"({' AND '.join(writer.boolean(each).text for each in parts)})", kind=kinds.BOOLEAN)
+        return writer.cast_to_boolean(_write_declared_match(writer, node, scope))
+    return TypedSql(
+        text=f"({' AND '.join(writer.cast_to_boolean(each).text for each in parts)})",
+        sql_type=sql_types.BOOLEAN,
+    )
 
 
-def _declared(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def _write_declared_match(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     """Write a join's comparison of deferred text with declared values, none of which is NULL, as =."""
     if isinstance(node, exp.NullSafeEQ):
-        one, late = (writer.passed(each, scope) for each in (node.left, node.right))
-        if late.kind.late is not None and one.kind.known and one.kind.values == late.kind.values:
-            return Piece(text=f"({one.text} = {late.text})", kind=kinds.BOOLEAN)
+        one, late = (writer.write_passthrough(each, scope) for each in (node.left, node.right))
+        if (
+            late.sql_type.deferred_column is not None
+            and one.sql_type.is_never_null
+            and one.sql_type.values == late.sql_type.values
+        ):
+            return TypedSql(text=f"({one.text} = {late.text})", sql_type=sql_types.BOOLEAN)
     return writer.write(node, scope)
 
 
-def is_null(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def write_is_null(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     if not isinstance(node.expression, exp.Null):
-        unsupported(writer.dialect.name, "IS with anything but NULL")
-    return Piece(text=f"({writer.write(node.this, scope).text} IS NULL)", kind=kinds.BOOLEAN)
+        raise_unsupported(writer.dialect.name, "IS with anything but NULL")
+    return TypedSql(text=f"({writer.write(node.this, scope).text} IS NULL)", sql_type=sql_types.BOOLEAN)
 
 
-def joined(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def write_and_or(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     word = "AND" if isinstance(node, exp.And) else "OR"
-    parts = [writer.boolean(each).text for each in writer.all(list(node.flatten()), scope)]
-    return Piece(text=f"({f' {word} '.join(parts)})", kind=kinds.BOOLEAN)
+    parts = [writer.cast_to_boolean(each).text for each in writer.write_all(list(node.flatten()), scope)]
+    return TypedSql(text=f"({f' {word} '.join(parts)})", sql_type=sql_types.BOOLEAN)
 
 
-def negated(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    return Piece(text=f"(NOT {writer.boolean(writer.write(node.this, scope)).text})", kind=kinds.BOOLEAN)
+def write_not(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    return TypedSql(
+        text=f"(NOT {writer.cast_to_boolean(writer.write(node.this, scope)).text})",
+        sql_type=sql_types.BOOLEAN,
+    )
 
 
-def case(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def write_case(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     arms = node.args["ifs"]
     whens, thens = [each.this for each in arms], [each.args["true"] for each in arms]
     thens.append(node.args.get("default") or exp.Null())
-    values, kind = writer.aligned(writer.all(thens, scope))
-    conditions = writer.all(whens, scope)
+    values, kind = writer.align_types(writer.write_all(thens, scope))
+    conditions = writer.write_all(whens, scope)
     if node.this is None:
-        text = _cases([writer.boolean(each).text for each in conditions], [each.text for each in values])
-        return Piece(text=text, kind=kind)
+        text = _write_cases(
+            [writer.cast_to_boolean(each).text for each in conditions], [each.text for each in values]
+        )
+        return TypedSql(text=text, sql_type=kind)
     of = writer.write(node.this, scope)
-    pairs = [writer.aligned([of, each]) for each in conditions]
+    pairs = [writer.align_types([of, each]) for each in conditions]
 
     def compared(tested: str, *texts: str) -> str:
         tests = [
-            f"({writer.as_kind(replace(of, text=tested), common).text} = {text})"
+            f"({writer.cast_to(replace(of, text=tested), common).text} = {text})"
             for (_, common), text in zip(pairs, texts, strict=False)
         ]
-        return _cases(tests, texts[len(pairs) :])
+        return _write_cases(tests, texts[len(pairs) :])
 
     others = [other for (_, other), _ in pairs]
-    text = _with_first_bound(writer, compared, [node.this, *whens, *thens], [of, *others, *values])
-    return Piece(text=text, kind=kind)
+    text = _bind_first(writer, compared, [node.this, *whens, *thens], [of, *others, *values])
+    return TypedSql(text=text, sql_type=kind)
 
 
-def _cases(conditions: Sequence[str], values: Sequence[str]) -> str:
+def _write_cases(conditions: Sequence[str], values: Sequence[str]) -> str:
     whens = " ".join(f"WHEN {when} THEN {then}" for when, then in zip(conditions, values, strict=False))
     return f"(CASE {whens} ELSE {values[-1]} END)"
 
 
-def first_known(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    pieces, kind = writer.aligned(writer.all([node.this, *node.expressions], scope))
-    if kind.family is Family.NULL:
-        return Piece(text="NULL", kind=kind)
-    return Piece(text=f"coalesce({', '.join(piece.text for piece in pieces)})", kind=kind)
+def write_coalesce(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    pieces, kind = writer.align_types(writer.write_all([node.this, *node.expressions], scope))
+    if kind.family is TypeFamily.NULL:
+        return TypedSql(text="NULL", sql_type=kind)
+    return TypedSql(text=f"coalesce({', '.join(piece.text for piece in pieces)})", sql_type=kind)
 
 
-def extreme(writer: Expressions, node: Any, scope: Scope) -> Piece:
+def write_least_greatest(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     name = "least" if isinstance(node, exp.Least) else "greatest"
-    pieces, kind = writer.aligned(writer.all([node.this, *node.expressions], scope))
-    if kind.family is Family.NULL or len(pieces) == 1:
+    pieces, kind = writer.align_types(writer.write_all([node.this, *node.expressions], scope))
+    if kind.family is TypeFamily.NULL or len(pieces) == 1:
         return pieces[0]
-    if kind.family is Family.DOUBLE:
-        kind = kinds.double(kind.least, kind.largest)
-    texts = ", ".join(map(writer.comparable, pieces))
+    if kind.family is TypeFamily.DOUBLE:
+        kind = sql_types.make_double_type(kind.least, kind.largest)
+    texts = ", ".join(map(writer.write_sort_value, pieces))
     found = f"{name}({texts})"
-    if kind.family is Family.ENUM:
-        found = writer.dialect.at(writer.texts(kind.values), found)
-    return Piece(text=found, kind=kind)
+    if kind.family is TypeFamily.ENUM:
+        found = writer.dialect.write_list_item(writer.write_text_list(kind.values), found)
+    return TypedSql(text=found, sql_type=kind)
 
 
-def nullif(writer: Expressions, node: Any, scope: Scope) -> Piece:
-    (left, right), kind = writer.aligned(writer.all([node.this, node.expression], scope))
-    return Piece(text=f"nullif({left.text}, {right.text})", kind=kind)
+def write_nullif(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    (left, right), kind = writer.align_types(writer.write_all([node.this, node.expression], scope))
+    return TypedSql(text=f"nullif({left.text}, {right.text})", sql_type=kind)
 
 
-def like(writer: Expressions, pieces: list[Piece]) -> Piece:
-    text, pattern = (writer.as_kind(each, kinds.TEXT) for each in pieces[:2])
-    return Piece(text=writer.dialect.like(text, pattern), kind=kinds.BOOLEAN)
+def write_like(writer: ExpressionWriter, pieces: list[TypedSql]) -> TypedSql:
+    text, pattern = (writer.cast_to(each, sql_types.TEXT) for each in pieces[:2])
+    return TypedSql(text=writer.dialect.write_like(text, pattern), sql_type=sql_types.BOOLEAN)
 
 
-WRITERS: Writers = {
-    **dict.fromkeys((*ORDERED, *EQUAL), compared),
-    exp.Between: between,
-    exp.In: among,
-    exp.NullSafeEQ: same,
-    exp.Is: is_null,
-    exp.And: joined,
-    exp.Or: joined,
-    exp.Not: negated,
-    exp.Case: case,
-    exp.Coalesce: first_known,
-    exp.Least: extreme,
-    exp.Greatest: extreme,
-    exp.Nullif: nullif,
+WRITERS: OperatorWriters = {
+    **dict.fromkeys((*ORDER_OPERATORS, *EQUALITY_OPERATORS), write_comparison),
+    exp.Between: write_between,
+    exp.In: write_in,
+    exp.NullSafeEQ: write_null_safe_equal,
+    exp.Is: write_is_null,
+    exp.And: write_and_or,
+    exp.Or: write_and_or,
+    exp.Not: write_not,
+    exp.Case: write_case,
+    exp.Coalesce: write_coalesce,
+    exp.Least: write_least_greatest,
+    exp.Greatest: write_least_greatest,
+    exp.Nullif: write_nullif,
 }
-CALLS: Calls = {"like_escape": like}
+CALLS: FunctionWriters = {"like_escape": write_like}

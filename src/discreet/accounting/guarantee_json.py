@@ -1,0 +1,123 @@
+"""JSON form of guarantees and exact numbers in a ledger, which is read back without loss.
+
+Form        {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the class, and each of its parameters
+            as an exact fraction; a double is the fraction that it is. Reading returns an equal guarantee.
+Classes     Those of `core.guarantees`, and repeated releases. An unknown class (written by a newer version)
+            is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.optimal_composition import RepeatedDP
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import (
+    ApproximateDP,
+    DiscreteGaussianDP,
+    GaussianDP,
+    GroupOf,
+    Guarantee,
+    LaplaceDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real
+
+# class and field names are written into ledgers, so they must never change
+KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        PureDP,
+        LaplaceDP,
+        ApproximateDP,
+        GaussianDP,
+        DiscreteGaussianDP,
+        RenyiDP,
+        ZeroConcentratedDP,
+        GroupOf,
+        RepeatedDP,
+    )
+}
+WHOLE = ("shift", "size", "times")
+LONGEST = 8192
+
+
+def guarantee_to_json(guarantee: Guarantee) -> str:
+    """Return a guarantee as JSON text.
+
+    >>> guarantee_to_json(PureDP(epsilon=0.5))
+    '{"type": "PureDP", "epsilon": "1/2", "relation": "value"}'
+    """
+    return json.dumps(_to_json_object(guarantee))
+
+
+def guarantee_from_json(text: str) -> Guarantee:
+    """Return the guarantee of a JSON text.
+
+    >>> guarantee_from_json('{"type": "PureDP", "epsilon": "1/2", "relation": "value"}')
+    PureDP(epsilon=Fraction(1, 2), relation=<Relation.VALUE: 'value'>)
+    """
+    try:
+        found: Guarantee = _from_json_object(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
+        raise RequestError(
+            "A guarantee in this ledger is invalid.",
+            hint="Restore the file from a backup; until then treat the promise as spent.",
+        ) from None
+    return found
+
+
+def is_serializable(guarantee: Guarantee) -> bool:
+    """Return whether this class of guarantee can be written."""
+    member = getattr(guarantee, "member", None)
+    return KINDS.get(type(guarantee).__name__) is type(guarantee) and (
+        member is None or is_serializable(member)
+    )
+
+
+def format_fraction(value: Real) -> str:
+    """Return an exact number as text; raise an error for one longer than any mechanism needs."""
+    exact = Fraction(value)
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > LONGEST:
+        raise RequestError(
+            f"A guarantee's numbers must be fractions of at most {LONGEST} bits.",
+            hint="Round it to a number with fewer digits.",
+        )
+    return str(exact)
+
+
+def _to_json_object(guarantee: Guarantee) -> dict[str, Any]:
+    text: dict[str, Any] = {"type": type(guarantee).__name__}
+    for field in fields(guarantee):  # type: ignore[arg-type]
+        value = getattr(guarantee, field.name)
+        if field.name == "member":
+            text[field.name] = _to_json_object(value)
+        elif field.name == "relation":
+            text[field.name] = value.value
+        else:
+            text[field.name] = format_fraction(value)
+    return text
+
+
+def _from_json_object(text: dict[str, Any]) -> Any:
+    name = text.pop("type")
+    if name not in KINDS:
+        raise RequestError(
+            f"This ledger holds a guarantee of the kind {name}, which this version does not know.",
+            hint="Open it with the version that wrote it, or a newer one.",
+        )
+    values: dict[str, object] = {}
+    for key, value in text.items():
+        if key == "member":
+            values[key] = _from_json_object(value)
+        elif key == "relation":
+            values[key] = Relation(value)
+        else:
+            values[key] = int(value) if key in WHOLE else Fraction(value)
+    return KINDS[name](**values)

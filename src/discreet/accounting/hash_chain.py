@@ -1,0 +1,297 @@
+"""The hash chain of a ledger: each charge, outcome and release is a link with the hash of the one before.
+
+Link        A row (id, kind, analyst, body, previous, head). `body` is JSON; `previous` is the head of the
+            link before; `head` is the SHA-256 of `previous` and `body`. Ids count from 1 without gaps. The
+            first link holds the identity of the ledger and the terms of its promise.
+Sums        Each link carries the running sums of everybody, and a charge also those of its analyst. The
+            accounts are compared with the newest sums whenever they are read: an edited account is refused
+            before it decides anything, in a time that does not grow with the ledger.
+Standing    Each change of a share or a suspension appends a link with the shares and suspensions of all
+            analysts. Accounts are compared with the newest such link whenever they are read.
+Digests     A link holds the digest of its row, so that a changed row is found without a copy.
+Opening     checks the last link, its predecessor and each account: constant time.
+Verifying   recomputes every head, digest and running sum, and reports the first mismatch.
+Limits      The hashes have no key: a deliberate rewrite of the whole chain leaves a valid chain. The
+            high-water marks (`high_water_marks.py`), stored elsewhere, reveal that; the chain alone finds
+            accidents and manual edits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.guarantee_json import format_fraction
+from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
+from discreet.core.randomness import Randomness
+
+ORIGIN = "0" * 64
+IDENTITY_BYTES = 16
+SUMMED = ("epsilon", "rho", "delta", "events")
+NO_SUMS = ("0", "0", "0", 0)
+CHARGE = (
+    "id",
+    "time",
+    "analyst",
+    "question_key",
+    "question",
+    "guarantee",
+    "epsilon",
+    "rho",
+    "delta",
+    "number",
+)
+RELEASE = ("id", "time", "after", "name", "description", "certificate")
+LINK = "id, kind, analyst, body, previous, head"
+LINKS = (
+    "CREATE TABLE link (id {number} PRIMARY KEY, kind TEXT NOT NULL, analyst {name}, body TEXT NOT NULL,"
+    " previous TEXT NOT NULL, head TEXT NOT NULL)",
+    "CREATE INDEX link_of_analyst ON link (analyst, id) WHERE analyst IS NOT NULL",
+    "CREATE INDEX link_of_kind ON link (kind, id) WHERE kind NOT IN ('charge', 'outcome')",
+)
+"""The schema, with placeholders for each storage's types of a number and a name."""
+
+RunningSums = tuple[str, str, str, int]
+Standing = tuple[str, str | None]
+"""The share of an analyst, and the incident that suspends them."""
+
+
+class LinkKind(StrEnum):
+    """The kind of event that a link records."""
+
+    FOUNDING = "founding"
+    CHARGE = "charge"
+    OUTCOME = "outcome"
+    RELEASE = "release"
+    STANDING = "standing"
+    UNIT = "unit"
+    SEPARATE = "separate"
+    BACKUP = "backup"
+    MIGRATION = "migration"
+    RESTORATION = "restoration"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One link, with its parsed body."""
+
+    id: int
+    kind: LinkKind
+    analyst: str | None
+    body: Mapping[str, Any]
+    previous: str
+    head: str
+
+    @property
+    def total_sums(self) -> RunningSums:
+        """The running sums of everybody."""
+        epsilon, rho, delta, events = self.body["all"]
+        return epsilon, rho, delta, events
+
+    @property
+    def analyst_sums(self) -> RunningSums:
+        """The running sums of the analyst who was charged."""
+        epsilon, rho, delta, events = self.body["own"]
+        return epsilon, rho, delta, events
+
+
+@dataclass(frozen=True)
+class HashChain:
+    """The links that one transaction sees."""
+
+    rows: SqlTransaction
+    storage: LedgerStorage
+
+    def append(
+        self,
+        kind: LinkKind,
+        body: Mapping[str, object],
+        *,
+        analyst: str | None = None,
+        total: RunningSums | None = None,
+    ) -> None:
+        """Append a link; without `total` the running sums of everybody are unchanged."""
+        last = self.get_last_link()
+        number, previous = (1, ORIGIN) if last is None else (last.id + 1, last.head)
+        sums = total or (NO_SUMS if last is None else last.total_sums)
+        stamped = {**body, "id": number, "kind": kind.value, "analyst": analyst, "all": sums}
+        # sorted and without blanks: the text is hashed, so it must be canonical
+        text = json.dumps(stamped, sort_keys=True, separators=(",", ":"))
+        self.rows.execute(
+            f"INSERT INTO link ({LINK}) VALUES (:id, :kind, :analyst, :body, :previous, :head)",
+            {
+                "id": number,
+                "kind": kind.value,
+                "analyst": analyst,
+                "body": text,
+                "previous": previous,
+                "head": hash_link(previous, text),
+            },
+        )
+
+    def append_terms(
+        self, terms: Mapping[str, object], *, identity: str | None = None, time: str | None = None
+    ) -> None:
+        """Append the first link: the terms of the promise and an identity, a new one if none is given."""
+        name = identity or f"{Randomness().draw_bits(8 * IDENTITY_BYTES):0{2 * IDENTITY_BYTES}x}"
+        self.append(
+            LinkKind.FOUNDING, {"identity": name, "terms": dict(terms), "time": time or format_current_time()}
+        )
+
+    def append_charge(self, row: Mapping[str, Any], own: RunningSums, total: RunningSums) -> None:
+        """Append the link of a new entry, given as its row."""
+        body = {"entry": row["id"], "time": row["time"], "digest": digest_charge(row), "own": own}
+        self.append(LinkKind.CHARGE, body, analyst=row["analyst"], total=total)
+
+    def append_outcome(self, entry: int) -> None:
+        """Append the link of an entry that has just been settled or faulted."""
+        state, incident, metadata, answer = self.rows.execute(
+            "SELECT state, incident, metadata, answer FROM entry WHERE id = :id", {"id": entry}
+        ).fetchone()
+        digest = digest_outcome(state, incident, metadata, answer)
+        self.append(LinkKind.OUTCOME, {"entry": entry, "digest": digest})
+
+    def append_release(self, row: Mapping[str, Any]) -> None:
+        """Append the link of a release without differential privacy, given as its row."""
+        self.append(
+            LinkKind.RELEASE, {"release": row["id"], "name": row["name"], "digest": digest_release(row)}
+        )
+
+    def append_standings(self, standings: Mapping[str, Standing]) -> None:
+        """Append a link with the current share and suspension of every analyst."""
+        self.append(LinkKind.STANDING, {"accounts": {name: [*each] for name, each in standings.items()}})
+
+    def standings(self) -> dict[str, Standing] | None:
+        """Return the share and suspension of every analyst, or None for a ledger of an earlier format."""
+        row = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome')"
+            " ORDER BY id DESC LIMIT 1",
+            {"kind": LinkKind.STANDING.value},
+        ).fetchone()
+        if row is None:
+            return None
+        found = self.parse_link(row).body["accounts"]
+        return {name: (share, incident) for name, (share, incident) in found.items()}
+
+    def get_last_link(self) -> Link | None:
+        """Return the newest link, or None for a ledger that is not initialized yet."""
+        row = self.rows.execute(f"SELECT {LINK} FROM link ORDER BY id DESC LIMIT 1").fetchone()
+        return None if row is None else self.parse_link(row)
+
+    def get_link(self, number: int) -> Link | None:
+        """Return the link with this id, or None."""
+        row = self.rows.execute(f"SELECT {LINK} FROM link WHERE id = :id", {"id": number}).fetchone()
+        return None if row is None else self.parse_link(row)
+
+    def list_links(self, kind: LinkKind) -> list[Link]:
+        """Return all links of a rare kind: neither charges nor outcomes."""
+        found = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome') ORDER BY id",
+            {"kind": kind.value},
+        )
+        return [self.parse_link(row) for row in found.fetchall()]
+
+    def list_heads(self, numbers: Iterable[int]) -> list[tuple[int, str]]:
+        """Return the ids and heads of some links, in order."""
+        listed = ", ".join(str(int(each)) for each in numbers) or "NULL"
+        found = self.rows.execute(f"SELECT id, head FROM link WHERE id IN ({listed}) ORDER BY id")
+        return [(number, head) for number, head in found.fetchall()]
+
+    def read_sums(self, analyst: str | None, *, until: int | None = None) -> RunningSums:
+        """Return the newest running sums of an analyst or of everybody, or those after the link `until`."""
+        if analyst is None:
+            last = self.get_last_link() if until is None else self.get_link(until)
+            return NO_SUMS if last is None else last.total_sums
+        older = "" if until is None else " AND id <= :until"
+        row = self.rows.execute(
+            f"SELECT {LINK} FROM link WHERE analyst = :analyst{older} ORDER BY id DESC LIMIT 1",
+            {"analyst": analyst} | ({} if until is None else {"until": until}),
+        ).fetchone()
+        return NO_SUMS if row is None else self.parse_link(row).analyst_sums
+
+    @property
+    def identity(self) -> str:
+        """The identity that the ledger was given when it was created."""
+        first = self.get_link(1)
+        if first is None or not isinstance(first.body.get("identity"), str):
+            raise self.storage.make_damage_error("its founding link is missing")
+        return str(first.body["identity"])
+
+    def check_last_link(self) -> None:
+        """Raise an error unless the last link follows from the one before; the time is constant."""
+        last = self.get_last_link()
+        if last is None:
+            raise self.storage.make_damage_error("its founding link is missing")
+        before = self.get_link(last.id - 1)
+        previous = ORIGIN if before is None else before.head
+        if (before is None) != (last.id == 1) or last.previous != previous:
+            raise self.storage.make_damage_error(f"a link of its chain is missing before link {last.id}")
+
+    def parse_link(self, row: Iterable[Any]) -> Link:
+        """Return a link whose hash matches its body; raise an error for any other."""
+        number, kind, analyst, text, previous, head = row
+        if hash_link(previous, text) != head:
+            raise self.storage.make_damage_error(f"link {number} of its chain was changed")
+        try:
+            body = json.loads(text)
+            link = Link(
+                id=number, kind=LinkKind(kind), analyst=analyst, body=body, previous=previous, head=head
+            )
+            fits = (body["id"], body["kind"], body["analyst"]) == (number, kind, analyst)
+            fits = (
+                fits
+                and len(link.total_sums) == 4
+                and (link.kind is not LinkKind.CHARGE or len(link.analyst_sums) == 4)
+            )
+        except (ValueError, KeyError, TypeError):
+            fits = False
+        if not fits:
+            raise self.storage.make_damage_error(f"link {number} of its chain was changed")
+        return link
+
+    def add_sums(self, sums: RunningSums, row: Mapping[str, Any]) -> RunningSums:
+        """Return the running sums after one more entry, given as its row."""
+        epsilon, rho, delta = (
+            format_fraction(self._parse_fraction(before) + self._parse_fraction(row[name]))
+            for name, before in zip(SUMMED[:3], sums[:3], strict=True)
+        )
+        return epsilon, rho, delta, sums[3] + 1
+
+    def _parse_fraction(self, text: object) -> Fraction:
+        try:
+            return Fraction(str(text))
+        except (ValueError, ZeroDivisionError):
+            raise self.storage.make_damage_error("it holds an invalid number") from None
+
+
+def hash_link(previous: object, body: object) -> str:
+    return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()
+
+
+def digest_charge(row: Mapping[str, Any]) -> str:
+    """Return the digest of the charged columns of an entry, none of which ever changes."""
+    return _hash_values([row[name] for name in CHARGE])
+
+
+def digest_release(row: Mapping[str, Any]) -> str:
+    return _hash_values([row[name] for name in RELEASE])
+
+
+def digest_outcome(state: str, incident: str | None, metadata: str | None, answer: bytes | None) -> str:
+    """Return the digest of the outcome of an entry, with the released answer."""
+    stored = None if answer is None else hashlib.sha256(bytes(answer)).hexdigest()
+    return _hash_values([state, incident, metadata, stored])
+
+
+def format_current_time() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _hash_values(values: list[object]) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()

@@ -1,0 +1,268 @@
+"""High-water marks: the progress of a ledger, written in places outside the ledger itself.
+
+Mark        Identity of the ledger, number of its links and the newest head, the sums of each analyst, the
+            names of releases without differential privacy, ledgers with a separate promise, and a trail of
+            earlier heads, by which `ledger_backup` finds how much an older copy lacks.
+Order       Commit the entry, write the marks, read data. So a ledger may be ahead of its marks, after a crash
+            between the two, and is never behind them: one that is behind is an older copy, and is refused.
+Places      A mark is in a file beside the store, in one beside the sources of each writable folder, and
+            in a file of the custodian's choice. One file holds the marks of several ledgers.
+Atomic      Written in place, into one of two slots (`slot_file`), by one process at a time (a lock on the
+            folder). A mark never goes back: a higher one of the same history is left in place. Plain JSON
+            files of earlier versions are read and replaced.
+Copies      A mark of another history, which a copy of the ledger has written, stops the ledger.
+Batched     Threads that wait for their marks share one write, as they share a commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.accounting.hash_chain import RunningSums
+from discreet.accounting.slot_file import NewerSlotsError, lock_folder, read_text, write_text
+from discreet.accounting.source_overlap import overlap
+from discreet.core.errors import EngineFault, RequestError
+
+FORMAT = 1
+BESIDE_SOURCES = ".discreet.mark"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HighWaterMark:
+    """The progress of one ledger; `sources` are the patterns that it marks in its folder."""
+
+    ledger: str
+    place: str
+    count: int
+    head: str
+    total: RunningSums
+    accounts: Mapping[str, RunningSums]
+    releases: tuple[str, ...] = ()
+    separate: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    trail: tuple[tuple[int, str], ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the mark as a JSON object, without the identity, which is its key in the file.
+
+        >>> total = ("0", "0", "0", 0)
+        >>> mark = HighWaterMark(ledger="a", place="b", count=1, head="c", total=total, accounts={})
+        >>> mark.to_json()["count"]
+        1
+        """
+        return {name: value for name, value in vars(self).items() if name != "ledger"}
+
+    @classmethod
+    def from_json(cls, ledger: str, value: Mapping[str, Any]) -> HighWaterMark:
+        texts = ("releases", "separate", "sources")
+        accounts = {str(name): _parse_sums(sums) for name, sums in value["accounts"].items()}
+        return cls(
+            ledger=ledger,
+            place=str(value["place"]),
+            count=int(value["count"]),
+            head=str(value["head"]),
+            total=_parse_sums(value["total"]),
+            accounts=accounts,
+            trail=tuple((int(number), str(head)) for number, head in value.get("trail", ())),
+            **{name: tuple(map(str, value.get(name, ()))) for name in texts},
+        )
+
+    def is_covered_by(self, accounts: Mapping[str, Sequence[Any]], releases: Iterable[str]) -> bool:
+        """Return whether these sums and names hold at least those of the mark."""
+        return {*self.releases} <= {*releases} and all(
+            Fraction(most) >= Fraction(own)
+            for name, sums in self.accounts.items()
+            # the number of entries does not matter: lost entries are charged as one
+            for most, own in zip(accounts.get(name, ("0", "0", "0"))[:3], sums[:3], strict=True)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkFile:
+    """A file of marks. `sources` are absolute patterns that a mark must match to count; None for all.
+
+    A file that is not `written` is only read; one that is `required` must be writable.
+    """
+
+    path: Path
+    sources: tuple[str, ...] | None = None
+    written: bool = True
+    required: bool = False
+
+    def read(self) -> list[HighWaterMark]:
+        """Return the marks of these sources; raise an error for a file that cannot be read."""
+        found = self._load().values()
+        if self.sources is None:
+            return [*found]
+        return [mark for mark in found if any(self._matches_source(each) for each in mark.sources)]
+
+    def advance(self, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]) -> list[HighWaterMark]:
+        """Write the mark unless a higher one of the same history is there; return those of other ledgers.
+
+        `is_known` returns whether the ledger has the link of a mark.
+        """
+        with lock_folder(self.path.parent):
+            marks = self._load(is_locked=True)
+            kept = marks.get(mark.ledger)
+            if kept is not None and not is_known(kept):
+                raise EngineFault(
+                    f"The mark {self.path} was written by a copy of this ledger; the charge stays, and no "
+                    "data was read."
+                )
+            if kept is None or kept.count < mark.count or not {*self._relative_sources()} <= {*kept.sources}:
+                higher = mark if kept is None or kept.count < mark.count else kept
+                self._store(marks | {mark.ledger: self._with_sources(higher, kept)})
+            return self._find_other_ledgers(marks, mark.ledger)
+
+    def replace(self, mark: HighWaterMark) -> None:
+        """Write the mark in place of a higher one: the ledger was restored, and this is its history now."""
+        with lock_folder(self.path.parent):
+            marks = self._load(is_locked=True)
+            self._store(marks | {mark.ledger: self._with_sources(mark, marks.get(mark.ledger))})
+
+    def _find_other_ledgers(self, marks: Mapping[str, HighWaterMark], identity: str) -> list[HighWaterMark]:
+        return [
+            each
+            for each in marks.values()
+            if each.ledger != identity
+            and (self.sources is None or any(map(self._matches_source, each.sources)))
+        ]
+
+    def _with_sources(self, mark: HighWaterMark, kept: HighWaterMark | None) -> HighWaterMark:
+        before = () if kept is None else kept.sources
+        return replace(mark, sources=tuple(sorted({*before, *self._relative_sources()})))
+
+    def _relative_sources(self) -> list[str]:
+        return [os.path.relpath(each, self.path.parent) for each in self.sources or ()]
+
+    def _matches_source(self, relative: str) -> bool:
+        other = os.path.normpath(os.path.join(self.path.parent, relative))
+        return any(overlap(other, each) for each in self.sources or ())
+
+    def _load(self, *, is_locked: bool = False) -> dict[str, HighWaterMark]:
+        try:
+            stored = json.loads(read_text(self.path, is_locked=is_locked))
+            if stored["format"] > FORMAT:
+                raise NewerSlotsError
+            return {name: HighWaterMark.from_json(name, each) for name, each in stored["ledgers"].items()}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError:
+            raise self._make_error("cannot be read") from None
+        except NewerSlotsError:
+            raise self._make_error("was written by a newer version of discreet") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self._make_error("is damaged") from None
+
+    def _store(self, marks: Mapping[str, HighWaterMark]) -> None:
+        content = {"format": FORMAT, "ledgers": {name: each.to_json() for name, each in marks.items()}}
+        write_text(self.path, json.dumps(content) + "\n")  # without indent, which is ten times slower
+
+    def _make_error(self, what: str) -> RequestError:
+        return RequestError(
+            f"The mark {self.path} {what}, so it is not known how far the ledger of these data had come.",
+            hint="Make it readable, or restore it from a backup; delete it only if the ledger is the newest.",
+        )
+
+
+@dataclass
+class HighWaterMarks:
+    """The high-water marks of one ledger, in all their places."""
+
+    files: Sequence[MarkFile] = ()
+    skipped: dict[Path, str] = field(default_factory=dict)
+    _events: int = -1
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _pool: ThreadPoolExecutor | None = None
+
+    def read(self) -> list[tuple[MarkFile, HighWaterMark]]:
+        """Return every mark of the ledger's data or in its places."""
+        for file in self.files:
+            folder = file.path.parent
+            if file.required and not (folder.is_dir() and os.access(folder, os.W_OK)):
+                raise RequestError(
+                    f"The mark {file.path} cannot be written.",
+                    hint="Make its folder, writable; or name another file under ledger_mark in the policy.",
+                )
+        return [(file, mark) for file in self.files for mark in file.read()]
+
+    def advance(
+        self,
+        events: int | None,
+        read_state: Callable[[], HighWaterMark],
+        is_known: Callable[[HighWaterMark], bool],
+    ) -> list[HighWaterMark]:
+        """Write marks with at least this many charges; return those of other ledgers that were found.
+
+        `read_state` returns the current mark: threads that wait meanwhile are included in it.
+        """
+        if not self.files:
+            return []
+        others: dict[str, HighWaterMark] = {}
+        with self._turn:
+            if events is not None and self._events >= events:
+                return []
+            mark = read_state()
+            files = [file for file in self.files if file.written and file.path not in self.skipped]
+            for found in self._write_all(files, lambda file: self._advance_file(file, mark, is_known)):
+                others |= {each.ledger: each for each in found}
+            self._events = mark.total[3]
+        return [*others.values()]
+
+    def replace(self, mark: HighWaterMark) -> None:
+        """Write the mark of a restored ledger in all places."""
+        for file in self.files:
+            if file.written:
+                with self._skip_unwritable(file):
+                    file.replace(mark)
+
+    def close(self) -> None:
+        """Stop the threads that write in parallel."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+
+    def _write_all(
+        self, files: Sequence[MarkFile], write: Callable[[MarkFile], list[HighWaterMark]]
+    ) -> Iterable[list[HighWaterMark]]:
+        """Write all files in parallel, as each waits for its disk."""
+        if len(files) < 2:
+            return [write(file) for file in files]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(len(files), thread_name_prefix="discreet-mark")
+        return [*self._pool.map(write, files)]
+
+    def _advance_file(
+        self, file: MarkFile, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]
+    ) -> list[HighWaterMark]:
+        with self._skip_unwritable(file):
+            return file.advance(mark, is_known)
+        return []
+
+    @contextmanager
+    def _skip_unwritable(self, file: MarkFile) -> Iterator[None]:
+        """Skip a place that cannot be written, unless it is required."""
+        try:
+            yield
+        except OSError as error:
+            if file.required:
+                raise EngineFault(
+                    f"The mark {file.path} cannot be written; the charge stays, and no data was read."
+                ) from None
+            self.skipped[file.path] = error.strerror or "it cannot be written"
+
+
+def _parse_sums(value: Sequence[Any]) -> RunningSums:
+    epsilon, rho, delta, events = value
+    for each in (epsilon, rho, delta):
+        Fraction(each)
+    return str(epsilon), str(rho), str(delta), int(events)

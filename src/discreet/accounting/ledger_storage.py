@@ -1,0 +1,160 @@
+"""Storage of a ledger: an SQLite file, or a PostgreSQL database that several servers share.
+
+    ledger.db, sqlite:///ledger.db    a file          :memory:    not persistent
+    postgresql://host/database        a database; `?options=-csearch_path%3Dname` names a schema of it
+
+Both implement `LedgerStorage`. Every failure is one sentence, and none contains a value from the data, or the
+password of an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from discreet.core.errors import DiscreetError, EngineFault, RequestError
+
+MEMORY = ":memory:"
+SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
+FORMAT, CHAINED_FORMAT = 4, 3
+"""The format of new ledgers, and the first that was chained; in 4 shares and suspensions are, too."""
+PATIENCE = 60.0
+T = TypeVar("T")
+
+DAMAGED = "is damaged", "Restore it from a backup; without one, treat the whole promise as spent."
+FOREIGN = "is not a ledger of discreet", "Name another place under ledger in the policy."
+MALFORMED = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+"""The errors of parsing a row whose values were changed."""
+UNWRITABLE = (
+    "cannot be written",
+    "Make it and its folder writable, or name another file under ledger in the policy.",
+)
+BUSY = "is kept busy by another process", "Try again when it is done."
+UNDER_WAY = (
+    "CREATE INDEX IF NOT EXISTS entry_under_way ON entry (analyst, question_key) WHERE state = 'reserved'"
+)
+FULL = "cannot grow: the disk is full", "Make room; nothing was charged."
+
+COLUMNS = {
+    "terms": ("one", "prior", "posterior", "secret", "people", "tail", "leak"),
+    "account": ("analyst", "share", "epsilon", "rho", "delta", "events", "incident"),
+    "entry": (
+        *("id", "time", "analyst", "question_key", "question", "guarantee", "epsilon", "rho", "delta"),
+        *("state", "process", "incident", "metadata", "answer", "number"),
+    ),
+    "release": ("id", "time", "after", "name", "description", "certificate"),
+    "link": ("id", "kind", "analyst", "body", "previous", "head"),
+}
+"""The tables of every ledger, in an order in which they can be filled."""
+
+
+class SqlResult(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> Sequence[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class SqlTransaction(Protocol):
+    """One transaction; statements are the same in every storage, with values by :name."""
+
+    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> SqlResult: ...
+
+
+class LedgerStorage(Protocol):
+    """The operations that a ledger needs from its storage."""
+
+    place: str
+
+    def read_transaction(self) -> AbstractContextManager[SqlTransaction]:
+        """Open a read-only transaction that sees one snapshot."""
+
+    def write(self, work: Callable[[SqlTransaction], T], *, after_data: bool = False) -> T:
+        """Return the result of `work`, in a transaction that excludes other writers.
+
+        The result is durable when this returns. `after_data`: data has been read already, so that a failure
+        is an `EngineFault` and not a refusal.
+        """
+
+    def verify(self, rows: SqlTransaction) -> None:
+        """Raise an error if the storage finds itself damaged."""
+
+    def is_process_alive(self, rows: SqlTransaction, process: str) -> bool:
+        """Return whether a process that has written here still runs."""
+
+    def copy_to(self, path: Path) -> None:
+        """Copy one snapshot of everything into a new SQLite file, while writers continue."""
+
+    def make_damage_error(self, what: str) -> RequestError:
+        """Return the error for a ledger that contradicts itself."""
+
+    def close(self) -> None: ...
+
+
+def make_ledger_error(place: str, what: str, hint: str) -> RequestError:
+    return RequestError(f"The ledger {place} {what}.", hint=hint)
+
+
+class NewerFormatError(RequestError):
+    """A ledger of a format that this version does not know, and therefore does not write."""
+
+
+def make_newer_format_error(place: str, form: int) -> NewerFormatError:
+    return NewerFormatError(
+        f"The ledger {place} has format {form}; this version of discreet knows formats up to {FORMAT}.",
+        hint="Open it with the version that wrote it, or a newer one.",
+    )
+
+
+@contextmanager
+def translate_errors(
+    place: str, driver_error: type[Exception], explain: Callable[[Any], tuple[str, str]], *, after_data: bool
+) -> Iterator[None]:
+    """Raise every failure of a storage as one sentence; `after_data` was read, as an `EngineFault`.
+
+    `explain` says what is wrong and what to do, for an error of the driver.
+    """
+    try:
+        yield
+    except driver_error as error:
+        if after_data:
+            raise EngineFault(
+                "The ledger could not be written after the data was read; the charge stays."
+            ) from None
+        raise make_ledger_error(place, *explain(error)) from None
+    except NewerFormatError:
+        if after_data:
+            raise EngineFault(
+                "The ledger was taken over by a newer version after the data was read; the charge stays."
+            ) from None
+        raise
+    except DiscreetError:
+        raise
+    except MALFORMED:
+        if after_data:
+            raise EngineFault("The ledger could not be read after the data was; the charge stays.") from None
+        raise make_ledger_error(place, f"{DAMAGED[0]}: a row of it cannot be read", DAMAGED[1]) from None
+
+
+def is_database_address(address: str) -> bool:
+    """Return whether a ledger's address is that of a server."""
+    return address.startswith(POSTGRESQL)
+
+
+def copy_tables(source: SqlTransaction, target: SqlTransaction, *, keep: str = "") -> None:
+    """Copy the rows of all tables of a ledger; `keep` is SQL that makes the target accept given ids."""
+    for table, columns in COLUMNS.items():
+        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+        for row in source.execute(f"SELECT {names} FROM {table} ORDER BY 1"):
+            target.execute(
+                f"INSERT INTO {table} ({names}){keep if table == 'release' else ''} VALUES ({values})",
+                dict(zip(columns, row, strict=True)),
+            )

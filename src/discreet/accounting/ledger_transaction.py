@@ -1,0 +1,242 @@
+"""The entries of a ledger, and its non-private releases, read and written inside one transaction.
+
+An entry and the accounts that it increases (`budget_accounts.py`) are written together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.budget_accounts import EVERYBODY, SUMS, BudgetAccounts
+from discreet.accounting.budget_amounts import Cost
+from discreet.accounting.guarantee_json import format_fraction, guarantee_from_json, guarantee_to_json
+from discreet.accounting.hash_chain import RELEASE, LinkKind, format_current_time
+from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease, StoredAnswer
+from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.process_identity import get_process_identity
+from discreet.core.errors import RequestError
+
+ENTRY = (
+    "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident,"
+    " number"
+)
+
+
+@dataclass(frozen=True)
+class LedgerTransaction:
+    """A ledger as one transaction sees it; `alive` caches which processes still run."""
+
+    accounts: BudgetAccounts
+    alive: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> SqlTransaction:
+        return self.accounts.rows
+
+    def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
+        """Charge a question, if there is budget, by a new entry that this process has reserved."""
+        own, everything = (each.spend(charge) for each in self.accounts.require_budget(analyst, charge))
+        return self._write_entry(analyst, question_key, question, guarantee, charge, own, everything)
+
+    def charge_lost(self, analyst: str, question_key: str, text: str, charge: Cost) -> None:
+        """Charge lost entries, whether there is budget for them or not: they have happened."""
+        own, everything = (
+            replace(
+                spent,
+                **{name: getattr(spent, name) + Fraction(getattr(charge, name, 0)) for name in SUMS},
+                events=spent.events + 1,
+            )
+            for spent in (self.accounts.read_accountant(analyst), self.accounts.read_accountant(EVERYBODY))
+        )
+        self.orphan_entries(
+            [
+                self._write_entry(
+                    analyst, question_key, text, guarantee_to_json(charge), charge, own, everything
+                ).id
+            ]
+        )
+
+    def _write_entry(
+        self,
+        analyst: str,
+        question_key: str,
+        question: str,
+        guarantee: str,
+        charge: Cost,
+        own: Accountant,
+        everything: Accountant,
+    ) -> Entry:
+        """Write a new entry, reserved by this process, and the accounts that include it."""
+        sums = self.accounts.write_sums(analyst, own)
+        total = self.accounts.write_sums(EVERYBODY, everything)
+        row = {
+            "id": everything.events,
+            "time": format_current_time(),
+            "analyst": analyst,
+            "question_key": question_key,
+            "question": question,
+            "guarantee": guarantee,
+            **{name: format_fraction(getattr(charge, name, 0)) for name in SUMS},
+            "state": EntryState.RESERVED.value,
+            "process": get_process_identity(),
+            "incident": None,
+            "number": own.events,
+        }
+        self.insert_entry(row)
+        self.accounts.chain.append_charge(row, sums, total)
+        return self.parse_entry(row.values())
+
+    def reserve_or_replay(
+        self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost
+    ) -> Entry | StoredAnswer | None:
+        """Return the stored answer or a new reservation, or None while another process answers it."""
+        stored = self.find_stored_answer(analyst, question_key)
+        if stored is not None or self.is_being_answered(analyst, question_key):
+            return stored
+        return self.reserve(analyst, question_key, question, guarantee, charge)
+
+    def is_being_answered(self, analyst: str, question_key: str) -> bool:
+        """Return whether a running process has reserved the same question, and may settle it."""
+        found = self.rows.execute(
+            "SELECT DISTINCT process FROM entry"
+            " WHERE analyst = :analyst AND question_key = :key AND state = 'reserved'",
+            {"analyst": analyst, "key": question_key},
+        )
+        return any(self._is_alive(process) for (process,) in found.fetchall())
+
+    def insert_entry(self, row: Mapping[str, object]) -> None:
+        """Insert a row of the columns ENTRY."""
+        names = ", ".join(f":{name}" for name in row)
+        self.rows.execute(f"INSERT INTO entry ({ENTRY}) VALUES ({names})", row)
+
+    def get_entry(self, entry_id: int) -> Entry:
+        row = self.rows.execute(f"SELECT {ENTRY} FROM entry WHERE id = :id", {"id": entry_id}).fetchone()
+        if row is None:
+            raise RequestError(
+                f"The ledger {self.accounts.storage.place} has no entry {entry_id}.", hint="Reserve it first."
+            )
+        return self.parse_entry(row)
+
+    def get_entry_state(self, entry: Entry) -> EntryState | None:
+        """Return the state of an entry, or None for one that is not of this ledger."""
+        found = self.rows.execute(
+            "SELECT state FROM entry WHERE id = :id AND analyst = :analyst AND question_key = :key",
+            {"id": entry.id, "analyst": entry.analyst, "key": entry.question_key},
+        ).fetchone()
+        return None if found is None else EntryState(found[0])
+
+    def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
+        """Return the first settled answer to an analyst's question, or None."""
+        row = self.rows.execute(
+            f"SELECT answer, metadata, {ENTRY} FROM entry"
+            " WHERE analyst = :analyst AND question_key = :key AND state = 'settled' ORDER BY id LIMIT 1",
+            {"analyst": analyst, "key": question_key},
+        ).fetchone()
+        if row is None:
+            return None
+        return StoredAnswer(
+            entry=self.parse_entry(row[2:]), answer=bytes(row[0]), metadata=json.loads(row[1])
+        )
+
+    def settle(self, entry: Entry, answer: bytes, metadata: str) -> Entry:
+        self.rows.execute(
+            "UPDATE entry SET state = 'settled', answer = :answer, metadata = :metadata WHERE id = :id",
+            {"answer": answer, "metadata": metadata, "id": entry.id},
+        )
+        self.accounts.chain.append_outcome(entry.id)
+        return self.get_entry(entry.id)
+
+    def fault(self, entry: Entry, incident: str) -> Entry:
+        self.rows.execute(
+            "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",
+            {"incident": incident, "id": entry.id},
+        )
+        self.accounts.chain.append_outcome(entry.id)
+        self.accounts.suspend(entry.analyst, incident)
+        return self.get_entry(entry.id)
+
+    def orphan_entries(self, entries: Iterable[int]) -> None:
+        """Mark entries that nobody will settle any more."""
+        for each in entries:
+            mark = "UPDATE entry SET state = 'orphaned' WHERE id = :id AND state = 'reserved'"
+            self.rows.execute(mark, {"id": each})
+
+    def list_entries(self, analyst: str | None) -> list[Entry]:
+        query = f"SELECT {ENTRY} FROM entry" + ("" if analyst is None else " WHERE analyst = :analyst")
+        values = {} if analyst is None else {"analyst": analyst}
+        return [self.parse_entry(row) for row in self.rows.execute(f"{query} ORDER BY id", values)]
+
+    def list_entry_page(self, first: int, limit: int, analyst: str | None) -> list[Entry]:
+        """Return at most `limit` entries, from an id on."""
+        whose = "" if analyst is None else " AND analyst = :analyst"
+        query = f"SELECT {ENTRY} FROM entry WHERE id >= :first{whose} ORDER BY id LIMIT :most"
+        values: dict[str, object] = {"first": first, "most": limit}
+        values |= {} if analyst is None else {"analyst": analyst}
+        return [self.parse_entry(row) for row in self.rows.execute(query, values)]
+
+    def parse_entry(self, row: Iterable[Any]) -> Entry:
+        """Return the entry of a row; a reservation whose process is gone becomes an orphan."""
+        entry_id, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, *rest = row
+        if state == EntryState.RESERVED:
+            state = EntryState.RESERVED if self._is_alive(process) else EntryState.ORPHANED
+        return Entry(
+            id=entry_id,
+            number=rest[1],
+            time=datetime.fromisoformat(time),
+            analyst=analyst,
+            question_key=key,
+            question=question,
+            guarantee=guarantee_from_json(guarantee),
+            charge=self.accounts.to_cost(epsilon, rho, delta),
+            state=EntryState(state),
+            incident=rest[0],
+        )
+
+    def record_release(self, name: str, description: str, certificate: str) -> NonPrivateRelease:
+        """Record a release without differential privacy."""
+        self.rows.execute(
+            "INSERT INTO release (time, after, name, description, certificate)"
+            " VALUES (:time, :after, :name, :description, :certificate)",
+            {
+                "time": format_current_time(),
+                "after": self.accounts.read_accountant(EVERYBODY).events,
+                "name": name,
+                "description": description,
+                "certificate": certificate,
+            },
+        )
+        self.accounts.chain.append_release(self.list_release_rows()[-1])
+        return self.list_releases()[-1]
+
+    def list_releases(self) -> list[NonPrivateRelease]:
+        return [
+            NonPrivateRelease(
+                **row
+                | {
+                    "time": datetime.fromisoformat(row["time"]),
+                    "certificate": json.loads(row["certificate"]),
+                }
+            )
+            for row in self.list_release_rows()
+        ]
+
+    def list_release_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the releases without differential privacy, as they are stored."""
+        found = self.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id")
+        return [dict(zip(RELEASE, row, strict=True)) for row in found]
+
+    def list_separate_ledgers(self) -> dict[str, str]:
+        """Return the ledgers with a separate promise about the same data: their places, by identity."""
+        links = self.accounts.chain.list_links(LinkKind.SEPARATE)
+        return {str(link.body["other"]): str(link.body["place"]) for link in links}
+
+    def _is_alive(self, process: str) -> bool:
+        if process not in self.alive:
+            self.alive[process] = self.accounts.storage.is_process_alive(self.rows, process)
+        return self.alive[process]

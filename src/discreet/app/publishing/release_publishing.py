@@ -1,0 +1,76 @@
+"""Publishing a release: evaluation by attacks, the table, its certificate and report, and its ledger entry.
+
+From then on "everything ever released" is no longer bounded by the differential-privacy promise alone, and
+the ledger says so. The release is recorded before it is written: an interrupted run leaves an entry without a
+file, never a file without an entry. A policy without a promise has no ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from discreet.app.publishers import target_of
+from discreet.app.publishing.release import Release
+from discreet.app.publishing.release_certificate import (
+    build_certificate,
+    require_own_certificate,
+    write_certificate,
+)
+from discreet.app.publishing.release_report import build_release_report, write_report
+from discreet.app.trials.release_trial import stated, try_release
+from discreet.app.trials.trial import Trial
+from discreet.core.policy import Policy
+from discreet.engines.duckdb_publisher import ReleaseTarget
+
+SIGNATURES = "signatures.parquet"
+
+
+def evaluate_release(
+    release: Release, *, at_most: float | None = None, others: Iterable[str | Path] = (), force: bool = False
+) -> Trial:
+    """Attack a release and return the evaluation; raise if an attack breaks a bound, unless `force`."""
+    trial = try_release(release, release.policy, at_most=at_most, others=others)
+    trial.refuse(forced=force)
+    return trial
+
+
+def publish_release(
+    release: Release,
+    path: str | Path,
+    evaluation: Trial,
+    *,
+    at_most: float | None = None,
+    forced: bool = False,
+) -> list[Path | str]:
+    """Record the release in the ledger, then write the table, its certificate and its report.
+
+    The certificate names the attacks, the bounds of the models and of `at_most`, and whether the release was
+    `forced`; no result. A release to which later ones will be chained also writes its signatures, for the
+    custodian.
+    """
+    target = target_of(release.policy, path)
+    release.sources.require_safe_target(target)
+    require_own_certificate(target)
+    document = build_release_report(release, evaluation)  # may fail, so it comes before anything is published
+    content = build_certificate(release, evaluation=evaluation, stated=stated(at_most), forced=forced)
+    _record_in_ledger(release, release.policy, target, content)
+    release.write_rows(path)
+    written: list[Path | str] = [target.engine_name or Path(path), write_certificate(content, target)]
+    if release.chained_model is not None:
+        release.write_signatures(target.make_companion_path(SIGNATURES))
+        written.append(target.make_companion_path(SIGNATURES))
+    return [*written, write_report(document, target)]
+
+
+def _record_in_ledger(
+    release: Release, policy: Policy, target: ReleaseTarget, content: dict[str, object]
+) -> None:
+    """Record the release in the ledger of the policy's promise."""
+    if policy.promise is None:
+        return
+    from discreet.app.books import opened  # without a promise nothing needs it
+
+    with opened(policy) as ledger:
+        models = ", ".join(model.name for model in release.goal.models)
+        ledger.record_release(target.name, f"{release.name}, {models}", content | target.ledger_record)

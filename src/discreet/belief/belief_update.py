@@ -1,0 +1,92 @@
+"""Belief update: the posteriors that a claim can reach, given a bound on the privacy loss.
+
+Definition  A claim of prior p may end between sigmoid(logit p - t) and sigmoid(logit p + t). With no tail
+            allowed, t is the largest loss that any output has (infinite where there is no largest: the claim
+            can become certain). With a tail, t is the least ln gamma with tail(gamma) <= tail.
+Belief      Pr[posterior > highest | the claim is true] <= tail, and
+            Pr[posterior < lowest | the claim is false] <= tail.
+Loss        epsilon; (epsilon, delta); or any guarantee of `core.guarantees`, or of its shape: Gaussian mu,
+            zCDP rho, Rényi, a privacy-loss distribution.
+Attacker    knows all other records, or takes records as independent.
+
+`belief.tail_bounds` argues why these bounds follow from a loss distribution, and why smaller ones do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.belief.odds import highest_posterior, log_gamma, lowest_posterior
+from discreet.belief.tail_bounds import smallest_loss, tail_probability_beyond_loss
+from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.guarantees import ApproximateDP, Guarantee, PureDP, convert_guarantee
+from discreet.core.neighbor_relations import Relation
+from discreet.core.number_checks import Real, is_real, require_probability
+
+Loss = Real | tuple[Real, Real] | Guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belief:
+    """The range in which a claim of probability `prior` can end, except with probability `tail`."""
+
+    prior: float
+    highest: float
+    lowest: float
+    tail: float
+    secret: Relation = Relation.VALUE
+
+
+def compute_belief(
+    prior: Real,
+    loss: Loss,
+    *,
+    posterior: Real | None = None,
+    tail: Real = 0.0,
+    secret: Relation | str | None = None,
+) -> Belief:
+    """Return the highest and lowest posterior of a claim, except with probability `tail`.
+
+    With `posterior`, return the probability that it is exceeded as `tail`. `secret` is the subject of the
+    claim, a value or a presence; by default the one that the loss was proven for.
+
+    >>> compute_belief(0.01, 1.6)
+    Belief(prior=0.01, highest=0.0476..., lowest=0.0020..., tail=0.0, secret=<Relation.VALUE: 'value'>)
+    >>> compute_belief(0.01, (1.6, 1e-6)).highest
+    1.0
+    >>> compute_belief(0.01, (1.6, 1e-6), posterior=0.05).tail
+    2.0...e-05
+    """
+    require_probability("belief", "prior", prior)
+    require_parameter(is_real(tail) and 0 <= tail < 1, "belief", "tail", tail, "a number in [0, 1)")
+    guarantee = to_guarantee(loss, secret)
+    p, exceeded = float(prior), float(tail)
+    if posterior is None:
+        reach = smallest_loss(guarantee, exceeded)
+    else:
+        require_probability("belief", "posterior", posterior)
+        require_parameter(posterior > prior, "belief", "posterior", posterior, f"above the prior {p:g}")
+        require_parameter(
+            tail == 0, "belief", "tail", tail, "left out where posterior is given: it is the answer"
+        )
+        reach = log_gamma(prior, posterior)
+        exceeded = tail_probability_beyond_loss(guarantee, reach)
+    top = float(posterior) if posterior is not None else highest_posterior(p, reach)
+    return Belief(
+        prior=p, highest=top, lowest=lowest_posterior(p, reach), tail=exceeded, secret=guarantee.relation
+    )
+
+
+def to_guarantee(loss: Loss, secret: Relation | str | None = None) -> Guarantee:
+    """Return a loss in any of its forms as a guarantee for `secret`."""
+    relation = None if secret is None else Relation.parse("belief", "secret", secret)
+    if isinstance(loss, tuple):
+        require_parameter(len(loss) == 2, "belief", "loss", loss, "epsilon or (epsilon, delta)")
+        return ApproximateDP(epsilon=loss[0], delta=loss[1], relation=relation or Relation.VALUE)
+    if isinstance(loss, Real):
+        return PureDP(epsilon=loss, relation=relation or Relation.VALUE)
+    if not callable(getattr(loss, "profile", None)):
+        raise InvalidParameterError(
+            f"belief.loss must be epsilon, (epsilon, delta) or a guarantee; got {loss!r}."
+        )
+    return loss if relation is None else convert_guarantee(loss, relation)

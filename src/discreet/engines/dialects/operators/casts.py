@@ -1,0 +1,117 @@
+"""Writers of casts, of expressions and of constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.core.numeral_patterns import NUMERAL
+from discreet.engines.dialects import sql_types
+from discreet.engines.dialects.dialect import raise_unsupported
+from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters, to_double_type
+from discreet.engines.dialects.scope import Scope
+from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
+
+TYPES = {
+    exp.DType.BOOLEAN: sql_types.BOOLEAN,
+    exp.DType.INT: sql_types.INTEGER,
+    exp.DType.BIGINT: sql_types.INTEGER,
+    exp.DType.INT128: sql_types.WIDE,
+    exp.DType.DOUBLE: sql_types.DOUBLE,
+    exp.DType.VARCHAR: sql_types.TEXT,
+    exp.DType.TEXT: sql_types.TEXT,
+    exp.DType.DATE: sql_types.DATE,
+    exp.DType.TIMESTAMP: sql_types.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: sql_types.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: sql_types.ZONED,
+}
+
+
+def write_cast(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    to, narrow = parse_type(writer, node.to), node.to.this is exp.DType.INT
+    constant = isinstance(node.this, exp.Literal) and node.this.is_string and to.family is not TypeFamily.TEXT
+    if constant and not isinstance(node, exp.TryCast):
+        return _write_typed_constant(writer, str(node.this.this), to)
+    if to.is_list:
+        items = writer.dialect.write_list([writer.mark_text(value) for value in to.values], to.element_type)
+        return TypedSql(text=items, sql_type=replace(to, is_never_null=True))
+    piece = writer.write(node.this, scope)
+    if to.family is TypeFamily.DECIMAL and piece.sql_type.family in (TypeFamily.TEXT, TypeFamily.ENUM):
+        text = writer.dialect.write_text_to_decimal(
+            writer.cast_to(piece, sql_types.TEXT), *_parse_decimal_digits(node.to)
+        )
+        return TypedSql(text=text, sql_type=to)
+    if to.family is TypeFamily.ENUM:
+        return _write_enum_cast(writer, writer.cast_to(piece, sql_types.TEXT), to)
+    if to.family is TypeFamily.ZONED:
+        to = sql_types.TIMESTAMP  # all times are in UTC
+    return _convert(writer, piece, to, narrow=narrow)
+
+
+def _convert(writer: ExpressionWriter, piece: TypedSql, to: SqlType, *, narrow: bool) -> TypedSql:
+    have = piece.sql_type.family
+    hidden = have is TypeFamily.PERSON and to.family is TypeFamily.WIDE
+    if hidden or (have is to.family and not narrow):
+        return piece
+    if have is TypeFamily.ENUM:
+        piece = writer.cast_to(piece, sql_types.TEXT)
+    if to.family is TypeFamily.DOUBLE and piece.sql_type.is_numeric:
+        to = to_double_type(piece.sql_type)
+    if have is TypeFamily.NULL or (piece.constant is not None and to.family is TypeFamily.DOUBLE):
+        return writer.cast_to(piece, to)
+    text = writer.dialect.write_cast(piece, to, is_32_bit=narrow)
+    return TypedSql(text=text, sql_type=to, constant=piece.constant)
+
+
+def _write_typed_constant(writer: ExpressionWriter, text: str, to: SqlType) -> TypedSql:
+    if to.family is TypeFamily.DOUBLE:
+        size = abs(float(text))
+        return TypedSql(
+            text=writer.dialect.write_double(text),
+            sql_type=sql_types.make_double_type(size or 1, size),
+            constant=size,
+        )
+    text = f"CAST({writer.mark_text(text)} AS {writer.dialect.types[to.family]})"
+    return TypedSql(text=text, sql_type=to)
+
+
+def _write_enum_cast(writer: ExpressionWriter, piece: TypedSql, to: SqlType) -> TypedSql:
+    among = ", ".join(map(writer.mark_text, to.values))
+    text = writer.dialect.bind(lambda x: f"CASE WHEN {x} IN ({among}) THEN {x} END", piece.text)
+    return TypedSql(text=text, sql_type=to)
+
+
+def write_numeral_match(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    """Write the text within a numeral pattern: the dialect's cast checks the pattern itself."""
+    if node.expression.name != NUMERAL or not isinstance(node.parent, exp.Cast):
+        raise_unsupported(writer.dialect.name, "a pattern")
+    return writer.write(node.this, scope)
+
+
+def parse_type(writer: ExpressionWriter, to: Any) -> SqlType:
+    """Return the type that a type name in a statement denotes."""
+    if to.this is exp.DType.ENUM:
+        return SqlType(family=TypeFamily.ENUM, values=tuple(str(each.this) for each in to.expressions))
+    if to.this in (exp.DType.ARRAY, exp.DType.LIST):
+        inner = parse_type(writer, to.expressions[0])
+        return SqlType(family=inner.family, values=inner.values, is_list=True)
+    if to.this is exp.DType.DECIMAL:
+        return sql_types.make_decimal_type(*_parse_decimal_digits(to))
+    if to.this not in TYPES:
+        raise_unsupported(writer.dialect.name, f"the type {to.this.name}")
+    return TYPES[to.this]
+
+
+def _parse_decimal_digits(to: Any) -> tuple[int, int]:
+    """Return the precision and scale of a DECIMAL; our statements always have both."""
+    digits, places = (int(each.this.this) for each in to.expressions)
+    return digits, places
+
+
+WRITERS: OperatorWriters = {
+    exp.Cast: write_cast,
+    exp.TryCast: write_cast,
+    exp.RegexpExtract: write_numeral_match,
+}

@@ -1,0 +1,64 @@
+"""A DuckDB connection that can be locked down: it then reads its own tables and nothing else.
+
+Locked down  no external access (files, ATTACH, COPY, extensions, replacement scans), and a locked
+             configuration; what was loaded or attached before stays readable.
+Statistics   DuckDB rewrites a statement by the statistics of a column's values, such as whether all are NULL,
+             and a rewritten statement may raise where the original does not. Locking down disables this.
+On disk      what does not fit in memory is spilled to the folder that the caller names; without one nothing
+             is written, and there is no memory limit either.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+
+MEMORY_LIMIT = "1GiB"
+
+
+def connect_duckdb(
+    database: str = ":memory:", *, spill_folder: str = "", memory_limit: str = MEMORY_LIMIT
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection that fetches no extensions and prints nothing; its time zone is always UTC."""
+    limits: dict[str, str] = {"memory_limit": memory_limit} if spill_folder else {}
+    connection = duckdb.connect(
+        database,
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "temp_directory": spill_folder,
+            **limits,
+        },
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    # In `python -c` and in notebooks DuckDB writes a progress bar to stdout. Without Jupyter's widgets there
+    # is none, and switching it off would raise.
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+        connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def lock_down_connection(connection: duckdb.DuckDBPyConnection) -> None:
+    """Restrict a connection to its own tables for good: no later statement can change that."""
+    # set before the configuration is locked; applies to every connection to the same database
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def quote_identifier(name: str) -> str:
+    """Return a name as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_literal(text: str) -> str:
+    """Return a string as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_path(path: Path) -> str:
+    """Return a path as an SQL literal; glob characters are bracketed, so that one name means one file."""
+    return quote_literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

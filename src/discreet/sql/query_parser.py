@@ -1,0 +1,100 @@
+"""Parse untrusted text into one validated SELECT, or refuse it.
+
+Parsing any text ends quickly, and the worst outcome is a refusal: length and nesting are bounded before and
+after parsing, and every exception of the parser becomes a refusal.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+import sqlglot
+from sqlglot import exp
+
+from discreet.sql import query_validation
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.query_parameters import fill_parameters, require_valid_characters
+from discreet.sql.refusal import refuse_query
+from discreet.sql.sql_names import fold_case
+
+LONGEST = 20_000
+DEEPEST = 60
+LISTS = 100
+
+# sqlglot logs warnings about text that it cannot parse; the refusal already explains them.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+
+
+def parse_query(text: str, values: Sequence[Scalar | float] = ()) -> exp.Select:
+    """Return the single SELECT in the text, with its parameters $1, $2 … replaced by values."""
+    statement = parse_statement(text)
+    if values:
+        statement = fill_parameters(statement, values)
+    if not isinstance(statement, exp.Select):
+        query_validation.refuse_statement(statement)
+    query_validation.validate_query(statement)
+    return statement
+
+
+def parse_statement(text: str) -> exp.Expr:
+    """Return the single statement in the text, of any kind."""
+    _require_simple_text(text)
+    statements = _parse_statements(text)
+    if len(statements) != 1:
+        refuse_query(f"the question has {len(statements)} statements.", "Ask one SELECT at a time.")
+    statement = statements[0]
+    if is_nested_deeper(statement, DEEPEST):
+        _refuse_depth()
+    return _strip_public_schema(statement)
+
+
+def _strip_public_schema(statement: exp.Expr) -> exp.Expr:
+    """Remove the schema name `public`, under which clients see the tables of the policy."""
+    for node in statement.find_all(exp.Table, exp.Column):
+        schema = node.args.get("db")
+        if isinstance(schema, exp.Identifier) and fold_case(schema.name) == "public":
+            node.set("db", None)
+    return statement
+
+
+def _require_simple_text(text: str) -> None:
+    if len(text) > LONGEST:
+        refuse_query(f"the question has {len(text):,} characters.", f"Ask in at most {LONGEST:,}.")
+    require_valid_characters(text)
+    open_brackets = deepest = 0
+    for bracket in re.findall(r"[](){}[]", text):
+        open_brackets += 1 if bracket in "([{" else -1
+        deepest = max(deepest, open_brackets)
+    if deepest > DEEPEST:
+        _refuse_depth()
+    if text.count("[") > LISTS:
+        refuse_query("the question contains lists.", "Compare with x IN (1, 2, 3).")
+
+
+def _parse_statements(text: str) -> list[exp.Expr]:
+    found: list[exp.Expr | None] = []
+    try:
+        found = list(sqlglot.parse(text, read="duckdb"))
+    except RecursionError:
+        _refuse_depth()
+    except Exception:  # the parser also raises other errors than its own on unusual text
+        refuse_query("the question is not SQL that can be read.", "Check its syntax: SELECT … FROM ….")
+    return [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]
+
+
+def _refuse_depth() -> NoReturn:
+    refuse_query("the question is nested too deeply.", f"Nest at most {DEEPEST} levels.")
+
+
+def is_nested_deeper(node: exp.Expr, max_depth: int) -> bool:
+    """Return True if a statement is nested deeper than `max_depth`; uses no recursion."""
+    stack = [(node, 1)]
+    while stack:
+        here, depth = stack.pop()
+        if depth > max_depth:
+            return True
+        stack += [(child, depth + 1) for child in here.iter_expressions()]
+    return False
