@@ -19,7 +19,7 @@ def main() -> None:
     models = [KAnonymity(k=5), EntropyDiversity(column="disease", l=2)]
     release = Anonymizer(policy, models=models, suppress="2%").fit("hospital").release
 
-    for place, name in enumerate(release.subject.quasi):
+    for place, name in enumerate(release.source.quasi):
         print(f"{name:8} {release.describe_level(place)}")
     print(f"{len(release.classes.sizes):,} classes; {release.suppressed:,} people are left out.\n")
     for written in release.write("release.csv", at_most=0.9):  # nothing, if an attack came to believe more

@@ -101,9 +101,9 @@ def test_requires_parameters_for_which_it_is_proven(given_: dict[str, Any], name
 
 
 def test_requires_one_key_for_each_number() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^Groups\.keys must be"):
+    with pytest.raises(InvalidParameterError, match=r"^GroupCounts\.keys must be"):
         GroupCounts(np.array(["a"]), np.array([1, 2]))
-    with pytest.raises(InvalidParameterError, match=r"^Groups\.people must be"):
+    with pytest.raises(InvalidParameterError, match=r"^GroupCounts\.people must be"):
         GroupCounts(np.array(["a"]), np.array([1.5]))
 
 

@@ -131,11 +131,11 @@ def test_age_and_hours_have_the_sensitivities_that_the_paper_prints() -> None:
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])
 def test_contribution_requires_whole_positive_bounds(name: str, value: float) -> None:
     with pytest.raises(
-        InvalidParameterError, match=rf"^Contribution\.{name} must be an integer of at least 1"
+        InvalidParameterError, match=rf"^ContributionBounds\.{name} must be an integer of at least 1"
     ):
         ContributionBounds(**{"rows": 1, name: value})  # type: ignore[arg-type]
 
 
 def test_bounds_in_the_wrong_order_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^Contribution\.low must be at most high = 1; got 2\.$"):
+    with pytest.raises(InvalidParameterError, match=r"^ContributionBounds\.low must be at most high = 1; got 2\.$"):
         ContributionBounds(rows=1).sum_sensitivity(low=2, high=1)
