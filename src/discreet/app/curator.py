@@ -328,5 +328,7 @@ class Curator(Closing):
     def close(self) -> None:
         fault_log.stop(self._faults)
         self._faults = None
-        self._engine.close()
-        self.ledger.close()
+        try:
+            self._engine.close()
+        finally:
+            self.ledger.close()

@@ -116,8 +116,7 @@ class SparkPublisher(Closing):
 
     def close(self) -> None:
         """Forget the tables; the application stays, as others may use it."""
-        for origin in self._origins.values():
-            self._session.catalog.dropTempView(origin.table)
+        spark.drop_views(self._session, (origin.table for origin in self._origins.values()))
 
     def _summed(self) -> State:
         return [
