@@ -9,6 +9,7 @@ import pytest
 from discreet.app.curator import Curator
 from discreet.mining.counting import EngineCounter
 from discreet.mining.schema import Schema
+from tests.app import patients
 from tests.app.test_least_epsilon import count_charges
 from tests.app.test_promise import discreet
 
@@ -62,4 +63,16 @@ def test_a_model_of_too_many_columns_is_refused_and_costs_nothing(
     monkeypatch.chdir(tmp_path)
     assert discreet("mine", kind, "wide", "--target", "c0", "--epsilon", "0.5", "-o", "model.json") == 2
     assert "at most 60 attributes" in capsys.readouterr().err
+    assert count_charges(tmp_path) == 0
+
+
+@pytest.mark.parametrize("bins", ["1000000000", "1" + "0" * 23])
+@pytest.mark.parametrize("kind", [("--columns", "sex,age"), ("--ranges", "age")], ids=["columns", "ranges"])
+def test_more_bins_than_can_be_counted_are_refused_at_once(
+    kind: tuple[str, str], bins: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patients.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    words = ("tabulate", "patients", *kind, "--bins", f"age={bins}", "--epsilon", "0.1", "-o", "out.csv")
+    assert discreet(*words) == 2
     assert count_charges(tmp_path) == 0
