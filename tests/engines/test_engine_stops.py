@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.accounting.ledger_entries import EntryState
-from discreet.app.books import asking
+from discreet.app.books import asking, looked_into
 from discreet.app.books import opened as opened_ledger
 from discreet.app.curator import Curator
+from discreet.app.policies import load
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.policy import Policy
@@ -22,6 +28,7 @@ from discreet.sql.plan_execution import Release
 from tests.app import patients
 from tests.engines import servers
 from tests.engines.test_limits import ASKED, ROWS, policy_over
+from tests.patience import PATIENCE
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 
@@ -81,3 +88,24 @@ def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> No
 
         with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE):
             curator.ask(COUNT, watched=stopped)
+
+
+@pytest.mark.night
+@pytest.mark.xdist_group("spark")
+def test_spark_that_is_killed_while_it_counts_is_a_fault_and_the_charge_stays(tmp_path: Path) -> None:
+    patients.write(tmp_path)
+    # so many rows that counting them takes a while
+    pq.write_table(pa.concat_tables([patients.patients()] * 2_000), tmp_path / "patients.parquet")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.engines.killed_spark", "ask", COUNT, "--engine", "spark:local[1]"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5, done.stderr
+    assert CHARGED_FAULT_MESSAGE in done.stderr
+    with looked_into(load(tmp_path / "privacy.yaml")) as ledger:
+        assert [entry.state for entry in ledger.list_entries()] == [EntryState.FAULTED]

@@ -137,5 +137,7 @@ def test_contribution_requires_whole_positive_bounds(name: str, value: float) ->
 
 
 def test_bounds_in_the_wrong_order_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^ContributionBounds\.low must be at most high = 1; got 2\.$"):
+    with pytest.raises(
+        InvalidParameterError, match=r"^ContributionBounds\.low must be at most high = 1; got 2\.$"
+    ):
         ContributionBounds(rows=1).sum_sensitivity(low=2, high=1)

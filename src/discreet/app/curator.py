@@ -335,5 +335,7 @@ class Curator(Closeable):
     def close(self) -> None:
         fault_log.stop(self._faults)
         self._faults = None
-        self._engine.close()
-        self.ledger.close()
+        try:
+            self._engine.close()
+        finally:
+            self.ledger.close()

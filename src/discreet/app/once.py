@@ -15,10 +15,17 @@ from discreet.app.policies import policy_version
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real, is_real
+from discreet.core.number_checks import Real, is_real, require_positive
 from discreet.core.randomness import Randomness
 
 T = TypeVar("T")
+
+LEAST_EPSILON = 1e-6
+"""A smaller epsilon is refused: its noise, a million times what one person changes, leaves no information.
+
+It also keeps every share of epsilon, and the noise that follows from it, among the numbers that models,
+marginals and files can hold; otherwise a request could be charged and then fail.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +45,20 @@ def cost_of(curator: Curator, epsilon: Real | None, verb: str) -> Real:
             f"{verb}: nothing says how much it may cost.",
             hint="Give --epsilon 0.5, or set epsilon in the policy.",
         )
+    require_least_epsilon(verb, usual)
     return usual
+
+
+def require_least_epsilon(verb: str, epsilon: Real) -> None:
+    """Raise `RequestError` for an epsilon so small that only noise would be released; nothing is charged.
+
+    >>> require_least_epsilon("mine", 0.5)
+    """
+    require_positive(verb, "epsilon", epsilon)
+    if epsilon < LEAST_EPSILON:
+        raise RequestError(
+            f"{verb}: an epsilon below {LEAST_EPSILON:g} leaves nothing but noise.", hint="Give more of it."
+        )
 
 
 def once(

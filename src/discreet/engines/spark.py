@@ -25,7 +25,7 @@ import shutil
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -150,8 +150,14 @@ class Spark(Closeable):
 
     def close(self) -> None:
         """Drop the session's views; the application stays, as others may use it."""
-        for name in (*self._tables.definitions, KEY_VIEW):
-            self._session.catalog.dropTempView(name)
+        drop_views(self._session, (*self._tables.definitions, KEY_VIEW))
+
+
+def drop_views(session: Any, names: Iterable[str]) -> None:
+    """Drop temporary views; a session whose machine is gone has none left."""
+    with suppress(Exception):  # whatever a driver raises once its connection is lost
+        for name in names:
+            session.catalog.dropTempView(name)
 
 
 def start_session(address: str) -> Any:

@@ -118,8 +118,7 @@ class SparkPublisher(Closeable):
 
     def close(self) -> None:
         """Drop the session's views; the application stays, as others may use it."""
-        for origin in self._origins.values():
-            self._session.catalog.dropTempView(origin.table)
+        spark.drop_views(self._session, (origin.table for origin in self._origins.values()))
 
     def _compute_state(self) -> DataState:
         return [

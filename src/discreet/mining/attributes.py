@@ -75,7 +75,7 @@ class Attribute:
         """A number between declared bounds; on a grid of `step` if it has one."""
         bounded = is_real(low) and is_real(high) and low < high
         require_parameter(bounded, cls.__name__, "low", low, f"a number below high, which is {high}")
-        require_count(cls.__name__, "bins", bins)
+        _require_bins(name, bins)
         require_parameter(scale in ("linear", "log"), cls.__name__, "scale", scale, "'linear' or 'log'")
         grid = None if step is None else Fraction(step)
         cuts = _cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
@@ -110,6 +110,7 @@ class Attribute:
         if column.type is ColumnType.BOOLEAN:
             return cls(name=name, kind=ColumnType.BOOLEAN, values=("false", "true"), missing=missing)
         if column.type is ColumnType.DATE and isinstance(column.low, date) and isinstance(column.high, date):
+            _require_bins(name, bins)
             cuts = _days(column.low, column.high, bins)
             ends = column.low, column.high
             return cls(name=name, kind=ColumnType.DATE, cuts=cuts, bounds=ends, missing=missing)
@@ -215,6 +216,12 @@ class Attribute:
         cuts = np.array([np.datetime64(cut) for cut in self.cuts if isinstance(cut, date)], "datetime64[D]")
         found = np.searchsorted(cuts, days, side="right")
         return np.where(np.isnat(days), self.nowhere, found).astype(np.int16)
+
+
+def _require_bins(name: str, bins: int) -> None:
+    """Refuse a number of bins before as many cuts are computed: with a billion that would not end."""
+    require_count("Attribute", "bins", bins)
+    require_parameter(bins <= MOST_BINS, "Attribute", "bins", bins, f"from 1 to {MOST_BINS:,} for {name}")
 
 
 def _cuts(low: Fraction, high: Fraction, bins: int, log: bool, step: Fraction | None) -> tuple[Cut, ...]:

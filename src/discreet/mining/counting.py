@@ -14,7 +14,7 @@ residuals   what a model that adds up scores gets wrong, summed in each cell; `s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -142,8 +142,8 @@ class EngineCounter:
 
     def marginals(self, sets: Sequence[tuple[str, ...]]) -> Exact[tuple[Integers, ...]]:
         found: list[Integers] = []
-        for begin in range(0, len(sets), SETS):
-            found += self._marginals(sets[begin : begin + SETS])
+        for batch in _batch_sets(sets):
+            found += self._marginals(batch)
         return Exact(tuple(found))
 
     def _marginals(self, sets: Sequence[tuple[str, ...]]) -> list[Integers]:
@@ -191,18 +191,38 @@ class EngineCounter:
     def _rows(self) -> Rows:
         """Attributes and target of the rows that have one."""
         schema = self.schema
-        if schema.target is None or len(schema.attributes) > SETS:
-            raise RequestError(
-                f"mine: a model needs a target and at most {SETS} attributes; there are "
-                f"{len(schema.attributes)}.",
-                hint="Name fewer columns as features.",
-            )
+        assert schema.target is not None
+        require_countable(schema)
         attributes = (*schema.attributes, schema.target)
         return Rows(table=self.table, attributes=attributes, most=self.most, with_target=True)
 
     def _classes(self, table: pa.Table) -> Integers:
         assert self.schema.target is not None
         return _codes(table.column(statements.key(len(self.schema.attributes))), self.schema.target)
+
+
+def require_countable(schema: Schema) -> None:
+    """Refuse a model of more attributes than one statement can count, or without a target."""
+    if schema.target is None or len(schema.attributes) > SETS:
+        raise RequestError(
+            f"mine: a model needs a target and at most {SETS} attributes; there are "
+            f"{len(schema.attributes)}.",
+            hint="Name fewer columns as features.",
+        )
+
+
+def _batch_sets(sets: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
+    """Divide sets of columns, in order, among statements of at most `SETS` sets and columns each."""
+    batch: list[tuple[str, ...]] = []
+    used: set[str] = set()
+    for names in sets:
+        if batch and (len(batch) == SETS or len(used.union(names)) > SETS):
+            yield batch
+            batch, used = [], set()
+        batch.append(names)
+        used.update(names)
+    if batch:
+        yield batch
 
 
 def named(schema: Schema) -> dict[str, Attribute]:

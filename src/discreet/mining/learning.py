@@ -25,7 +25,7 @@ from discreet.mining.additive import Additive
 from discreet.mining.attributes import BINS
 from discreet.mining.bayes import Bayes, count_classes
 from discreet.mining.boosting import FINEST, Boosting, boost, deviation
-from discreet.mining.counting import Counter, EngineCounter, Progress
+from discreet.mining.counting import Counter, EngineCounter, Progress, require_countable
 from discreet.mining.criteria import Squared, criterion
 from discreet.mining.growing import Growth, grow, leaf_counts
 from discreet.mining.regressing import predicting, release_leaves
@@ -106,6 +106,7 @@ def plan(
         logarithmic=logarithmic,
         classes=kind != "regression",
     )
+    require_countable(schema)
     recipe = recipe_of(
         kind,
         schema,

@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.app.http.bodies import LONGEST_SQL, Body, Part, Word
-from discreet.app.synthesis.synthesizing import LEAST
+from discreet.app.once import LEAST_EPSILON
 
 Words = Annotated[tuple[Word, ...], Field(max_length=100)]
 Numbers = Annotated[tuple[int, ...], Field(max_length=100)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Epsilon = Annotated[float, Field(ge=LEAST, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(ge=LEAST_EPSILON, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 

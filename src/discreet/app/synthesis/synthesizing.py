@@ -18,19 +18,16 @@ import pyarrow as pa
 from discreet.accounting.ledger_entries import Entry
 from discreet.app.curator import Curator
 from discreet.app.kept_rows import packed, unpacked
-from discreet.app.once import cost_of, once
+from discreet.app.once import cost_of, once, require_least_epsilon
 from discreet.app.progress import Tell
 from discreet.app.synthesis.earlier import earlier_of, entries_of
 from discreet.belief import Promise
 from discreet.core.engine import Engine
-from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import Earlier, Plan, plan, synthesize
 from discreet.mining.tabulation.budget import Budget
-
-LEAST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +72,7 @@ def _cost(curator: Curator, request: Request) -> Real:
         if request.promise is None
         else Promise(*request.promise, secret=secret, group=group).epsilon
     )
-    if epsilon < LEAST:  # its noise would not fit the numbers that marginals are fitted with
-        raise RequestError(
-            f"synthesize: an epsilon below {LEAST:g} leaves nothing but noise.", hint="Give more of it."
-        )
+    require_least_epsilon("synthesize", epsilon)
     return epsilon
 
 
