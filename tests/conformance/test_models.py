@@ -234,7 +234,7 @@ def test_no_two_classes_keep_more_than_the_most_that_their_union_is_said_to_keep
     for model, totals in itertools.product(examples(kind), TOTALS):
         kept = _kept(model, small(ones, totals, left)) + _kept(model, small(others, totals, right))
         union = small(unions, totals, np.add(left, right).tolist())
-        most = model.most_kept(union)
+        most = model.bound_kept_rows(union)
         assert (kept <= most).all()
         assert (most <= union.sizes).all()
         assert (most[model.judge(union)] == union.sizes[model.judge(union)]).all()
@@ -253,7 +253,7 @@ def test_no_classes_keep_more_than_the_most_that_their_union_is_said_to_keep(
     union = {name: sum(each[name] for each in classes) for name in NAMES}
     for model in examples(kind):
         kept = _kept(model, table(classes, totals=totals, names=NAMES, population=people)).sum()
-        assert kept <= model.most_kept(table([union], totals=totals, names=NAMES, population=[sum(people)]))
+        assert kept <= model.bound_kept_rows(table([union], totals=totals, names=NAMES, population=[sum(people)]))
 
 
 @limited_model
@@ -263,7 +263,7 @@ def test_where_people_have_several_values_nothing_is_said_to_be_lost(kind: Any) 
     people = dataclasses.replace(counted, sizes=np.array([9]))
     for model in examples(kind):
         if model.column is not None and not getattr(model, "k", 0) > 9:
-            assert model.most_kept(people).tolist() == [9]
+            assert model.bound_kept_rows(people).tolist() == [9]
 
 
 def _kept(model: Model, classes: EquivalenceClasses) -> Any:

@@ -42,6 +42,8 @@ QUESTIONS = [
     "SELECT AVG(cost) AS m FROM visits AS v LEFT JOIN clinics AS c ON v.clinic = c.id WHERE region = 'North'",
     "SELECT COUNT(*) AS n FROM (SELECT customer, SUM(price) AS t FROM orders GROUP BY customer) WHERE t < 2",
     "SELECT shop, COUNT(*) AS n FROM orders GROUP BY shop",
+    "SELECT COUNT(*) AS n FROM (SELECT smoker, NULL AS t FROM people) AS s "
+    "WHERE CASE WHEN smoker THEN '' ELSE t END <> 'a'",
 ]
 DIALECTS = pytest.mark.parametrize(
     "dialect", [PostgresDialect(), SparkDialect()], ids=["postgresql", "spark"]
@@ -95,7 +97,7 @@ SKIPPED = (TokenType.L_PAREN, TokenType.R_PAREN)
 
 
 def words(text: str, dialect: Any) -> list[Token]:
-    return list(sqlglot.Dialect.get_or_raise(dialect.grammar).tokenize(text))
+    return list(sqlglot.Dialect.get_or_raise(dialect.sqlglot_dialect).tokenize(text))
 
 
 def changed(text: str, dialect: Any) -> Iterator[str]:
@@ -108,7 +110,7 @@ def changed(text: str, dialect: Any) -> Iterator[str]:
         elif word.token_type is TokenType.STRING:
             other = "'other'"
         elif word.token_type is TokenType.IDENTIFIER:
-            other = dialect.quoted("other")
+            other = dialect.quote_identifier("other")
         if word.token_type not in SKIPPED:
             yield f"{before}{(other, '', f'{here} {here}')[place % 3 if other else 1]}{after}"
 

@@ -75,9 +75,7 @@ class ExpressionWriter:
             return piece
         if have is TypeFamily.NULL:
             wanted = self.dialect.list_type(to) if to.is_list else self.dialect.types[want]
-            return TypedSql(
-                text=f"CAST({piece.text if piece.sql_type.is_list else 'NULL'} AS {wanted})", sql_type=to
-            )
+            return TypedSql(text=f"CAST({piece.text} AS {wanted})", sql_type=to)
         if have is TypeFamily.ENUM:
             return self.cast_to(TypedSql(text=piece.text, sql_type=sql_types.TEXT), to)
         if want is TypeFamily.DOUBLE and piece.constant is not None:

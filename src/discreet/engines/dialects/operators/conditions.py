@@ -162,16 +162,16 @@ def _write_cases(conditions: Sequence[str], values: Sequence[str]) -> str:
 
 def write_coalesce(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     pieces, kind = writer.align_types(writer.write_all([node.this, *node.expressions], scope))
-    if kind.family is TypeFamily.NULL:
-        return TypedSql(text="NULL", sql_type=kind)
     return TypedSql(text=f"coalesce({', '.join(piece.text for piece in pieces)})", sql_type=kind)
 
 
 def write_least_greatest(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     name = "least" if isinstance(node, exp.Least) else "greatest"
     pieces, kind = writer.align_types(writer.write_all([node.this, *node.expressions], scope))
-    if kind.family is TypeFamily.NULL or len(pieces) == 1:
+    if len(pieces) == 1:
         return pieces[0]
+    if kind.family is TypeFamily.NULL:
+        name = "coalesce"  # which every engine accepts for columns of no type
     if kind.family is TypeFamily.DOUBLE:
         kind = sql_types.make_double_type(kind.least, kind.largest)
     texts = ", ".join(map(writer.write_sort_value, pieces))
