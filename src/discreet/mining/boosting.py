@@ -18,7 +18,7 @@ Utility     Pure noise grows with the number of rounds, concentrated noise with 
 Rule        With s the noise of one round that has the whole budget, in rows, and n rows: n / (64 s) rounds,
             from 3 to 8 (pure, where every round more costs more: n / (200 s), from 1 to 4). Then as many bins
             an attribute, a power of two from 8 to 256, as keep the noise of a sum over all of them below
-            n / 100. 1/50 of the budget tells the number of rows where it is not declared.
+            n / 100. 1/50 of the budget measures the number of rows if it is not declared.
             Steps are damped, because attributes that say the same would be counted twice: 1/5 of what round 0
             says, then 2/5 / (1 + t/5) of what round t says of the average, 1/10 at least.
 
@@ -56,7 +56,7 @@ COARSEST, FINEST = 8, 256
 SMALL = 100
 FEWEST, PURE_FEWEST = (64, 3, 8), (200, 1, 4)
 CALM = 0.6
-"""How much smaller p (1 - p) is on average than that of the mean p: confident rows move less."""
+"""The ratio of the mean of p (1 - p) to that at the mean p: confident rows move less."""
 
 
 @dataclass(frozen=True, kw_only=True)

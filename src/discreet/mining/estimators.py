@@ -8,7 +8,7 @@ bounds      (low, high) for all columns, or one pair for each; None for a column
 categories  the values of columns that are no numbers, by place or name
 classes     the values of the target (a classifier)
 target      (low, high) of the target (a regressor)
-rows        the number of rows, if it is public; else a part of epsilon tells about how many there are
+rows        the number of rows, if it is public; else a part of epsilon is spent on estimating it
 schema      instead of bounds, categories and classes: the attributes and the target themselves
 
 scikit-learn itself is needed only where its own tools ask an estimator for its tags.

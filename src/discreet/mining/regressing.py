@@ -5,7 +5,7 @@ Release     For a target in bins 0 .. B-1, over the leaves: n + noise, and the s
 Guarantee   A row is in one leaf: it adds 1 to one number of rows, and at most B - 1 to one sum. A quarter of
             the leaves' epsilon for the first, three quarters for the second.
 Pruning     costs nothing: a leaf's mean is taken together with its parent's, which weighs as many rows as the
-            noise is wide; two leaves that noise does not tell apart become one.
+            noise is wide; two leaves that noise does not distinguish become one.
 """
 
 from __future__ import annotations

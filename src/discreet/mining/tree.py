@@ -3,7 +3,7 @@
 Pruning     costs nothing, since it reads released counts alone. Down from the root, a node's shares of the
             classes are its own noisy counts together with its parent's shares, which weigh as many rows as
             the noise of the counts is wide: where noise prevails, the parent decides. Up from the leaves, two
-            that predict the same and that noise and sampling do not tell apart become one.
+            that predict the same and that noise and sampling do not distinguish become one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Tree:
     def question(self, split: Split) -> str:
         """Return a split as a question in words; yes leads to the first child.
 
-        The missing bin stands beyond the last cut, so that at a cut it answers no.
+        The missing bin is beyond the last cut, so at a cut it answers no.
         """
         attribute = self.schema.attributes[split.attribute]
         if attribute.ordered:
@@ -79,7 +79,7 @@ class Tree:
         return f"{attribute.name} is {' or '.join(attribute.labels[k] for k in sorted(split.first))}"
 
     def to_json(self) -> str:
-        """The tree as parallel arrays, as scikit-learn keeps one; -1 stands for no child and no feature.
+        """Return the tree as parallel arrays, as scikit-learn does; -1 means no child and no feature.
 
         `bins` are those of the feature that lead to the left child.
         """

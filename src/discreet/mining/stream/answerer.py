@@ -7,8 +7,8 @@
 Reads       one histogram over the universe, by one statement, when it is opened. It stays `Exact`.
 Guarantee   that of the plan. The number of rows, the test and the noisy counts are its `parts`; each is
             private whatever was released before, so they add up. What is known follows from the released.
-Ends        after so many questions, or so many updates, as was planned; the refusal says no more than what
-            was told already, so it is the same on neighbours.
+End         after the planned number of queries or updates; the refusal reveals no more than the answers
+            did, so it is the same on neighbors.
 Threads     ask one after the other, under one lock: what is known, what was asked and what passed are one
             state, and each answer is drawn after it was counted. A child process has a copy of that state,
             which would pay for every answer once and give it twice: a stream is not asked after a fork.

@@ -14,9 +14,9 @@ Threshold   of weights: half as far again as where, of questions that are known 
             updates is expected to be wasted by noise. Of median: r = 3/4, and noise as small beside it.
 Updates     twice the root of the number of questions, so that errors grow with the root where those of
             laplace grow with the number; at most twice as many as there are cells, since as many different
-            counts as cells tell everything. After them the stream ends, as both papers have it.
-Same        when a stream ends follows from how many questions were asked and what was told of them, so it is
-            no more than was released.
+            counts as cells determine everything. After them the stream ends, as both papers have it.
+End         The end of a stream follows from the number of queries and the released answers, so it reveals
+            nothing more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WASTED, FURTHER = 1 / 4, 3 / 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamPlan:
-    """How a stream of at most `questions` questions is answered, `updates` of them by looking again.
+    """The plan of a stream of at most `questions` queries, `updates` of them answered by a fresh count.
 
     `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows` is the
     number of rows where it is public, else `counting` is the noise that it gets. `weighed` has the stated

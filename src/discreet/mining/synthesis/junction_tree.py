@@ -38,7 +38,7 @@ class Joint:
 
 @dataclass(frozen=True, kw_only=True)
 class JunctionTree:
-    """Cliques over columns with so many bins; `joints` lead from the first clique to all others."""
+    """Cliques over columns with `shape` bins; `edges` lead from the first clique to all others."""
 
     shape: tuple[int, ...]
     cliques: tuple[Columns, ...]

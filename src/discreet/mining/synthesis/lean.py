@@ -30,7 +30,7 @@ from discreet.mining.tabulation.cells import Columns
 
 SINGLE, TREE, CHOICE = Fraction(1, 8), Fraction(2, 5), Fraction(1, 20)
 CHOICES = 3
-"""How many further pairs are chosen at most, for each column."""
+"""The most further pairs that are selected, per column."""
 ROOM = 1 << 15
 STEPS, FINAL = 60, 200
 

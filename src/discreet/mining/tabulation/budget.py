@@ -139,10 +139,7 @@ def deviation(noise: Noise) -> float:
 
 
 def mean_size(noise: Noise) -> float:
-    """Return E
-    Z
-    ; for a Gaussian, as if it were continuous.
-    """
+    """Return the mean magnitude of the noise; for a Gaussian, as if it were continuous."""
     if isinstance(noise, DiscreteLaplace):
         return 1 / math.sinh(noise.rate) if noise.rate < 700 else 0.0
     return math.sqrt(2 / math.pi) * deviation(noise)
