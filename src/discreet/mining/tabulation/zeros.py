@@ -1,7 +1,7 @@
 """Structural zeros: combinations that the custodian declares impossible never appear.
 
-They are declared in the policy, as `impossible` of a table, so they are public and cost nothing. A number or date
-is named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
+The policy declares them, as `impossible` of a table, so they are public and cost nothing. A number or date is
+named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
 """
 
 from __future__ import annotations
