@@ -317,7 +317,7 @@ BAD_FILES = {
     "operator: kary-response\nvalues: 3\ntruth: 0.6\nreport: 3": "3 is outside of the domain",
     "operator: kary-response\nvalues: 3\ntruth: 0.6\nprior: {0: 70%, 1: 70%}": "its probabilities sum to 1.4",
     "operator: kary-response\nvalues: 3\ntruth: 0.6\nproperties: {big: [2..7]}": "7 is outside of the domain",
-    "operator: kary-response\nvalues: 3\ntruth: 60%%": "is no number",
+    "operator: kary-response\nvalues: 3\ntruth: 60%%": "is not a number",
     "operator: kary-response\nvalues: 3": "has other parameters",
     "operators: {}": "there is no operator",
     "operators: {R: {operator: kary-response, values: 3, truth: 0.6}}\npriors: {0: 1%}": "did you mean",

@@ -291,7 +291,7 @@ def test_values_outside_of_the_domain_are_refused_without_naming_them(
 @every_operator
 def test_reports_of_another_operator_are_refused(operator: Operator, random: Randomness) -> None:
     reports = operator.randomize(np.zeros(3, np.int64), random)
-    with pytest.raises(DataError, match="not of this operator"):
+    with pytest.raises(DataError, match="not made by this operator"):
         operator.form.count(reports + np.full_like(reports, 10**9))
 
 

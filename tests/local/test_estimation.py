@@ -152,7 +152,7 @@ def test_properties_ranges_and_means_are_weighted_sums_of_the_raw_shares(random:
 def test_ranges_outside_of_the_domain_are_refused(low: int, high: int, random: Randomness) -> None:
     operator = KaryResponse.under(1, 5)
     found = operator.estimate(operator.randomize(np.arange(5), random))
-    with pytest.raises(InvalidParameterError, match=r"range\.low must be a range within 0 to 4"):
+    with pytest.raises(InvalidParameterError, match=r"estimate_range_share\.low must be a range"):
         found.range(low, high)
 
 

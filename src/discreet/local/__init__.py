@@ -1,4 +1,4 @@
-"""The local model: values are randomized where they are, and the server learns their distribution.
+"""Local differential privacy: each client randomizes its own value, and the server estimates distributions.
 
 One operator per file. Being listed in `OPERATORS` earns the family's conformance suite
 (tests/conformance/test_operators.py).

@@ -1,8 +1,9 @@
-"""Averages: the estimated mean is the mean of what each report is worth, a number that is right on average.
+"""Means estimated as averages: each report has an unbiased value, and the estimate is their mean.
 
-Interval    Student's, of the reports' worths; never shorter than coins alone make it, as few reports that are
-            alike by chance would seem to leave no doubt. One report leaves the whole range. It is cut to the
-            range, which the mean of the numbers cannot leave.
+Interval    Student's, of the reports' unbiased values. Its variance is at least that of the randomization,
+            since a few reports that agree by chance would otherwise give an interval of length 0. One report
+            leaves the whole range. The interval is clipped to the range, which contains the mean of the
+            numbers.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from discreet.mechanisms.sampling import Floats
 
 
 class Average(Means, Protocol):
-    """A mean whose reports are codes, each worth a number."""
+    """A mean operator whose reports are codes, each with an unbiased value."""
 
     @property
     @abstractmethod
     def worths(self) -> Floats:
-        """What each report is worth; on average, the number of the client who sent it."""
+        """The value of each report; its expectation is the number of the client that sent it."""
 
     @property
     @abstractmethod
     def least_variance(self) -> float:
-        """The variance of one report's worth at the number where it is least."""
+        """The variance of one report's value, at the number where it is least."""
 
     def estimate(self, reports: Reports | Counts) -> MeanEstimate:
         counts = self.counted(reports)
@@ -54,5 +55,5 @@ class Average(Means, Protocol):
 
 
 def line(low: float, high: float, first: float, last: float, count: int) -> Floats:
-    """Worths on a line, of `count` codes: what `first` and `last` are worth is `low` and `high`."""
+    """Return the values of `count` codes on the line through (`first`, `low`) and (`last`, `high`)."""
     return np.asarray(low + (high - low) * (np.arange(count) - first) / (last - first))

@@ -1,14 +1,14 @@
-"""Many independent bits of one probability, exactly and in bulk; and how often each bit is set.
+"""Independent bits of one probability, exactly and in bulk; and counts of set bits.
 
 Law         Every bit is set with probability t / 2**64. Eight bits are drawn at a time: a pattern with i of
             them set has probability t**i (2**64 - t)**(8 - i) / 2**512, a binary number of 512 places.
 Table       16 random bits, a window, choose among 2**16 entries. A pattern owns a run of 2**(16 - d) of them
-            for each place d of its probability that is 1, up to the 16th [KY76]. The entries that are left
-            over, a few in a thousand, stand for the places beyond: who draws one of them reads on, and
+            for each place d of its probability that is 1, up to the 16th [KY76]. The remaining entries, a
+            few in a thousand, represent the places beyond: a draw that hits one of them reads more bits and
             compares with the patterns' boundaries, in all their 512 places if need be.
-Put back    All windows of a run tell the same. In a run of 256 or more the last 8 bits are as random as they
-            were, whatever was drawn: they make the next windows. Nothing is rounded, and a bit of probability
-            0.27 takes 1.3 bits of the operating system, where a float would take 64.
+Reuse       All windows of a run give the same pattern. In a run of 256 or more the last 8 bits remain uniform
+            given the pattern, so they form the next windows. Nothing is rounded, and a bit of probability
+            0.27 takes 1.3 random bits, where a float would take 64.
 
 [KY76]      Knuth & Yao, The Complexity of Nonuniform Random Number Generation.
 """
@@ -38,9 +38,9 @@ Octets = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Table:
-    """The pattern of each window below `decided`; below `spared`, its last 8 bits are put back.
+    """The pattern of each window below `decided_below`; below `reusable_below`, its last 8 bits are reused.
 
-    For the others every pattern's upper boundary: its window, and the words beyond.
+    `bounds` has every pattern's upper boundary for the other windows: its window, and the words beyond.
     """
 
     patterns: Octets
@@ -51,7 +51,7 @@ class Table:
 
 @lru_cache(maxsize=64)
 def table_for(threshold: int) -> Table:
-    """The table for bits of probability threshold / 2**64."""
+    """Return the sampling table for bits of probability threshold / 2**64."""
     weights = [
         threshold ** pattern.bit_count() * (WHOLE - threshold) ** (BLOCK - pattern.bit_count())
         for pattern in range(PATTERNS)
@@ -75,7 +75,7 @@ def table_for(threshold: int) -> Table:
 
 
 def bits(threshold: int, rows: int, width: int, random: Randomness) -> Words:
-    """Rows of `width` bits of probability threshold / 2**64, packed in 64-bit words, the first bit lowest."""
+    """Return rows of `width` bits of probability threshold / 2**64, packed in 64-bit words, lowest first."""
     found = np.zeros((rows, -(-width // WORD)), "<u8")
     octets, table = found.view(np.uint8)[:, : -(-width // BLOCK)], table_for(threshold)
     step, spare = max(1, AT_ONCE // octets.shape[1]), np.zeros(0, np.uint8)
@@ -86,14 +86,14 @@ def bits(threshold: int, rows: int, width: int, random: Randomness) -> Words:
 
 
 def bit_sums(words: Words) -> Integers:
-    """How many rows have each bit set."""
+    """Return for each bit the number of rows in which it is set."""
     sums = np.zeros(words.shape[1] * WORD, np.int64)
     _add_up(np.ascontiguousarray(words), sums)
     return sums
 
 
 def _fill(octets: Octets, table: Table, spare: Octets, random: Randomness) -> Octets:
-    """Draw patterns, from what is spare first; what is spare after that."""
+    """Draw patterns, from spare bits first; return the bits that are spare afterwards."""
     again = spare[: min(spare.size // 2, octets.size) * 2].view(np.uint16)
     windows = np.concatenate([again, short_words(octets.size - again.size, random)])
     _look_up(octets, windows, table.patterns)
@@ -104,7 +104,7 @@ def _fill(octets: Octets, table: Table, spare: Octets, random: Randomness) -> Oc
 
 
 def _settle_all(octets: Octets, places: Integers, windows: Short, bounds: Words, random: Randomness) -> None:
-    """The patterns of the windows that were not decided: nearly always, one word more tells."""
+    """Resolve the undecided windows; one more word each nearly always suffices."""
     words = random.draw_words(places.size)
     for at in _settle(octets, places, windows, words, bounds):
         beyond = np.concatenate([words[at : at + 1], random.draw_words(CHUNKS - 1)])
@@ -112,7 +112,7 @@ def _settle_all(octets: Octets, places: Integers, windows: Short, bounds: Words,
 
 
 def _places(bound: int) -> list[int]:
-    """A boundary as its first 16 places and then words of 64; the last boundary, 1, is past every window."""
+    """Return a boundary as its first 16 places, then 64-bit words; the last one, 1, exceeds every window."""
     padded = bound << (WORD * CHUNKS - BEYOND)
     return [
         padded >> (WORD * CHUNKS),
@@ -122,7 +122,7 @@ def _places(bound: int) -> list[int]:
 
 @compile_kernel
 def _look_up(octets: Octets, windows: Short, patterns: Octets) -> None:
-    """The patterns of the windows."""
+    """Write the patterns of the windows."""
     width = octets.shape[1]
     for i in range(octets.shape[0]):
         for j in range(width):
@@ -133,11 +133,11 @@ def _look_up(octets: Octets, windows: Short, patterns: Octets) -> None:
 def _put_back(
     windows: Short, spared: int, decided: int, spare: Octets, open_places: Integers
 ) -> tuple[int, int]:
-    """The last bits of windows that did without them, and the places where nothing is decided; how many."""
+    """Collect the reusable bits of decided windows and the undecided places; return both counts."""
     kept, left_open = np.uint64(0), np.uint64(0)
     for at in range(windows.size):
         window = windows[at]
-        spare[kept] = window & 255  # it is there for good once it is counted: a branch would be a coin
+        spare[kept] = window & 255  # kept only if counted below: an unpredictable branch would cost more
         kept += np.uint64(window < spared)
         if window >= decided:
             open_places[left_open] = at
@@ -147,7 +147,7 @@ def _put_back(
 
 @compile_kernel
 def _pattern(window: np.uint16, beyond: Words, bounds: Words) -> int:
-    """The first pattern whose boundary is above the number that begins with the window and goes on beyond."""
+    """Return the first pattern whose boundary exceeds the number formed by window and following words."""
     low, high = 0, bounds.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -166,7 +166,7 @@ def _pattern(window: np.uint16, beyond: Words, bounds: Words) -> int:
 
 @compile_kernel
 def _settle(octets: Octets, places: Integers, windows: Short, words: Words, bounds: Words) -> Integers:
-    """The patterns of the windows that were not decided, by one word each; those that need more words."""
+    """Resolve the undecided windows by one word each; return those that need more words."""
     tied, count = np.empty(places.size, np.int64), 0
     for at in range(places.size):
         place = places[at]
@@ -180,7 +180,7 @@ def _settle(octets: Octets, places: Integers, windows: Short, words: Words, boun
 
 @compile_kernel
 def _add_up(words: Words, sums: Integers) -> None:
-    """Eight counters to a word, a byte each, emptied before 256 rows can overflow them."""
+    """Add to `sums` with eight one-byte counters per word, emptied before 256 rows can overflow them."""
     rows, width = words.shape
     lanes = np.uint64(0x0101010101010101)
     held = np.zeros((width, 8), np.uint64)
@@ -201,7 +201,7 @@ def _add_up(words: Words, sums: Integers) -> None:
 
 @compile_kernel
 def ones(word: np.uint64) -> int:
-    """How many bits of a word are set; compiled to one instruction where there is one."""
+    """Return the number of set bits of a word; compiles to one instruction where there is one."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -209,7 +209,7 @@ def ones(word: np.uint64) -> int:
 
 
 def unpacked(words: Words, width: int) -> Booleans:
-    """The bits of each row as booleans."""
+    """Return the bits of each row as booleans."""
     octets = np.ascontiguousarray(words, "<u8").view(np.uint8)
     return np.unpackbits(octets, axis=1, count=width, bitorder="little").astype(np.bool_)
 

@@ -54,7 +54,7 @@ class BoundedLaplace(Linear):
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:
-        """The fastest decay that epsilon allows; gamma falls as the decay nears 1."""
+        """Return the operator of fastest decay that epsilon allows; gamma falls as the decay nears 1."""
         exact = require_epsilon(cls.__name__, epsilon)
         require_values(cls.__name__, values, most=MOST_VALUES)
         # the least entry is above exp(-epsilon) / k, and drawing rounds it by less than one part of 2**64
@@ -99,7 +99,7 @@ class BoundedLaplace(Linear):
 
     @cached_property
     def _sums(self) -> Floats:
-        """Z of every value."""
+        """The row sums Z of every value."""
         return np.asarray(_decaying(self.values, self.decay).sum(axis=1))
 
     def unmix(self, seen: Floats) -> Floats:
@@ -115,7 +115,10 @@ class BoundedLaplace(Linear):
 
     @property
     def _diagonals(self) -> tuple[float, float, float]:
-        """Of the inverse of a**|x - y|: beside the diagonal, on it, and at its two ends."""
+        """The inverse of a**
+        x - y
+        : its entries beside the diagonal, on it, and at its two ends.
+        """
         a = self.decay
         scale = 1 / (1 - a * a)
         return -a * scale, (1 + a * a) * scale, scale
@@ -136,7 +139,7 @@ def _amplification(matrix: Floats) -> float:
 
 
 def _banded(vector: Floats, outer: float, inner: float, corner: float) -> Floats:
-    """A matrix of three diagonals, times a vector."""
+    """Return the product of a tridiagonal matrix and a vector."""
     found = inner * vector
     found[0], found[-1] = corner * vector[0], corner * vector[-1]
     found[1:] += outer * vector[:-1]

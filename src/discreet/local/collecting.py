@@ -1,6 +1,6 @@
-"""Collecting: from clients to counts, here or inside an engine.
+"""Collection of reports: from clients to counts, in memory or inside an engine.
 
-Reports were randomized before they were sent, so their counts may leave the engine that they are counted in.
+Reports are randomized before they are sent, so their counts may leave the engine.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from discreet.local.forms import Bits, Counts
 from discreet.local.operator import Operator
 from discreet.mechanisms.sampling import Integers
 
-AT_ONCE = 1 << 22  # words of reports
+AT_ONCE = 1 << 22  # words of reports held in memory at a time
 
 
 def collect(operator: Operator, x: Integers, random: Randomness, *, threads: int = 1) -> Counts:
-    """Randomize and count, some clients at a time, so that never all reports are in memory."""
+    """Randomize and count in batches of clients, so that the reports are never all in memory."""
     require_count("collect", "threads", threads)
     require_parameter(np.size(x) > 0, "collect", "x", "none", "the value of at least one client")
 

@@ -1,10 +1,10 @@
-"""Design: which operator keeps a promise with the least error, and how large that error will be.
+"""Design: find the operator that keeps a promise with the least error, and state that error.
 
-Question    Given prior -> posterior, what may clients send so that the server learns most? [EGS03]
+Question    Given prior -> posterior, what should clients send so that the server learns most? [EGS03]
 Answer      gamma of the promise bounds every column's ratio; among the operators of this package whose law
-            stays within it, the one whose raw shares have the least expected squared error, values being
-            equally common. Subset selection is optimal up to lower order [YB18], and is k-ary randomized
-            response where there are few values; others come near it with shorter reports.
+            stays within it, the best is the one whose raw shares have the least expected squared error for
+            a uniform distribution. Subset selection is optimal up to lower order [YB18], and is k-ary
+            randomized response for few values; others come close with shorter reports.
 
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 [YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
@@ -53,7 +53,7 @@ Kind_co = TypeVar("Kind_co", bound=Operator, covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Design(Generic[Kind_co]):
-    """An operator with its expected error, a standard deviation, and the bits that a report takes."""
+    """An operator with its expected standard error, and the number of bits of a report."""
 
     operator: Kind_co
     error: float
@@ -61,7 +61,7 @@ class Design(Generic[Kind_co]):
 
 
 def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], ...]:
-    """The operators that keep the promise, best first; `error` is that of one value's raw share.
+    """Return the frequency oracles that keep the promise, best first; `error` is that of one raw share.
 
     >>> best = design(Promise(0.01, 0.05), values=1000, clients=100_000)[0]
     >>> type(best.operator).__name__, round(best.error, 4)
@@ -74,14 +74,14 @@ def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], .
         Design(operator=each, error=math.sqrt(each.variance(1 / values, clients)), bits=_bits(each))
         for each in made
     ]
-    # where two are the same operator but for rounding, the one with the shorter reports comes first
+    # two operators may be the same but for rounding: then the shorter reports come first
     return tuple(sorted(found, key=lambda each: (round(math.log(each.error) / ROUNDING), each.bits)))
 
 
 def design_mean(
     promise: Promise, clients: int, *, low: float = -1.0, high: float = 1.0, values: int = POINTS
 ) -> tuple[Design[Means], ...]:
-    """The same for the mean of numbers in a range; `error` is the largest that any distribution has.
+    """Return the mean operators that keep the promise, best first; `error` is the worst over distributions.
 
     >>> [type(each.operator).__name__ for each in design_mean(Promise(0.01, 0.05), clients=1000, values=101)]
     ['PiecewiseMean', 'TwoPointMean', 'LaplaceMean']
@@ -117,11 +117,12 @@ def require_kept(operator: Operator, promise: Promise) -> None:
 
 
 def epsilon_of(promise: Promise) -> float:
-    """What each client may lose; who takes part is seen, so a promise about presence cannot be kept."""
+    """Return the epsilon of each client; participation is visible, so presence cannot be promised."""
     return min(promise.epsilon_for(Relation.VALUE), MOST) - LAST_PLACE
 
 
 def _worst(operator: Means, clients: int) -> float:
+    """Return the larger error of the two codes at which variance can be largest: an end and the middle."""
     codes = (0, operator.values // 2)
     return math.sqrt(max(operator.variance(code, clients) for code in codes))
 

@@ -1,9 +1,9 @@
-"""Coins and uniform integers in bulk, that read no more of the operating system's bits than they need.
+"""Exact coins and uniform integers in bulk, with few random bits each.
 
-coins       true with probability t / 2**64: 16 bits decide all but one in 65,536, which read 48 more.
-uniform     uniform in [0, bound): the top of bits * bound, rejected where it would favour a value [Lemire19].
+sample_coins    true with probability t / 2**64: 16 bits decide all but one in 65,536, which read 48 more.
+sample_uniform  uniform in [0, bound): the top of bits * bound, rejected where it favors a value [Lemire19].
 
-Both are exact. The operating system's bits are what collecting spends most of its time on, hence 16 at first.
+Reading random bits from the operating system dominates the time of collection, hence 16 bits first.
 
 [Lemire19]  Lemire, Fast Random Integer Generation in an Interval.
 """
@@ -28,17 +28,17 @@ REST = np.uint64((1 << 48) - 1)
 
 
 def short_words(count: int, random: Randomness) -> Short:
-    """Independent uniform 16-bit words."""
+    """Return independent uniform 16-bit words."""
     return random.draw_words((count + 3) // 4).view(np.uint16)[:count]
 
 
 def wide_words(count: int, random: Randomness) -> Wide:
-    """Independent uniform 32-bit words."""
+    """Return independent uniform 32-bit words."""
     return random.draw_words((count + 1) // 2).view(np.uint32)[:count]
 
 
 def coins(threshold: int, count: int, random: Randomness) -> Booleans:
-    """`count` coins, each true with probability threshold / 2**64."""
+    """Return `count` coins, each true with probability threshold / 2**64."""
     if threshold == WHOLE:
         return np.ones(count, np.bool_)
     first = short_words(count, random)
@@ -49,7 +49,7 @@ def coins(threshold: int, count: int, random: Randomness) -> Booleans:
 
 
 def coins_each(thresholds: Words, random: Randomness) -> Booleans:
-    """One coin for each threshold below 2**64."""
+    """Return one coin for each threshold below 2**64."""
     first, tops = short_words(thresholds.size, random), (thresholds >> np.uint64(48)).astype(np.uint16)
     told = first < tops
     open_places = np.flatnonzero(first == tops)
@@ -58,7 +58,7 @@ def coins_each(thresholds: Words, random: Randomness) -> Booleans:
 
 
 def uniform(bound: int, count: int, random: Randomness) -> Integers:
-    """`count` uniform integers in [0, bound)."""
+    """Return `count` uniform integers in [0, bound)."""
     if bound == 1:
         return np.zeros(count, np.int64)
     if bound > WIDE:
@@ -73,11 +73,12 @@ def uniform(bound: int, count: int, random: Randomness) -> Integers:
 
 
 def _rest(count: int, random: Randomness) -> Words:
+    """Return the remaining 48 bits of coins that 16 bits did not decide."""
     return random.draw_words(count) >> np.uint64(16)
 
 
 def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Booleans]:
-    """floor(bits * bound / 2**w), and whether it may be kept; w is 16 for small bounds, else 32."""
+    """Return floor(bits * bound / 2**w) and the mask of accepted draws; w is 16 for small bounds, else 32."""
     if bound <= NARROW:
         return _scale(short_words(count, random), bound, 16)
     return _scale(wide_words(count, random), bound, 32)
@@ -85,6 +86,7 @@ def _scaled(bound: int, count: int, random: Randomness) -> tuple[Integers, Boole
 
 @compile_kernel
 def _scale(bits: NDArray[Any], bound: int, width: int) -> tuple[Integers, Booleans]:
+    """Return the scaled draws, and False where accepting one would favor a value."""
     drawn, kept = np.empty(bits.size, np.int64), np.empty(bits.size, np.bool_)
     refused, low = (1 << width) % bound, (1 << width) - 1
     for i in range(bits.size):

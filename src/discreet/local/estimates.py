@@ -1,12 +1,12 @@
-"""Estimates: what the server learns, raw and unbiased beside the likeliest distribution, with intervals.
+"""Estimates of frequencies and means: unbiased raw shares, the likeliest distribution, and intervals.
 
-raw         Linear in the counts and unbiased, so it may be negative; what sums over values are taken from.
-shares      The maximum-likelihood distribution (or its projection), which is what to show: none negative,
-            their sum 1, and their squared error far smaller where there are many values.
-intervals   For pure operators never too short: the number of reports that support a value is a sum of
+raw         Linear in the counts and unbiased, so it may be negative; sums over values are computed from it.
+shares      The maximum-likelihood distribution (or a projection of `raw`), the one to display: nonnegative,
+            with sum 1, and with far smaller squared error where there are many values.
+intervals   Conservative for pure operators: the number of reports that support a value is a sum of
             independent coins, whose tails are below those of the binomial of the same mean [Hoeffding56]. So
-            the interval of Clopper and Pearson holds for the clients' own shares; for a population that they
-            are a sample of, it is the exact one. Other operators, and sums over values, have normal ones.
+            the Clopper-Pearson interval holds for the shares among these clients; for the population that
+            they are sampled from, it is exact. Other operators, and sums over values, have normal intervals.
 
 [Hoeffding56] On the Distribution of the Number of Successes in Independent Trials.
 """
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 ROUNDING = 1e-6
 SURE = 1 - 1e-6
-"""How sure an interval is that flags an estimate as impossible: one honest figure in a million."""
+"""The confidence of the interval that flags an estimate as impossible: one false flag in a million."""
 
 
 class Intervals(NamedTuple):
-    """The ends of an interval for every value."""
+    """The lower and upper ends of an interval for every value."""
 
     low: Floats
     high: Floats
@@ -55,7 +55,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate:
-    """The distribution of the clients' values; `raw` is unbiased, `shares` is a distribution."""
+    """The estimated distribution of the clients' values; `raw` is unbiased, `shares` is a distribution."""
 
     operator: Frequencies
     counts: Counts
@@ -67,7 +67,7 @@ class Estimate:
         return self.counts.clients
 
     def intervals(self, confidence: float = CONFIDENCE) -> Intervals:
-        """For every value an interval of its share, within [0, 1]."""
+        """Return for every value an interval of its share, clipped to [0, 1]."""
         require_probability("intervals", "confidence", confidence)
         low, high = self.operator.intervals(self.counts, confidence)
         return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1))
@@ -80,32 +80,38 @@ class Estimate:
 
     @property
     def is_sum_impossible(self) -> bool:
-        """Whether the shares sum to something else than 1 beyond what chance explains."""
+        """True if the sum of the shares differs from 1 beyond what chance explains."""
         total = self.mean_of(np.ones(self.raw.size), SURE)
         return not total.low - ROUNDING <= 1 <= total.high + ROUNDING
 
     def share_of(self, holds: Sequence[bool] | ArrayLike, confidence: float = CONFIDENCE) -> Figure:
-        """The share of clients with a property, `holds` saying for each value whether it has it."""
+        """Return the estimated share of clients whose value is in the mask `holds`."""
         mask = np.asarray(holds)
         fits = mask.shape == self.raw.shape and mask.dtype == np.bool_
-        require_parameter(fits, "share_of", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
+        require_parameter(fits, "estimate_share", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
         return self.mean_of(mask.astype(np.float64), confidence)
 
     def range(self, low: int, high: int, confidence: float = CONFIDENCE) -> Figure:
-        """The share of clients whose value is from `low` to `high`, both included."""
+        """Return the estimated share of clients whose value is from `low` to `high`, both included."""
         fits = 0 <= low <= high < self.raw.size
         require_parameter(
-            fits, "range", "low", f"{low} to {high}", f"a range within 0 to {self.raw.size - 1}"
+            fits,
+            "estimate_range_share",
+            "low",
+            f"{low} to {high}",
+            f"a range within 0 to {self.raw.size - 1}",
         )
         codes = np.arange(self.raw.size)
         return self.share_of((codes >= low) & (codes <= high), confidence)
 
     def mean_of(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> Figure:
-        """The mean over the clients of a number that each value stands for."""
-        require_probability("mean_of", "confidence", confidence)
+        """Return the estimated mean over the clients of a number assigned to each value."""
+        require_probability("estimate_mean", "confidence", confidence)
         weights = np.asarray(numbers, np.float64)
         fits = weights.shape == self.raw.shape
-        require_parameter(fits, "mean_of", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers")
+        require_parameter(
+            fits, "estimate_mean", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers"
+        )
         return figure(
             float(self.raw @ weights), math.sqrt(self.operator.spread(self.counts, weights)), confidence
         )
@@ -126,12 +132,12 @@ class MeanEstimate:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether the mean is outside of the range of the numbers beyond what chance explains."""
+        """True if the mean is outside the range of the numbers beyond what chance explains."""
         low, high = self.operator.interval(self.counts, SURE)
         return high < self.operator.low or low > self.operator.high
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """An interval of the mean, within the range of the numbers."""
+        """Return an interval of the mean, clipped to the range of the numbers."""
         require_probability("interval", "confidence", confidence)
         ends = self.operator.interval(self.counts, confidence)
         low, high = (min(max(end, self.operator.low), self.operator.high) for end in ends)
@@ -139,5 +145,6 @@ class MeanEstimate:
 
 
 def figure(value: float, error: float, confidence: float) -> Figure:
+    """Return an estimate with its normal interval."""
     reach = -float(ndtri((1 - confidence) / 2)) * error
     return Figure(value=value, error=error, low=value - reach, high=value + reach)

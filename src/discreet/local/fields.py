@@ -1,7 +1,7 @@
 """Finite fields of a few elements, as tables: g prime, or a power of 2.
 
-Linear functions over a field are a small family of hash functions that is exactly pairwise independent: if v
-and v' differ, then <s, v> = <s, v'> for a share of 1 / g of all s, not about 1 / g.
+Linear functions over a field are a small hash family that is exactly pairwise independent: if v and v'
+differ, then <s, v> = <s, v'> for exactly 1 / g of all s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Field:
-    """Sums and products of the elements 0 .. size - 1."""
+    """Addition and multiplication tables of the elements 0 .. size - 1."""
 
     size: int
     add: Integers
@@ -29,7 +29,7 @@ class Field:
 
 
 def is_field_size(size: int) -> bool:
-    """Whether there is a field of this size here.
+    """Return True if this module can build a field of this size.
 
     >>> [size for size in range(2, 20) if is_field_size(size)]
     [2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19]
@@ -40,9 +40,9 @@ def is_field_size(size: int) -> bool:
 
 @lru_cache(maxsize=32)
 def field_of(size: int) -> Field:
-    """Remainders modulo a prime, or polynomials over two elements modulo an irreducible one."""
+    """Return the field: remainders modulo a prime, or polynomials over GF(2) modulo an irreducible one."""
     if not is_field_size(size):
-        raise InvalidParameterError(f"field_of.size must be a prime or a power of 2; got {size}.")
+        raise InvalidParameterError(f"make_finite_field.size must be a prime or a power of 2; got {size}.")
     one, other = np.arange(size)[:, None], np.arange(size)[None, :]
     if size & (size - 1):
         return Field(size, (one + other) % size, (one * other) % size)
@@ -54,7 +54,7 @@ def field_of(size: int) -> Field:
 
 
 def spread_counts(cells: Integers, field: Field, digits: int) -> Integers:
-    """From c[s, y], s of so many digits, to the sum over s of c[s, <s, v>] for every v: one digit at a time.
+    """Return for every v the sum over s of c[s, <s, v>], computed one digit at a time.
 
     T(v1 .. vj; s(j+1) .. sm; y) is the sum over s1 .. sj of c[s, y + s1 v1 + ... + sj vj]; each digit takes
     g**2 additions of slices, where all s with all v would take g**m of them.
@@ -70,7 +70,7 @@ def spread_counts(cells: Integers, field: Field, digits: int) -> Integers:
 
 
 def spread_weights(weights: NDArray[np.float64], field: Field, digits: int) -> NDArray[np.float64]:
-    """From w[v] to the sum of w[v] over the v with <s, v> = y, for every s and y: the transpose."""
+    """Return for every s and y the sum of w[v] over the v with <s, v> = y: the transpose of the above."""
     g = field.size
     table = np.zeros((g**digits, g))
     table[:, 0] = weights
@@ -84,7 +84,7 @@ def spread_weights(weights: NDArray[np.float64], field: Field, digits: int) -> N
 
 
 def _product(a: int, b: int) -> int:
-    """Of polynomials over two elements, as bits."""
+    """Return the product of two polynomials over GF(2), as bits."""
     found = 0
     for place in range(b.bit_length()):
         if b >> place & 1:
@@ -99,7 +99,7 @@ def _remainder(a: int, modulus: int) -> int:
 
 
 def _irreducible(size: int) -> int:
-    """The first polynomial of the degree that no smaller one divides."""
+    """Return the first polynomial of the degree that no smaller one divides."""
     return next(
         candidate
         for candidate in range(size + 1, 2 * size)

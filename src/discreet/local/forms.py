@@ -1,11 +1,11 @@
-"""Forms: how reports are kept, and how an engine counts them so that only counts reach Python.
+"""Report formats: how reports are stored, and how an engine counts them so that only counts reach Python.
 
-Codes       one integer a client, in a column `report`. Counted by GROUP BY: how many clients sent each.
-Bits        packed into 64-bit words, the first bit lowest, in columns `w0`, `w1`, ... as signed integers,
+CodeFormat  one integer per client, in a column `report`. Counted by GROUP BY: how many clients sent each.
+BitFormat   packed into 64-bit words, the first bit lowest, in columns `w0`, `w1`, ... as signed integers,
             since not every engine has unsigned ones; with several cohorts a column `cohort` before them.
             Counted by sums of single bits: how many clients of each cohort set each bit.
 
-A report outside of its form is a fault of whoever sent or stored it: it is refused, never counted as another.
+A report that does not fit its format is a fault of its sender or store: it is refused, never miscounted.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ WORD = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """All that estimation needs of the reports: `cells` as the form lays them out, of so many `clients`.
+    """All that estimation needs of the reports: `cells` as the format lays them out, and the clients.
 
-    Codes: how many sent each. Bits: a row for each cohort, its clients first, then how many set each bit.
+    Codes: how many clients sent each. Bits: a row per cohort, its clients first, then the count of each bit.
     """
 
     clients: int
@@ -44,30 +44,30 @@ class Counts:
 
 
 class Form(Protocol):
-    """The shape of an operator's reports."""
+    """The format of an operator's reports."""
 
     def count(self, reports: Reports) -> Counts:
-        """Count reports that are at hand."""
+        """Count reports in memory."""
 
     def tally(self, table: str) -> tuple[str, ...]:
-        """The SELECTs by which an engine counts the reports in a table."""
+        """Return the SELECT statements by which an engine counts the reports of a table."""
 
     def counted(self, found: Sequence[pa.Table]) -> Counts:
-        """What the engine found."""
+        """Read the counts from the engine's result tables."""
 
     def to_arrow(self, reports: Reports) -> pa.Table:
-        """The reports as a table to store."""
+        """Return the reports as a table to store."""
 
     def from_arrow(self, table: pa.Table) -> Reports:
-        """The reports of a stored table."""
+        """Read the reports of a stored table."""
 
     def index(self, reports: Reports) -> Integers:
-        """The column of the operator's matrix in which each report stands."""
+        """Return the operator's matrix column of each report."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Codes:
-    """Integers from 0 to outputs - 1."""
+    """Reports that are integers from 0 to outputs - 1."""
 
     outputs: int
 
@@ -102,9 +102,9 @@ class Codes:
 
 @dataclass(frozen=True, kw_only=True)
 class Bits:
-    """Rows of `width` bits in 64-bit words, `ones` of them set where that is fixed.
+    """Rows of `width` bits in 64-bit words, with exactly `ones` bits set if that is given.
 
-    With several cohorts, the number of the cohort stands before them.
+    With several cohorts, the cohort's number precedes the words.
     """
 
     width: int
@@ -113,11 +113,12 @@ class Bits:
 
     @property
     def words(self) -> int:
+        """The number of 64-bit words of a report."""
         return -(-self.width // WORD)
 
     @property
     def named(self) -> bool:
-        """Whether the cohort is part of the report."""
+        """True if the cohort is part of the report."""
         return self.cohorts > 1
 
     def count(self, reports: Reports) -> Counts:
@@ -130,7 +131,7 @@ class Bits:
 
     def tally(self, table: str) -> tuple[str, ...]:
         sums = [f"SUM((w{i // WORD} >> {i % WORD}) & 1) AS b{i}" for i in range(self.width)]
-        # sums pass over missing words and over the spare bits of the last one: who sent such is found here
+        # sums ignore NULL words and the spare bits of the last word, so malformed reports are counted here
         strange = [f"w{j} IS NULL" for j in range(self.words)]
         if self.width % WORD:
             strange.append(f"(w{self.words - 1} >> {self.width % WORD}) <> 0")
@@ -176,7 +177,7 @@ class Bits:
         return np.asarray((cohort << self.width) + words[:, 0].astype(np.int64))
 
     def parts(self, reports: Reports) -> tuple[Integers, NDArray[np.uint64]]:
-        """The cohort and the words of each report."""
+        """Return the cohort and the words of each report, after checking both."""
         rows = np.asarray(reports)
         holds = rows.ndim == 2 and rows.dtype == np.uint64 and rows.shape[1] == self.words + self.named
         require_parameter(
@@ -199,8 +200,8 @@ class Bits:
 
 def _outside(wanted: str) -> DataError:
     return DataError(
-        f"Some reports are not of this operator: it sends {wanted}.",
-        hint="Estimate with the operator that the reports were made by, and leave out what others sent.",
+        f"Some reports were not made by this operator: it sends {wanted}.",
+        hint="Estimate with the operator that made the reports, and leave out all other reports.",
     )
 
 
@@ -215,7 +216,7 @@ def _columns(table: pa.Table, names: list[str]) -> list[Any]:
 
 
 def _integers(column: Any, *, empty: int | None = None) -> Integers:
-    """A column as integers; `empty` is what an aggregate over no rows, which is NULL, stands for."""
+    """Return a column as integers; `null_value` replaces NULL, the aggregate over no rows."""
     if column.null_count and empty is not None:
         column = column.fill_null(empty)
     if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_decimal(column.type)):
@@ -227,7 +228,7 @@ def _integers(column: Any, *, empty: int | None = None) -> Integers:
 
 
 def _no_integers() -> DataError:
-    return DataError("Some reports are empty or no integers.", hint="Leave out what no client sent.")
+    return DataError("Some reports are empty or not integers.", hint="Leave out rows that no client sent.")
 
 
 def _quoted(table: str) -> str:

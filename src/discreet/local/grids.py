@@ -1,4 +1,4 @@
-"""Grids: numbers between two bounds, as codes 0 .. values - 1 that are equally far apart."""
+"""Number grids: equally spaced numbers between two bounds, as codes 0 .. values - 1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POINTS = (1 << 16) + 1
 
 
 class Grid(Protocol):
-    """`values` points from `low` to `high`."""
+    """`values` equally spaced points from `low` to `high`."""
 
     @property
     def values(self) -> int: ...
@@ -29,7 +29,7 @@ class Grid(Protocol):
 
 
 def require_grid(owner: Grid) -> None:
-    """Refuse bounds that are no bounds."""
+    """Refuse bounds that are not finite, not increasing, or too far apart."""
     for name in ("low", "high"):
         require_parameter(is_real(getattr(owner, name)), owner, name, getattr(owner, name), "a finite number")
     require_parameter(owner.low < owner.high, owner, "high", owner.high, f"above low, which is {owner.low:g}")
@@ -40,7 +40,7 @@ def require_grid(owner: Grid) -> None:
 
 
 def encode(owner: Grid, numbers: ArrayLike) -> Integers:
-    """The nearest point of each number; what lies outside is moved to the nearer bound."""
+    """Return the nearest grid point of each number; numbers beyond a bound are clamped to it."""
     given = np.asarray(numbers, np.float64)
     require_parameter(not np.isnan(given).any(), owner, "numbers", "some that are missing", "numbers")
     part = (np.clip(given, owner.low, owner.high) - owner.low) / (owner.high - owner.low)
@@ -48,5 +48,5 @@ def encode(owner: Grid, numbers: ArrayLike) -> Integers:
 
 
 def step(owner: Grid) -> float:
-    """How far two points are apart."""
+    """Return the distance between two neighboring points."""
     return (owner.high - owner.low) / (owner.values - 1)

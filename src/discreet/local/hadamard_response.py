@@ -1,4 +1,4 @@
-"""Hadamard response: one of K codes, half of which support the client's value.
+"""Hadamard response: report one of K codes, half of which support the client's value.
 
 Report      K = 2**m > k; value v has row v + 1 of the Hadamard matrix of order K, and y supports v where that
             row is +1 in column y: where y and v + 1 share an even number of bits. A report is uniform among
@@ -86,7 +86,7 @@ class HadamardResponse(Listed):
         reports = uniform(self.outputs, rows.size, random)
         wanted = coins(parts_of(self.truth), rows.size, random)
         even = (np.bitwise_count(reports & rows) & 1) == 0
-        # flipping a bit that the row has leads from each half onto the other, one to one
+        # flipping a bit of the row maps each half onto the other, one to one
         return np.where(even == wanted, reports, reports ^ (rows & -rows))
 
     def contains(self, outputs: Integers, values: Integers) -> Mask:
@@ -98,12 +98,12 @@ class HadamardResponse(Listed):
         return np.asarray((weights.sum() + transform(placed)) / 2)
 
     def supports(self, counts: Counts) -> Integers:
-        # rows are +1 where a report supports and -1 where not: the sum of all ones is (n + difference) / 2
+        # rows are +1 where a report supports and -1 where not: supports are (n + transform) / 2
         return np.asarray((counts.clients + transform(counts.cells)[1 : self.values + 1]) // 2)
 
 
 def transform(vector: NDArray[Number]) -> NDArray[Number]:
-    """The Walsh-Hadamard transform of a vector whose length is a power of 2.
+    """Return the Walsh-Hadamard transform of a vector whose length is a power of 2.
 
     >>> transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])

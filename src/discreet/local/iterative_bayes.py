@@ -1,14 +1,14 @@
-"""Iterative Bayes: a distribution behind the reports of any channel, smoother the earlier it is stopped.
+"""Iterative Bayes: a distribution fitted to the reports of any channel, smoother the earlier it stops.
 
 Step        Every report is spread over the values by the posterior under the present distribution; the mean
             of these posteriors is the next one [AS00]. The likelihood never falls: these are the steps of
             expectation-maximization [AA01].
-Stopping    It starts from the uniform distribution and ends when a step gains less than a stated number of
-            nats. It has not found the likeliest distribution then, and is far from it for noisy channels:
-            what it leaves near uniform is a bias towards smooth distributions, which helps if the truth is
-            smooth and hides peaks if it is not. So it is asked for by name, and says how far it went.
-Short       The likelihood is concave, so ln L(best) - ln L(f) <= n (max over x of the mean over the reports
-            of p(x -> y) / p_f(y), minus 1): the nats by which the result is short of the likeliest, at most.
+Stopping    It starts from the uniform distribution and ends when a step gains less than a given number of
+            nats. It has not reached the likeliest distribution then, and is far from it for noisy channels:
+            the remainder is a bias toward smooth distributions, which helps if the truth is smooth and hides
+            peaks if it is not. So callers choose it explicitly, and it reports how far it went.
+Deficit     The likelihood is concave, so ln L(best) - ln L(f) <= n (max over x of the mean over the reports
+            of p(x -> y) / p_f(y), minus 1): a bound on the nats that are missing to the likeliest.
 
 [AS00]      Agrawal & Srikant, Privacy-Preserving Data Mining.
 [AA01]      Agrawal & Aggarwal, On the Design and Quantification of Privacy Preserving Data Mining Algorithms.
@@ -32,7 +32,7 @@ Map = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class Channel:
-    """A matrix as what it does: `forward` from shares of values to those of reports, `back` as its rows."""
+    """A matrix as two linear maps: `forward` from value shares to report shares, `backward` its transpose."""
 
     values: int
     forward: Map
@@ -41,7 +41,7 @@ class Channel:
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
-    """Shares, the steps that led to them, and how many nats at most they fall short of the likeliest."""
+    """Shares, the steps taken, and a bound on the nats by which they fall short of the likeliest."""
 
     shares: Floats
     steps: int
@@ -49,14 +49,14 @@ class Fitted:
 
 
 def of_matrix(matrix: Floats) -> Channel:
-    """The channel of a matrix that is at hand."""
+    """Return the channel of an explicit matrix."""
     return Channel(values=len(matrix), forward=lambda f: f @ matrix, back=lambda w: matrix @ w)
 
 
 def iterative_bayes(
     counts: Integers, channel: Channel, *, gain: float = GAIN, most_steps: int = MOST_STEPS
 ) -> Fitted:
-    """Steps from the uniform distribution, until one gains less than `gain` nats: a smoother."""
+    """Fit shares by steps from the uniform distribution, until one gains less than `gain` nats."""
     require_positive("iterative_bayes", "gain", gain)
     require_count("iterative_bayes", "most_steps", most_steps)
     shares, steps, gained = np.full(channel.values, 1 / channel.values), 0, np.inf
@@ -70,13 +70,13 @@ def iterative_bayes(
 
 
 def slopes(expected: Floats, counts: Integers, channel: Channel) -> Floats:
-    """The slope of the mean log-likelihood in every share: 1 at each positive one of the best."""
+    """Return the slope of the mean log-likelihood in every share; 1 at the positive shares of the optimum."""
     ratios = np.divide(counts, expected, out=np.zeros(expected.shape), where=counts > 0)
     return np.asarray(channel.back(ratios) / counts.sum())
 
 
 def deficit_of(found: Floats, counts: Integers) -> float:
-    """How many nats the likeliest is above, at most, where these are the slopes."""
+    """Return a bound on the nats by which the maximum exceeds the likelihood with these slopes."""
     return max(0.0, float(counts.sum() * (found.max() - 1)))
 
 

@@ -1,4 +1,4 @@
-"""k-ary randomized response: the truth with a stated probability, otherwise any other value.
+"""k-ary randomized response: the truth with a given probability, otherwise any other value.
 
 Report      y = x with probability p, else one of the other k - 1 values, each with probability
             q = (1 - p) / (k - 1): the operator R1 of [EGS03], Warner's randomized response for k = 2
@@ -45,7 +45,7 @@ from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 @dataclass(frozen=True, kw_only=True)
 class KaryResponse(Listed):
-    """The truth with probability `truth`; `under` an epsilon, as often as that allows.
+    """The truth with probability `truth`; `for_epsilon` uses the largest one that epsilon allows.
 
     >>> KaryResponse(values=2, truth=0.75).matrix()
     array([[0.75, 0.25],
@@ -65,7 +65,7 @@ class KaryResponse(Listed):
 
     @classmethod
     def under(cls, epsilon: Real, values: int) -> Self:
-        """The truth as often as epsilon allows: with odds of exp(epsilon) to values - 1.
+        """Return the most truthful operator that epsilon allows: odds of exp(epsilon) to values - 1.
 
         >>> KaryResponse.under(1, values=2).p
         0.731...
@@ -94,7 +94,7 @@ class KaryResponse(Listed):
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         truthful = coins(parts_of(self.truth), codes.size, random)
-        # one lie is drawn for everybody, so that nothing but the report depends on who tells one
+        # one lie is drawn for every client, so that timing and random bits used do not depend on who lies
         return _told(codes, truthful, uniform(self.values - 1, codes.size, random), self.values)
 
     def contains(self, outputs: Integers, values: Integers) -> Mask:
@@ -112,7 +112,7 @@ class KaryResponse(Listed):
 
 @compile_kernel
 def _told(codes: Integers, truthful: Booleans, lies: Integers, values: int) -> Integers:
-    """The value itself, or the one that is 1 + lie places further, beginning again after the last."""
+    """Return the value itself, or the one 1 + lie places further, wrapping around."""
     found = np.empty(codes.size, np.int64)
     for i in range(codes.size):
         moved = codes[i] + 1 + lies[i]

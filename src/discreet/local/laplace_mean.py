@@ -1,11 +1,11 @@
-"""Laplace mean: a number near the client's own, by bounded Laplace noise that never leaves the range.
+"""Laplace mean: report a number near the client's own, with bounded Laplace noise that stays in the range.
 
 Report      A point of the grid, y in 0 .. k - 1, with probability a**|x - y| / Z(x): bounded Laplace noise
             [HABM20], drawn from its matrix in multiples of 2**-64.
 Guarantee   gamma is the largest ratio within a column of the matrix that is drawn from.
-Estimate    The mean of reports is drawn towards the middle. Each report is worth what the inverse of the
-            matrix says instead: unbiased, and three operations a point.
-Utility     Reports are plausible numbers of the range, which can be looked at one by one. The error of the
+Estimate    The mean of the reports is biased toward the middle. The inverse of the matrix gives each report
+            an unbiased value instead, in three operations a point.
+Utility     Reports are plausible numbers of the range, which can be inspected one by one. The error of the
             mean is larger than that of two points or of the piecewise mean under every promise; the grid has
             at most 1,024 points, and numbers are rounded to it.
 
@@ -92,7 +92,7 @@ class LaplaceMean(Average):
 
     @cached_property
     def _variances(self) -> Floats:
-        """Of one report, for every number."""
+        """The variance of one report's unbiased value, for every number."""
         return np.asarray(self.columns() @ self.worths**2 - self._points**2)
 
     @property

@@ -1,10 +1,10 @@
-"""Linear estimates: the raw shares are a right inverse of the matrix, applied to the counts.
+"""Linear estimation: the raw shares are a right inverse of the matrix, applied to the counts.
 
-Every report y is worth a vector of shares A(y), unbiased: the sum over y of Pr[x -> y] A(y) is 1 at x and 0
-elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is that of a
-mean of independent terms, seen in the counts themselves; it is no less than that of the law of the estimated
-shares, as a few reports that are alike leave doubt. Intervals are normal: they hold with about the confidence
-that is asked for, and with a few dozen reports or fewer they miss up to four times as often.
+Every report y contributes a vector of shares A(y), unbiased: the sum over y of Pr[x -> y] A(y) is 1 at x and
+0 elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is that of a
+mean of independent terms, estimated from the counts; it is at least the variance under the estimated shares,
+since a few reports may agree by chance. Intervals are normal: their coverage is approximate, and with a few
+dozen reports or fewer they miss up to four times as often as stated.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from discreet.mechanisms.sampling import Floats
 
 
 class Linear(Frequencies, Protocol):
-    """A matrix, its right inverse A, and both as what they do."""
+    """A frequency oracle given by a matrix and its right inverse A, both as linear maps."""
 
     @property
     @abstractmethod
     def channel(self) -> Channel:
-        """The matrix as what it does, for iterative Bayes."""
+        """The matrix as linear maps, for iterative Bayes."""
 
     @abstractmethod
     def unmix(self, seen: Floats) -> Floats:
-        """The mean of A over reports whose shares are `seen`."""
+        """Return the mean of A over reports with the shares `seen`."""
 
     @abstractmethod
     def unmix_squares(self, seen: Floats) -> Floats:
-        """The mean of the squares of A."""
+        """Return the mean of the squares of A over reports with the shares `seen`."""
 
     @abstractmethod
     def worth(self, weights: Floats) -> Floats:
-        """For every report the weighted sum of its A."""
+        """Return for every report the weighted sum of its A."""
 
     def raw(self, counts: Counts) -> Floats:
         return self.unmix(counts.cells / counts.clients)
 
     def likeliest(self, counts: Counts) -> Floats:
-        """Of a matrix that is too large for that, what iterative Bayes comes to."""
+        """Fit the likeliest shares; if the matrix is too large for that, those of iterative Bayes."""
         if self.listable:
             return maximum_likelihood(counts.cells, self.matrix()).shares
         return iterative_bayes(counts.cells, self.channel).shares
@@ -65,11 +65,11 @@ class Linear(Frequencies, Protocol):
         return max(float(law @ (sums - law @ sums) ** 2) for law in self._laws(counts)) / counts.clients
 
     def _laws(self, counts: Counts) -> tuple[Floats, Floats]:
-        """The law of reports as it was seen, and as the estimated shares have it."""
+        """Return the observed distribution of reports, and that under the estimated shares."""
         return counts.cells / counts.clients, self.channel.forward(project(self.raw(counts)))
 
     def variance(self, share: float, clients: int) -> float:
-        """The mean over the values, each in turn having the share; it is linear in the shares."""
+        """Return the variance averaged over the values, each in turn having the share."""
         k, forward = self.values, self.channel.forward
         others = (1 - share) / (k - 1)
         uniform = self.unmix_squares(forward(np.full(k, 1.0)))

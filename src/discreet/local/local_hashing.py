@@ -6,8 +6,9 @@ Report      A seed s, uniform among g**m, and a bucket: the client's own, <s, x>
 Guarantee   gamma = p (g - 1) / (1 - p), exactly, as p is a multiple of 2**-64: the seed does not depend on x.
 Estimate    A report supports the values that its seed hashes into its bucket. A linear family is exactly
             pairwise independent, so another value is supported with probability q = 1 / g, not about so. And
-            it is small: an engine groups reports by seed and bucket, and all supports come from these counts
-            by a transform of m g**(m + 2) additions, where hashing every value for every client takes n k.
+            it is small: an engine groups reports by seed and bucket, and all supports follow from these
+            counts by a transform of m g**(m + 2) additions, where hashing every value for every client takes
+            n k.
 Utility     n MSE of a raw share is 4 exp(epsilon) / (exp(epsilon) - 1)**2 + f at best, near g = exp(epsilon)
             + 1, for any number of values, with reports of log2 k + 2 log2 g bits at most.
 
@@ -50,7 +51,7 @@ MOST_OUTPUTS = 1 << 24
 
 @dataclass(frozen=True, kw_only=True)
 class LocalHashing(Listed):
-    """The client's own bucket of `buckets` with probability `truth`.
+    """The client's own bucket, one of `buckets`, with probability `truth`.
 
     >>> LocalHashing.under(1, values=128).buckets
     4
@@ -90,12 +91,12 @@ class LocalHashing(Listed):
 
     @property
     def digits(self) -> int:
-        """m, the digits of a value and of a seed."""
+        """The number m of digits of a value and of a seed."""
         return _digits(self.values, self.buckets)
 
     @property
     def seeds(self) -> int:
-        """How many hash functions there are."""
+        """The number of hash functions."""
         return int(self.buckets**self.digits)
 
     @property
@@ -144,7 +145,7 @@ class LocalHashing(Listed):
 
 
 def _digits(values: int, size: int) -> int:
-    """The fewest digits of base `size` in which all codes can be written."""
+    """Return the fewest digits of base `size` in which all codes can be written."""
     digits = 1
     while size**digits < values:
         digits += 1
@@ -153,7 +154,7 @@ def _digits(values: int, size: int) -> int:
 
 @compile_kernel
 def _hashed(seeds: Integers, values: Integers, add: Integers, multiply: Integers) -> Integers:
-    """<s, v> of each pair, digit by digit; the codes' last digits are the vectors' last entries."""
+    """Return <s, v> of each pair, digit by digit; the codes' last digits are the vectors' last entries."""
     g = add.shape[0]
     found = np.empty(seeds.size, np.int64)
     for i in range(seeds.size):

@@ -1,12 +1,12 @@
-"""Any matrix that a user gives: row x is the distribution of the report of a client whose value is x.
+"""An operator given by an explicit matrix: row x is the distribution of the report of value x.
 
-Report      y with the probability of row x and column y, rounded to a multiple of 2**-64 (what is possible
-            stays possible), and drawn by comparing one 64-bit word with the row's cumulated probabilities.
+Report      y with the probability of row x and column y, rounded to a multiple of 2**-64 (a positive
+            one stays positive), sampled by comparing a 64-bit word with the row's cumulative probabilities.
 Guarantee   gamma is the largest ratio within a column of the rounded matrix, in exact arithmetic.
-Estimate    raw: a right inverse of the matrix, of all such the one with the least variance if all values are
-            equally common. There is one if no two distributions of values give the same reports. Shares: the
+Estimate    raw: the right inverse of the matrix with the least variance for a uniform distribution. It exists
+            if no two distributions of values give the same reports. Shares: the
             exact maximum of the likelihood, by iterative Bayes with a certificate. Intervals are normal.
-Utility     Where an operator of this package has the same matrix, use that one: its forms are closed.
+Utility     If an operator of this package has the same matrix, prefer that one: its formulas are closed.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class MatrixOperator(Linear):
 
     @cached_property
     def _cumulated(self) -> Words:
-        """Of each row the cumulated parts; 2**64, from the last possible column on, is not looked at."""
+        """The cumulative integers of each row; 2**64, at the last possible column, is never compared."""
         return np.minimum(np.cumsum(self.parts, axis=1), WHOLE - 1).astype(np.uint64)
 
     @cached_property
     def _inverse(self) -> Floats:
-        """A, outputs by values, with matrix @ A = 1: raw shares are the counts' shares times A."""
+        """The matrix A, outputs by values, with matrix @ A = 1: raw shares are report shares times A."""
         matrix = self.columns()
         possible = matrix.max(axis=0) > 0
         weighed = matrix[:, possible] / matrix[:, possible].mean(axis=0)
@@ -104,7 +104,7 @@ class MatrixOperator(Linear):
         if np.linalg.cond(gram) > 1e12:
             raise InvalidParameterError(
                 "MatrixOperator cannot be inverted: two distributions of values give the same reports.",
-                hint="Give every value a row that is no mixture of the others.",
+                hint="Give every value a row that is not a mixture of the others.",
             )
         inverse = np.zeros(matrix.T.shape)
         inverse[possible] = np.linalg.solve(gram, weighed).T
@@ -125,7 +125,7 @@ class MatrixOperator(Linear):
 
 
 def _require_rows(owner: object, rows: ArrayLike) -> Floats:
-    """Numbers in rows, or one sentence that tells which row is wrong and how."""
+    """Return the rows as floats; the error names the row that is wrong."""
     try:
         matrix = np.asarray(rows, np.float64)
     except (TypeError, ValueError):
@@ -142,7 +142,7 @@ def _require_rows(owner: object, rows: ArrayLike) -> Floats:
 
 
 def _parts(row: Floats) -> list[int]:
-    """Integers that sum to 2**64, proportional to a row but for rounding, at least 1 where it is above 0."""
+    """Return integers with sum 2**64, proportional to a row up to rounding, at least 1 if it is positive."""
     exact = [int(each) for each in np.ldexp(row / row.sum(), 64).tolist()]
     parts = [max(1, part) if each else 0 for part, each in zip(exact, row.tolist(), strict=True)]
     parts[int(np.argmax(row))] += WHOLE - sum(parts)
@@ -151,7 +151,7 @@ def _parts(row: Floats) -> list[int]:
 
 @compile_kernel
 def _invert(codes: Integers, words: Words, cumulated: Words, last: Integers) -> Integers:
-    """For each client the first column whose cumulated parts are above its word, up to the last possible."""
+    """Return for each client the first column whose cumulative integer exceeds its word."""
     found = np.empty(codes.size, np.int64)
     for i in range(codes.size):
         low, high = 0, last[codes[i]]

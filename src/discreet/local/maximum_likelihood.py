@@ -1,11 +1,11 @@
 """Maximum likelihood: the distribution that makes the counts of any matrix most likely, with a certificate.
 
 Problem     Minimize F(f) = - sum over y of c_y / n ln (f P)_y + sum over x of f_x, f >= 0. The second sum
-            stands for the condition that shares sum to 1: scaling f shows that the minimum has it.
+            replaces the constraint that shares sum to 1: scaling f shows that the minimum satisfies it.
 Method      Primal-dual Newton steps: with slopes z of F, f_x z_x = mu at every x, mu falling to 0. A step
             solves one positive definite system of the size of the domain; some twenty suffice, where
             iterative Bayes would need thousands for a noisy matrix.
-Certificate The deficit of the result, in nats; it goes on until that is below a hundredth of one.
+Certificate The deficit of the result, in nats; steps continue until it is below 0.01.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TO_THE_BOUNDARY = 0.995
 
 
 def maximum_likelihood(counts: Integers, matrix: Floats) -> Fitted:
-    """The likeliest distribution, to within a hundredth of a nat."""
+    """Fit the likeliest distribution, to within a hundredth of a nat."""
     channel, n = of_matrix(matrix), float(counts.sum())
     seen = counts > 0
     weights, columns = counts[seen] / n, matrix[:, seen]
@@ -39,7 +39,7 @@ def maximum_likelihood(counts: Integers, matrix: Floats) -> Fitted:
 
 
 def _step(shares: Floats, dual: Floats, weights: Floats, columns: Floats) -> tuple[Floats, Floats]:
-    """One Newton step towards f z = mu, of a length that keeps both positive."""
+    """Return shares and dual after one Newton step toward f z = mu, shortened to keep both positive."""
     expected = shares @ columns
     gradient = 1 - columns @ (weights / expected)
     scaled = columns * (np.sqrt(weights) / expected)
@@ -52,6 +52,6 @@ def _step(shares: Floats, dual: Floats, weights: Floats, columns: Floats) -> tup
 
 
 def _length(vector: Floats, move: Floats) -> float:
-    """The longest step, up to 1, that leaves a little of every entry."""
+    """Return the longest step, up to 1, that keeps every entry positive."""
     falling = move < 0
     return min(1.0, TO_THE_BOUNDARY * float((-vector[falling] / move[falling]).min(initial=np.inf)))

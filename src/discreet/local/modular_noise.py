@@ -1,14 +1,15 @@
-"""Noise modulo k: the value is moved by a uniform step within a window, or replaced by a uniform value.
+"""Noise modulo k: the value is shifted by a uniform step within a window, or replaced by a uniform value.
 
 Report      With probability `share`, x + step modulo k, the step uniform in -reach .. reach; else a uniform
             value. R2 of [EGS03] has share 1, R3 share 1/2.
 Guarantee   gamma = 1 + share k / ((1 - share) w), w = 2 reach + 1; exactly, as the share is a multiple of
-            2**-64. With share 1 it is infinite: a report rules out all values beyond the window, and what is
-            likely without it may become certain.
+            2**-64. With share 1 it is infinite: a report rules out all values beyond the window, so a belief
+            may become certainty.
 Estimate    The matrix is circulant, so it is inverted by a Fourier transform, where w and k have no common
             factor; shares are the exact maximum of the likelihood, by iterative Bayes.
-Utility     Nearby values are told apart worst: for ordered values whose distribution is smooth. Shares of
-            single values have a larger error than those of k-ary randomized response at the same gamma.
+Utility     Nearby values are hardest to distinguish: use it for ordered values with a smooth distribution.
+            Shares of single values have a larger error than those of k-ary randomized response at the same
+            gamma.
 
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 """
@@ -66,7 +67,7 @@ class ModularNoise(TwoLevel, Linear):
 
     @classmethod
     def under(cls, epsilon: Real, values: int, reach: int) -> Self:
-        """The largest share of windows that epsilon allows."""
+        """Return the operator with the largest share that epsilon allows."""
         exact = require_epsilon(cls.__name__, epsilon)
         require_count(cls.__name__, "reach", reach, minimum=0)
         threshold = mixture_threshold(exact, Fraction(values, 2 * reach + 1))
@@ -74,7 +75,7 @@ class ModularNoise(TwoLevel, Linear):
 
     @property
     def window(self) -> int:
-        """w, how many values a step may lead to."""
+        """The number w of values that a step may lead to."""
         return 2 * self.reach + 1
 
     @property
@@ -116,7 +117,7 @@ class ModularNoise(TwoLevel, Linear):
         return self.unmix(weights)
 
     def variance(self, share: float, clients: int) -> float:
-        """All values are alike."""
+        """Return the variance of a raw share; all values are alike."""
         uniform_law = np.full(self.values, 1 / self.values)
         own = self.unmix_squares(self._mixed(np.eye(1, self.values)[0]))[0]
         others = (1 - share) / (self.values - 1)
@@ -124,15 +125,15 @@ class ModularNoise(TwoLevel, Linear):
         return float(others * mean + (share - others) * own - share) / clients
 
     def _mixed(self, shares: Floats) -> Floats:
-        """The matrix, which is symmetric, times a vector that is nowhere negative."""
+        """Return the matrix, which is symmetric, times a nonnegative vector."""
         kept = float(self.share)
         near = np.maximum(self.weigh(shares), 0.0) / self.window
         return np.asarray(kept * near + (1 - kept) * shares.sum() / self.values)
 
     def _eigenvalues(self) -> NDArray[Any]:
-        """What the matrix does to each frequency."""
+        """Return the eigenvalue of the matrix at each frequency."""
         found = np.fft.rfft(self._mixed(np.eye(1, self.values)[0])).real
-        # it is symmetric about the first value, so that its transform is real
+        # the row is symmetric about the first value, so its transform is real
         if np.abs(found).min() < 1e-12:
             raise InvalidParameterError(
                 "ModularNoise cannot be inverted: two distributions of values give the same reports.",

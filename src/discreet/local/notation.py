@@ -1,8 +1,8 @@
-"""Notation: operators as plain data, to be written beside the reports that they made and read again.
+"""Operators as JSON objects, stored beside the reports that they made.
 
 Form        {"operator": "kary-response", "values": 128, "truth": "386641…/18446744073709551616"}: the kind,
-            and each of its parameters; probabilities are exact fractions, so that what is read has the same
-            law as what was written. A kind or parameter that is not known is refused, never guessed.
+            and each of its parameters; probabilities are exact fractions, so that reading restores exactly
+            the same law. Unknown kinds and parameters are refused.
 Short       Instead of its law, an operator may be given by an `epsilon`: {"operator": "kary-response",
             "values": 128, "epsilon": 1}. Fractions may be written as numbers: "truth": 0.2.
 """
@@ -26,7 +26,7 @@ KINDS: dict[str, type[Operator]] = {get_mechanism_name(kind): kind for kind in O
 
 
 def write(operator: Operator) -> dict[str, Any]:
-    """An operator as plain data.
+    """Return an operator as a JSON object.
 
     >>> from discreet.local import TwoPointMean
     >>> write(TwoPointMean(values=3, truth=0.75))
@@ -40,7 +40,7 @@ def write(operator: Operator) -> dict[str, Any]:
 
 
 def read(data: Mapping[str, Any]) -> Operator:
-    """The operator that was written.
+    """Return the operator that a JSON object describes.
 
     >>> read({"operator": "kary-response", "values": 4, "truth": "1/2"}).gamma
     3.0
@@ -54,12 +54,13 @@ def read(data: Mapping[str, Any]) -> Operator:
         return kind.under(**exact) if "epsilon" in exact else kind(**exact)  # type: ignore[attr-defined]
     except (TypeError, AttributeError):
         raise RequestError(
-            f"{name} has other parameters than {', '.join(given) or 'none'}.", hint=f"Give {_known(kind)}."
+            f"{name} has other parameters than {', '.join(given) or 'none'}.",
+            hint=f"Give {_known(kind)}.",
         ) from None
 
 
 def _known(kind: type[Operator]) -> str:
-    """The parameters of a kind, and those by which it is made under an epsilon."""
+    """Return the parameters of a kind, and those of its constructor from an epsilon."""
     law = ", ".join(each.name for each in fields(kind) if each.init)  # type: ignore[arg-type]
     under = getattr(kind, "under", None)
     if under is None:
@@ -77,10 +78,10 @@ def _plain(value: Any) -> Any:
 
 
 def _exact(value: Any) -> Any:
-    """A text that is a fraction, as one; within lists too."""
+    """Return texts as fractions, also within lists."""
     if isinstance(value, list):
         return [_exact(each) for each in value]
     try:
         return Fraction(value) if isinstance(value, str) else value
     except (ValueError, ZeroDivisionError):
-        raise RequestError(f"{value} is no number.", hint="Write a probability as 1/2 or 0.5.") from None
+        raise RequestError(f"{value} is not a number.", hint="Write a probability as 1/2 or 0.5.") from None

@@ -1,18 +1,18 @@
-"""Operators: how a client randomizes a value, so that the server learns the distribution and nobody's value.
+"""Randomization operators: a client randomizes its value; the server learns only the distribution.
 
 Definition  N clients hold values x, coded 0 .. values - 1. Each sends y = R(x), Pr[R(x) = y] being row x and
             column y of the operator's matrix; the server knows the matrix and sees the reports y [EGS03].
 Belief      gamma is the largest ratio between two entries of a column. A promise prior -> posterior whose
             gamma is no smaller is kept for every property of the value, whatever the prior distribution;
-            epsilon = ln gamma. That a client took part at all is not hidden.
-Protocols   What an operator must bring stands without a body; what follows from that has one, and is had by
-            deriving from the protocol.
+            epsilon = ln gamma. Participation itself is not hidden.
+Protocols   Abstract methods are what an operator must implement; the others are derived from them and are
+            inherited by subclassing the protocol.
 
-    Operator            randomizes; beliefs
-    ├── Frequencies     estimates the share of every value
-    │   └── Pure        each report supports a set of values, with one probability if the client's value is
-    │                   among them or not: all that follows is closed form [WBLJ17]
-    └── Means           estimates the mean of numbers on a grid
+    Operator                    randomizes values; bounds beliefs
+    ├── FrequencyOracle         estimates the share of every value
+    │   └── PureFrequencyOracle each report supports a set of values: the client's own with probability p,
+    │                           any other with probability q, so estimates are closed forms [WBLJ17]
+    └── MeanOperator            estimates the mean of numbers on a grid
 
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 [WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
@@ -44,45 +44,45 @@ LARGEST_MATRIX = 1 << 22
 
 
 class Operator(Protocol):
-    """From a value to a report, and what a report does to beliefs; `values` is how many values there are."""
+    """A randomizer from a value to a report, and its effect on beliefs; `values` is the domain size."""
 
     values: int
 
     @property
     @abstractmethod
     def gamma(self) -> float:
-        """The amplification of the law that is sampled; infinite if a report can rule a value out."""
+        """The amplification of the sampled law; infinite if a report can rule a value out."""
 
     @property
     @abstractmethod
     def form(self) -> Form:
-        """How reports are kept and counted."""
+        """The format in which reports are stored and counted."""
 
     @property
     @abstractmethod
     def outputs(self) -> int | None:
-        """How many different reports there are; None if they are too many to be numbered."""
+        """The number of different reports; None if there are too many to enumerate."""
 
     @abstractmethod
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
-        """One report for each client, from the client's value and coins of its own."""
+        """Return one report for each client, drawn from its value and fresh randomness."""
 
     @abstractmethod
     def likelihood(self, report: Reports) -> Floats:
-        """Pr[R(x) = report] for every x, or a multiple of it: only ratios matter. A single report."""
+        """Return Pr[R(x) = report] for every x, up to a common factor; takes a single report."""
 
     @abstractmethod
     def columns(self) -> Floats:
-        """The matrix, of which `matrix` has checked that it is small."""
+        """Return the matrix, without the size check of `matrix`."""
 
     @property
     def epsilon(self) -> float:
-        """ln gamma: the loss of one report between any two values."""
+        """The privacy loss of one report between any two values, ln gamma."""
         return math.log(self.gamma)
 
     @property
     def guarantee(self) -> PureDP:
-        """What one report costs, for the neighbours that differ in a client's value."""
+        """The guarantee of one report, for neighbors that differ in one client's value."""
         if math.isinf(self.gamma):
             raise InvalidParameterError(
                 f"{type(self).__name__} has no guarantee: some of its reports rule a value out.",
@@ -92,11 +92,11 @@ class Operator(Protocol):
 
     @property
     def listable(self) -> bool:
-        """Whether the matrix is small enough to be written out."""
+        """True if the matrix is small enough to be written out."""
         return self.outputs is not None and self.values * self.outputs <= LARGEST_MATRIX
 
     def matrix(self) -> Floats:
-        """Pr[R(x) = y] in row x and column y."""
+        """Return the matrix with Pr[R(x) = y] in row x and column y."""
         if not self.listable:
             raise InvalidParameterError(
                 f"{type(self).__name__} has too many different reports for a matrix.",
@@ -105,7 +105,7 @@ class Operator(Protocol):
         return self.columns()
 
     def posterior(self, prior: ArrayLike, y: int | Reports) -> Floats:
-        """The belief in every value after a single report."""
+        """Return the posterior over all values after a single report."""
         p = require_distribution("prior", prior, self.values)
         joint = p * self.likelihood(np.asarray(y))
         total = float(joint.sum())
@@ -115,54 +115,55 @@ class Operator(Protocol):
         return np.asarray(joint / total)
 
     def worst_case_information(self, prior: ArrayLike) -> float:
-        """The most nats that a report says about a value; where reports cannot be listed, a bound on it."""
+        """Return the most nats that one report reveals; a bound if reports are not enumerable."""
         p = require_distribution("prior", prior, self.values)
         return worst_case_information(self.matrix(), p) if self.listable else information_bound(self)
 
     def swings(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[Swing, ...]:
-        """How far reports move the belief in each property, up and down; bounds where none can be listed."""
+        """Return each property's prior and extreme posteriors; bounds if reports are not enumerable."""
         p = require_distribution("prior", prior, self.values)
         return tuple(_swing(self, p, require_mask(self, holds)) for holds in properties)
 
     def counted(self, reports: Reports | Counts) -> Counts:
-        """Reports counted, if they are not yet; there must be some."""
+        """Return the counts of reports, which may already be counts; refuse an empty collection."""
         counts = reports if isinstance(reports, Counts) else self.form.count(reports)
         require_parameter(counts.clients > 0, self, "reports", "none", "at least one report")
         return counts
 
     def breaches(self, prior: ArrayLike, properties: Sequence[Mask], promise: Promise) -> tuple[Swing, ...]:
-        """The properties whose belief some report moves further than the promise allows."""
+        """Return the properties for which some report moves the belief further than the promise allows."""
         return breaking(self.swings(prior, properties), promise)
 
 
 class Frequencies(Operator, Protocol):
-    """An operator from whose reports the share of every value is estimated."""
+    """An operator from whose reports the share of every value is estimated: a frequency oracle."""
 
     @abstractmethod
     def raw(self, counts: Counts) -> Floats:
-        """The unbiased estimate of every share: linear in the counts, and kept where it is negative."""
+        """Return the unbiased estimate of every share: linear in the counts, possibly negative."""
 
     @abstractmethod
     def likeliest(self, counts: Counts) -> Floats:
-        """The shares that make the counts most likely, among those that are at least 0 and sum to 1."""
+        """Return the most likely shares, or a projection close to them: at least 0, with sum 1."""
 
     @abstractmethod
     def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        """For every value an interval that holds its true share with this confidence.
+        """Return for every value an interval that covers its true share with this confidence.
 
-        Of pure operators at least, of linear ones about: see `estimates` and `linear`.
+        For pure operators coverage is at least the confidence, for linear ones it is approximate: see
+        `estimates` and `linear_estimation`.
         """
 
     @abstractmethod
     def spread(self, counts: Counts, weights: Floats) -> float:
-        """The variance of the weighted sum of `raw`, as estimated; of the clients as a sample of many."""
+        """Return the estimated variance of a weighted sum of raw shares, for clients sampled at random."""
 
     @abstractmethod
     def variance(self, share: float, clients: int) -> float:
-        """The variance of `raw` at a value that this share of the clients has, the others being alike."""
+        """Return the variance of the raw share of a value with this true share, all others being equal."""
 
     def estimate(self, reports: Reports | Counts) -> Estimate:
-        """The distribution of the clients' values."""
+        """Return the estimated distribution of the clients' values."""
         counts = self.counted(reports)
         return Estimate(
             operator=self,
@@ -180,23 +181,23 @@ class Means(Operator, Protocol):
 
     @abstractmethod
     def encode(self, numbers: ArrayLike) -> Integers:
-        """The codes of the points that are nearest to the numbers."""
+        """Return the codes of the grid points nearest to the numbers."""
 
     @abstractmethod
     def estimate(self, reports: Reports | Counts) -> MeanEstimate:
-        """The mean of the clients' numbers."""
+        """Return the estimated mean of the clients' numbers."""
 
     @abstractmethod
     def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
-        """An interval that holds the mean of the clients' numbers with this confidence."""
+        """Return an interval that covers the mean of the clients' numbers with this confidence."""
 
     @abstractmethod
     def variance(self, code: int, clients: int) -> float:
-        """The variance of the estimated mean, if all clients have this value."""
+        """Return the variance of the estimated mean if all clients have this value."""
 
 
 def require_mask(owner: Operator, holds: Mask) -> Mask:
-    """A property as booleans, one for each value, or one clear sentence."""
+    """Return a property as a boolean vector over the values; refuse any other shape."""
     mask, size = np.asarray(holds), owner.values
     fits = mask.shape == (size,) and mask.dtype == np.bool_
     require_parameter(
@@ -214,7 +215,7 @@ def _swing(operator: Operator, prior: Floats, holds: Mask) -> Swing:
 
 
 def bounded_swing(before: float, gamma: float) -> Swing:
-    """What gamma alone says."""
+    """Return the extreme posteriors that gamma alone allows."""
     if not 0 < before < 1:
         return Swing(prior=before, highest=before, lowest=before)
     loss = math.log(gamma)
@@ -222,5 +223,5 @@ def bounded_swing(before: float, gamma: float) -> Swing:
 
 
 def information_bound(operator: Operator) -> float:
-    """What gamma alone says; infinite if it is."""
+    """Return the bound that gamma alone gives; infinite if gamma is."""
     return math.inf if math.isinf(operator.gamma) else worst_case_information_for_epsilon(operator.epsilon)

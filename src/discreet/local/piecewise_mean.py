@@ -1,12 +1,12 @@
-"""Piecewise mean: a number from a range a little wider than the values, likelier near the client's own.
+"""Piecewise mean: report a number from a range slightly wider than the values, likelier near the client's.
 
 Report      y in 0 .. k + w - 2. With probability `share` uniform among the w that begin at y = x, else
             uniform among all [WXYHSSY19]; the grid makes the law finite, so that it is drawn exactly.
 Guarantee   gamma = 1 + share (k + w - 1) / ((1 - share) w), exactly, as the share is a multiple of 2**-64.
-Estimate    The mean of a report is linear in x, as no window is cut off; the estimate undoes it: unbiased.
+Estimate    The mean of a report is linear in x, as no window is cut off; inverting it is unbiased.
 Utility     n times the variance of the mean is least in the middle of the range and grows towards its ends;
-            w is chosen for the least variance at the ends. Better than two points for epsilon above 1.2, and
-            for values near the middle already below that.
+            w minimizes the variance at the ends. Better than two points for epsilon above 1.2, and for values
+            near the middle also below that.
 
 [WXYHSSY19] Wang, Xiao, Yang, Zhao, Hui, Shin, Shin & Yu, Collecting and Analyzing Multidimensional Data with
             Local Differential Privacy.
@@ -47,7 +47,7 @@ TRIED = 40
 
 @dataclass(frozen=True, kw_only=True)
 class PiecewiseMean(TwoLevel, Average):
-    """A window of `window` places with probability `share`, else any place.
+    """A place in a window of `window` places with probability `share`, else any place.
 
     >>> PiecewiseMean(values=3, window=2, share=0.5).gamma
     3.0
@@ -69,7 +69,7 @@ class PiecewiseMean(TwoLevel, Average):
 
     @classmethod
     def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
-        """The window with the least variance at the ends of the range, among some."""
+        """Return the operator whose window has the least variance at the ends of the range, among `TRIED`."""
         exact = require_epsilon(cls.__name__, epsilon)
         # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))

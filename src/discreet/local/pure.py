@@ -1,10 +1,10 @@
-"""Pure operators: whether a report supports a value depends on one thing, if it is the client's own.
+"""Pure protocols: a report supports the client's own value with probability p, any other one with q.
 
 Definition  Report y supports the values of a set S(y): it is gamma times as likely from a client whose value
             is in S(y) as from one whose value is not. The client's own value is supported with probability p,
             each other value with probability q, whichever it is [WBLJ17].
-Estimate    raw share of v: (c_v / n - q) / (p - q), c_v the number of reports that support v. Unbiased; with
-            true share f its variance is (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)**2).
+Estimate    the raw share of v is (c_v / n - q) / (p - q), c_v the number of reports that support v. It is
+            unbiased; with true share f its variance is (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)**2).
 
 [WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
 """
@@ -28,38 +28,38 @@ from discreet.local.two_level import TwoLevel
 from discreet.mechanisms.sampling import Floats, Integers
 
 ENUMERABLE = 16
-"""Bits of a report, at most, if all reports are to be listed."""
+"""The most bits of a report with which all reports are enumerated."""
 
 
 class Pure(Frequencies, Protocol):
-    """Values are supported with probability p or q."""
+    """A frequency oracle that supports values with probability p or q."""
 
     @classmethod
     @abstractmethod
     def under(cls, epsilon: Real, values: int) -> Self:
-        """The operator with the least error among those of its kind whose gamma is at most exp(epsilon)."""
+        """Return the operator of this kind with the least error whose gamma is at most exp(epsilon)."""
 
     @property
     @abstractmethod
     def p(self) -> float:
-        """Pr[a report supports the client's own value]."""
+        """The probability that a report supports the client's own value."""
 
     @property
     @abstractmethod
     def q(self) -> float:
-        """Pr[a report supports any one other value]."""
+        """The probability that a report supports any one other value."""
 
     @abstractmethod
     def supports(self, counts: Counts) -> Integers:
-        """How many reports support each value."""
+        """Return the number of reports that support each value."""
 
     @abstractmethod
     def supported(self, report: Reports) -> Mask:
-        """Which values a single report supports."""
+        """Return the mask of the values that a single report supports."""
 
     @abstractmethod
     def scatter(self, counts: Counts, weights: Floats) -> float:
-        """The variance, over clients and their coins, of the summed weights of what one report supports."""
+        """Return the variance of the summed weights of one report's supported values."""
 
     def likelihood(self, report: Reports) -> Floats:
         return np.where(self.supported(report), 1.0, 1 / self.gamma)
@@ -84,12 +84,12 @@ class Pure(Frequencies, Protocol):
 
 
 class Bitwise(Pure, Protocol):
-    """Pure operators whose reports have a bit for each value: those that are set are supported."""
+    """Pure oracles whose reports have a bit for each value: a set bit supports its value."""
 
     @property
     @abstractmethod
     def form(self) -> Bits:
-        """So many bits, in one cohort."""
+        """The bit format, one bit per value in a single cohort."""
 
     @property
     def outputs(self) -> int | None:
@@ -97,7 +97,7 @@ class Bitwise(Pure, Protocol):
 
     @property
     def every(self) -> Mask:
-        """Of each value, whether each report supports it."""
+        """The mask over (value, report) of the values that each report supports."""
         return unpacked(np.arange(1 << self.values, dtype=np.uint64)[:, None], self.values).T
 
     def supported(self, report: Reports) -> Mask:
@@ -108,9 +108,9 @@ class Bitwise(Pure, Protocol):
 
 
 class Listed(TwoLevel, Pure, Protocol):
-    """Pure operators whose reports are codes: their counts tell the variance of any weighted sum.
+    """Pure oracles whose reports are codes: their counts determine the variance of any weighted sum.
 
-    It is no less than that of the law of the estimated shares: a few reports that are alike leave doubt.
+    The variance is at least that under the estimated shares, since a few reports may agree by chance.
     """
 
     def scatter(self, counts: Counts, weights: Floats) -> float:

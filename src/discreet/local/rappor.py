@@ -1,4 +1,4 @@
-"""RAPPOR: a Bloom filter of the value, randomized once for good and once more for every report.
+"""RAPPOR: a Bloom filter of the value, randomized permanently and again for every report.
 
 Report      A client belongs to one of some cohorts; its value sets `hashes` of the `width` bits of a Bloom
             filter, other ones in every cohort. Permanent: each bit is flipped with probability f / 2, once,
@@ -6,12 +6,12 @@ Report      A client belongs to one of some cohorts; its value sets `hashes` of 
             probability q if it is 1 and p if it is 0 [EPK14]. A report is the cohort and the bits.
 Guarantee   One report: a 1 is sent with probability q* = (1 - f / 2) q + (f / 2) p where the filter has a 1,
             p* = (1 - f / 2) p + (f / 2) q where it has a 0. Two values differ in at most `hashes` bits each
-            way, so gamma is at most (q* (1 - p*) / (p* (1 - q*)))**hashes; it is that, unless all filters
+            way, so gamma is at most (q* (1 - p*) / (p* (1 - q*)))**hashes, with equality unless all filters
             overlap. Any number of reports of an unchanged value: ((1 - f / 2) / (f / 2))**(2 hashes), the
-            `lasting_gamma`. Both need both steps: bits must be cleared as well as set, and sent anew.
+            `lasting_gamma`. Both bounds need both steps: permanent flips in both directions, and fresh ones.
 Estimate    The share of each cohort's clients whose filter has a bit is estimated without bias, and shares of
             values are the least squares fit to them: unbiased given the cohorts. Intervals are normal.
-Utility     For values that are sent again and again. For one report, other operators have a smaller error.
+Utility     For values that are reported repeatedly. For one report, other operators have a smaller error.
 
 [EPK14]     Erlingsson, Pihur & Korolova, RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response.
 """
@@ -46,7 +46,7 @@ SINGULAR = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Rappor(Frequencies):
-    """`hashes` bits of `width`, flipped for good with probability f / 2, sent as 1 with probability q or p.
+    """`hashes` of `width` bits, flipped permanently with probability f / 2, sent as 1 with probability q, p.
 
     >>> round(Rappor(values=8).gamma, 2), round(Rappor(values=8).lasting_gamma, 2)
     (2.93, 81.0)
@@ -79,12 +79,12 @@ class Rappor(Frequencies):
 
     @property
     def flip(self) -> Fraction:
-        """f / 2, to the nearest multiple of 2**-64: how likely a permanent bit is not the filter's."""
+        """The probability f / 2 that a permanent bit differs from the filter, a multiple of 2**-64."""
         return Fraction(max(1, parts_of(self.f) // 2), 1 << 64)
 
     @property
     def sent(self) -> tuple[Fraction, Fraction]:
-        """q* and p*: how likely a 1 is sent where the filter has a 1, and where it has a 0."""
+        """The probabilities q* and p* of sending 1 where the filter has a 1, and where it has a 0."""
         flip = self.flip
         return (1 - flip) * self.q + flip * self.p, (1 - flip) * self.p + flip * self.q
 
@@ -121,7 +121,7 @@ class Rappor(Frequencies):
         return np.array(each, np.uint64)
 
     def _bits_of(self, cohort: int, value: int) -> set[int]:
-        """Different bits, by a public hash of cohort and value."""
+        """Return distinct bits, by a public hash of cohort and value."""
         found: set[int] = set()
         turn = 0
         while len(found) < self.hashes:
@@ -131,19 +131,19 @@ class Rappor(Frequencies):
         return found
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
-        """The first report of each client, from a cohort drawn for it."""
+        """Return the first report of each client, from a cohort drawn for it."""
         codes = require_codes(self, x, self.values)
         return self.report(self.permanent(codes, random), random)
 
     def permanent(self, x: Integers, random: Randomness) -> Words:
-        """What each client draws once and keeps as long as its value stays: its cohort and permanent bits."""
+        """Draw the cohort and permanent bits of each client, to be reused while its value stays the same."""
         codes = require_codes(self, x, self.values)
         cohort = uniform(self.cohorts, codes.size, random)
         kept = self.filters[cohort, codes] ^ bits(parts_of(self.flip), codes.size, self.width, random)
         return np.column_stack([cohort.astype(np.uint64)] * self.form.named + [kept])
 
     def report(self, permanent: Words, random: Randomness) -> Reports:
-        """One more report of each client, from what it keeps."""
+        """Draw one more report of each client, from its permanent bits."""
         cohort, kept = self.form.parts(permanent)
         high, low = (bits(parts_of(each), len(kept), self.width, random) for each in (self.q, self.p))
         sent = (kept & high) | (~kept & low)
@@ -164,7 +164,7 @@ class Rappor(Frequencies):
         return np.concatenate(found, axis=1)
 
     def _held(self, cohort: int) -> Booleans:
-        """The filters of one cohort: values, bits."""
+        """Return the filters of one cohort: values, bits."""
         return unpacked(self.filters[cohort], self.width)
 
     def raw(self, counts: Counts) -> Floats:
@@ -188,7 +188,7 @@ class Rappor(Frequencies):
         return float(self._variances(counts.cells[:, 0], shares, weights[:, None])[0])
 
     def variance(self, share: float, clients: int) -> float:
-        """Of the first value, its cohorts being equally large."""
+        """Return the variance of the first value's raw share, with cohorts of equal size."""
         require_count(self, "clients", clients)
         shares = np.full(self.values, (1 - share) / (self.values - 1))
         shares[0] = share
@@ -196,7 +196,7 @@ class Rappor(Frequencies):
         return float(self._variances(sizes, shares, np.eye(self.values, 1))[0])
 
     def _gram(self, clients: Integers | Floats) -> tuple[Floats, bool]:
-        """The factor of the least-squares problem's matrix."""
+        """Return the Cholesky factor of the least-squares problem's matrix."""
         gram = np.zeros((self.values, self.values))
         for cohort, size in enumerate(clients):
             held = self._held(cohort).astype(np.float64)
@@ -208,16 +208,16 @@ class Rappor(Frequencies):
         pivots = np.abs(np.diag(factor))
         if pivots.min() <= SINGULAR * pivots.max():
             raise InvalidParameterError(
-                "Rappor cannot tell all values apart: some filters are sums of others.",
+                "Rappor cannot distinguish all values: some filters are sums of others.",
                 hint="Use more bits or more cohorts, or estimate when more clients have reported.",
             )
         return factor, bool(lower)
 
     def _variances(self, clients: Integers | Floats, shares: Floats, weights: Floats) -> Floats:
-        """Of the weighted sums of raw shares, one for each column of the weights.
+        """Return the variances of the weighted sums of raw shares, one for each column of the weights.
 
-        Given the values, bits are independent coins; what they have in common comes from which values the
-        clients of a cohort have.
+        Given the values, bits are independent coins; their covariance comes from the values of the clients
+        of a cohort.
         """
         one, zero = (float(each) for each in self.sent)
         solved = cho_solve(self._gram(clients), weights)

@@ -1,8 +1,8 @@
-"""The simplex: shares that are at least 0 and sum to 1, nearest to or likeliest given what was counted.
+"""The simplex: shares that are at least 0 and sum to 1.
 
-project     the nearest distribution in the Euclidean sense: max(0, v_i - theta) [DSSC08]. For operators whose
+Projection  the nearest distribution in the Euclidean sense: max(0, v_i - theta) [DSSC08]. For operators whose
             raw estimate has nearly the same variance at every value, it is the likeliest to first order.
-fill        the exact maximum-likelihood distribution where counts c_i have probabilities proportional to
+Filling     the exact maximum-likelihood distribution where counts c_i have probabilities proportional to
             f_i + floor: f_i = max(0, c_i / mu - floor), with mu such that they sum to 1. By the conditions of
             Karush, Kuhn and Tucker: the likelihood's slope is c_i / (f_i + floor), equal (mu) at all shares
             above 0, and no larger at the others. Sorted counts give mu in closed form: water-filling.
@@ -18,7 +18,7 @@ from discreet.mechanisms.sampling import Floats, Integers
 
 
 def project(raw: Floats) -> Floats:
-    """The distribution that is nearest to `raw`.
+    """Return the distribution nearest to `raw`.
 
     >>> project(np.array([0.8, 0.5, -0.3]))
     array([0.65, 0.35, 0.  ])
@@ -30,7 +30,7 @@ def project(raw: Floats) -> Floats:
 
 
 def fill(counts: Integers, floor: float) -> Floats:
-    """The likeliest distribution where a count's probability is proportional to its share plus `floor`.
+    """Return the likeliest distribution if a count's probability is proportional to its share plus `floor`.
 
     >>> fill(np.array([60, 30, 10]), 0.25)
     array([0.75, 0.25, 0.  ])

@@ -1,15 +1,16 @@
-"""Subset selection: d of the k values, the client's own among them with a stated probability.
+"""Subset selection: report d of the k values, the client's own among them with a given probability.
 
-Report      A set of d values, as k bits. It holds the client's value with probability p; the others are a
+Report      A set of d values, as k bits. It contains the client's value with probability p; the others are a
             uniform choice among the other k - 1 [YB18, WHNWH19].
-Guarantee   gamma = p (k - d) / ((1 - p) d), exactly, as p is a multiple of 2**-64: of the sets that hold a
-            value there are d / (k - d) times as many as of those that do not.
+Guarantee   gamma = p (k - d) / ((1 - p) d), exactly, as p is a multiple of 2**-64: the sets that contain
+            a value are d / (k - d) times as many as those that do not.
 Estimate    A report supports the values of its set; another value with probability
             q = (p (d - 1) + (1 - p) d) / (k - 1).
 Utility     The least error of all operators that keep a promise, up to lower order, for d near
             k / (exp(epsilon) + 1) [YB18]; for few values d is 1, and it is k-ary randomized response.
-Drawing     Independent bits of about the right number, then uniform values are added or taken out until it is
-            right: both steps treat all other values alike, so that every set of the size is equally likely.
+Sampling    Independent bits give about the right number of values; then uniform values are added or removed
+            until it is exact. Both steps treat all other values alike, so every set of the size is equally
+            likely.
 
 [YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
             Privacy.
@@ -50,7 +51,7 @@ AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetSelection(Bitwise):
-    """A set of `size` values that holds the client's own with probability `truth`.
+    """A set of `size` values that contains the client's own with probability `truth`.
 
     >>> SubsetSelection.under(1, values=128).size
     34
@@ -106,12 +107,12 @@ class SubsetSelection(Bitwise):
         reports = bits(WHOLE * self.size // self.values, codes.size, self.values, random)
         put(reports, codes, own)
         row = 0
-        while row < len(reports):  # the words at hand end anywhere within a row; the next ones go on there
+        while row < len(reports):  # random words may run out within a row: the next batch resumes there
             row = _level(reports, codes, self.values, self.size, wide_words(AT_ONCE, random), row)
         return reports
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
-        """By the law of sums drawn without replacement, given the client's value and whether it is held."""
+        """Return the variance, by sums without replacement given the client's value and its inclusion."""
         k, d, p, shares = self.values, self.size, self.p, self.likeliest(counts)
         others = k - 1
         mean = (weights.sum() - weights) / others
@@ -133,7 +134,7 @@ class SubsetSelection(Bitwise):
 
 @compile_kernel
 def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, row: int) -> int:
-    """Bring sets to the size, from `row` on; the row at which the random units ended."""
+    """Bring sets to the size, starting at `row`; return the row at which the random words ran out."""
     at, bound = 0, np.uint64(values)
     refused = np.uint64((1 << 32) % values)
     while row < words.shape[0]:

@@ -1,4 +1,4 @@
-"""Swings: how far reports move the belief in a property, and which moves break a promise."""
+"""Posterior ranges: how far reports move the belief in a property, and which moves breach a promise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Swing:
     lowest: float
 
     def breaks(self, promise: Promise) -> bool:
-        """Whether it is an upward or a downward breach, but for the rounding of floats."""
+        """Return True for an upward or a downward breach, up to float rounding."""
         up, down = 1 + ROUNDING, 1 - ROUNDING
         upward = self.prior <= promise.prior * up and self.highest > promise.posterior * up
         downward = self.prior >= promise.posterior * down and self.lowest < promise.prior * down
@@ -27,5 +27,5 @@ class Swing:
 
 
 def breaking(swings: Sequence[Swing], promise: Promise) -> tuple[Swing, ...]:
-    """Those that break the promise."""
+    """Return the ranges that breach the promise."""
     return tuple(each for each in swings if each.breaks(promise))

@@ -1,9 +1,9 @@
-"""Probabilities that can be drawn exactly: whole numbers of 2**-64.
+"""Probabilities that can be sampled exactly: multiples of 2**-64.
 
-Law         Every coin of this room is true with probability t / 2**64, t an integer, so that the law that is
-            sampled is the law that is stated: a matrix, gamma and an estimate are computed from t, not from
-            what t was rounded from.
-Rounding    Where an operator is asked for by epsilon, t is rounded towards more noise, by less than 2**-64
+Law         Every coin of this package is true with probability t / 2**64, t an integer, so the sampled law
+            is exactly the stated law: matrix, gamma and estimates are computed from t, not from the number
+            that was rounded to t.
+Rounding    For an operator constructed from epsilon, t is rounded toward more noise, by less than 2**-64
             and with a proven bound on exp(-epsilon): the gamma of the sampled law is at most exp(epsilon).
 """
 
@@ -25,9 +25,9 @@ LARGEST_DOMAIN = 1 << 20
 
 
 def require_epsilon(owner: object, epsilon: Real) -> Fraction:
-    """The exact fraction that epsilon is, if an operator can be drawn at it.
+    """Return epsilon as an exact fraction; refuse one that no operator can be sampled at.
 
-    Below 10**-6 the rounding of t could be seen; above 30 a lie is rarer than 2**-43, which protects nobody.
+    Below 10**-6 the rounding of t would matter; above 30 a lie is rarer than 2**-43, which protects nobody.
     """
     holds = is_real(epsilon) and LEAST <= epsilon <= MOST
     require_parameter(holds, owner, "epsilon", epsilon, "a number from 0.000001 to 30")
@@ -41,7 +41,7 @@ def require_values(owner: object, values: int, *, least: int = 2, most: int = LA
 
 
 def odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
-    """The t of a coin whose odds are exp(epsilon) to `weight`, rounded down.
+    """Return the t of a coin whose odds are exp(epsilon) to `weight`, rounded down.
 
     >>> odds_threshold(Fraction(1)) / WHOLE
     0.731...
@@ -51,7 +51,7 @@ def odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
 
 
 def nearest_threshold(owner: object, name: str, probability: Real) -> int:
-    """The t that is nearest to a probability; what is possible stays possible."""
+    """Return the t nearest to a probability; a positive probability stays positive."""
     holds = is_real(probability) and 0 <= probability <= 1
     require_parameter(holds, owner, name, probability, "a probability from 0 to 1")
     exact = Fraction(probability) * WHOLE
@@ -60,13 +60,13 @@ def nearest_threshold(owner: object, name: str, probability: Real) -> int:
 
 
 def keep_threshold(owner: object, name: str) -> None:
-    """Check that a field of a frozen dataclass is a probability, and keep the nearest multiple of 2**-64."""
+    """Check that a field of a frozen dataclass is a probability, and round it to a multiple of 2**-64."""
     t = nearest_threshold(owner, name, getattr(owner, name))
     object.__setattr__(owner, name, Fraction(t, WHOLE))
 
 
 def mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
-    """The largest t whose odds are at most (exp(epsilon) - 1) to `ratio`.
+    """Return the largest t whose odds are at most (exp(epsilon) - 1) to `ratio`.
 
     With such odds for one of w outputs instead of any of m, ratio = m / w, gamma is at most exp(epsilon).
     """
@@ -75,12 +75,12 @@ def mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
 
 
 def parts_of(probability: Fraction) -> int:
-    """The t of a probability that is a multiple of 2**-64."""
+    """Return the t of a probability that is a multiple of 2**-64."""
     return int(probability * WHOLE)
 
 
 def require_codes(owner: object, x: Integers, values: int) -> Integers:
-    """The values of the clients as codes 0 .. values - 1, or one sentence that names none of them."""
+    """Return the clients' values as codes 0 .. values - 1; the error never names a value."""
     codes = np.asarray(x)
     holds = codes.ndim == 1 and codes.dtype.kind in "iu"
     require_parameter(holds, owner, "x", "something else", "a vector of integer codes, one for each client")

@@ -1,9 +1,10 @@
-"""Two-level operators: a report is gamma times as likely from the values of a set S(y) as from all others.
+"""Two-level operators: report y is gamma times as likely from values in a set S(y) as from all others.
 
 Belief      With s the prior mass of S(y), b = 1 / gamma and Z = b + (1 - b) s, report y makes every value of
-            S(y) 1 / Z times and every other value b / Z times as believed. So it says
-            (s / Z) ln(1 / Z) + (b (1 - s) / Z) ln(b / Z) nats, and all that is needed of a report is s: no
-            matrix, however many values there are. With gamma infinite, b = 0: the others are ruled out.
+            S(y) 1 / Z times and every other value b / Z times as likely. So it reveals
+            (s / Z) ln(1 / Z) + (b (1 - s) / Z) ln(b / Z) nats, which depends on the report through s
+            alone: no matrix is needed, for any number of values. With gamma infinite, b = 0: the others are
+            ruled out.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from discreet.mechanisms.sampling import Floats, Integers
 
 
 class TwoLevel(Operator, Protocol):
-    """Reports are codes, and each supports a set of values; every value is supported by as many reports."""
+    """An operator whose reports are codes that each support a set of values, every value equally often."""
 
     @property
     @abstractmethod
     def outputs(self) -> int:
-        """How many different reports there are."""
+        """The number of different reports."""
 
     @abstractmethod
     def contains(self, outputs: Integers, values: Integers) -> Mask:
-        """Whether each output supports each value; the two are broadcast against each other."""
+        """Return the mask of which outputs support which values; the two are broadcast."""
 
     @abstractmethod
     def weigh(self, weights: Floats) -> Floats:
-        """For every output the summed weights of the values that it supports."""
+        """Return for every output the summed weights of the values that it supports."""
 
     @property
     def form(self) -> Codes:
         return Codes(outputs=self.outputs)
 
     def supported(self, report: Reports) -> Mask:
-        """Which values a single report supports."""
+        """Return the mask of the values that a single report supports."""
         return self.contains(self.form.index(np.atleast_1d(report)), np.arange(self.values))
 
     def likelihood(self, report: Reports) -> Floats:
@@ -57,7 +58,7 @@ class TwoLevel(Operator, Protocol):
 
     def worst_case_information(self, prior: ArrayLike) -> float:
         mass, low = self.weigh(require_distribution("prior", prior, self.values)), 1 / self.gamma
-        mass = np.clip(mass, 0.0, 1.0)  # transforms round
+        mass = np.clip(mass, 0.0, 1.0)  # transforms round, so masses may leave [0, 1] slightly
         total = low + (1 - low) * mass
         mass, total = mass[total > 0], total[total > 0]
         return float((xlogy(mass, 1 / total) / total + (1 - mass) * xlogy(low, low / total) / total).max())

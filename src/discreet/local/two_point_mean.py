@@ -1,10 +1,10 @@
-"""Two-point mean: one bit, the likelier set the larger the number.
+"""Two-point mean: report one bit, set more likely the larger the number.
 
 Report      1 with probability P(x), from 1 - p at the lowest number to p at the highest, linear in between
             (in multiples of 2**-64); else 0 [DJW18].
 Guarantee   gamma = p / (1 - p), between the two ends of the range.
-Estimate    The mean is where the share of ones stands between 1 - p and p: unbiased. Its interval is that of
-            Clopper and Pearson for this share, which is never too short [Hoeffding56].
+Estimate    The mean is linear in the share of ones, from 1 - p at low to p at high: unbiased. Its interval is
+            the Clopper-Pearson interval of this share, which is conservative [Hoeffding56].
 Utility     n times the variance of the mean is at most that of a number in the middle of the range,
             (range / 2)**2 ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2; best for epsilon up to about 1.3.
 
@@ -44,7 +44,7 @@ from discreet.mechanisms.sampling import Floats, Integers, Words
 
 @dataclass(frozen=True, kw_only=True)
 class TwoPointMean(Average):
-    """The highest number sends 1 with probability `truth`, the lowest 0.
+    """The highest number sends 1 with probability `truth`, the lowest sends 0 with it.
 
     >>> TwoPointMean(values=3, truth=0.75).matrix()
     array([[0.75, 0.25],
@@ -84,7 +84,7 @@ class TwoPointMean(Average):
 
     @cached_property
     def _ones(self) -> Words:
-        """The t of a 1, for every value."""
+        """The threshold t of sending 1, for every value."""
         last, most = self.values - 1, parts_of(self.truth)
         least = WHOLE - most
         return np.array([least + (most - least) * i // last for i in range(self.values)], np.uint64)

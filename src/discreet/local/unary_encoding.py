@@ -83,7 +83,7 @@ class UnaryEncoding(Bitwise):
         return reports
 
     def scatter(self, counts: Counts, weights: Floats) -> float:
-        """Given the values bits are independent, so what is common to them comes from the values alone."""
+        """Return the variance; bits are independent given the values, which alone cause covariance."""
         p, q, shares = self.p, self.q, self.likeliest(counts)
         coins_alone = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
         values = shares @ weights**2 - (shares @ weights) ** 2

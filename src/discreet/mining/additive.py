@@ -1,4 +1,4 @@
-"""The additive model that is released: a score for every bin, whose sums say how likely each class is."""
+"""The released additive model: a score for every bin, whose sums give the probability of each class."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Additive:
     guarantee: Guarantee
 
     def values(self, codes: Codes) -> Floats:
-        """The probabilities of the classes for each row."""
+        """Return the probabilities of the classes for each row."""
         return self.scores.probabilities(codes, self.schema)
 
     def shape(self, attribute: int, output: int = 0) -> list[tuple[str, float]]:
-        """What each bin of an attribute adds to the score."""
+        """Return the score that each bin of an attribute adds."""
         begin, end = self.schema.offsets[attribute : attribute + 2]
         labels = self.schema.attributes[attribute].labels
         return list(zip(labels, self.scores.table[output, begin:end].tolist(), strict=True))
 
     def to_json(self) -> str:
-        """Intercepts, and the scores of every attribute's bins, for each output."""
+        """Return intercepts and the scores of every attribute's bins, for each output, as JSON."""
         target = self.schema.target
         return json.dumps(
             {

@@ -1,4 +1,4 @@
-"""Attributes: every column as a few bins that are declared, never found in the data.
+"""Attributes: every column as a few declared bins, never derived from the data.
 
 Numbers     between declared bounds, cut into bins of equal width, or of equal width of the logarithm of
             1 + (x - low) / step on a log scale. On a grid (whole numbers, or a declared resolution) every cut
@@ -72,7 +72,7 @@ class Attribute:
         step: Real | None = None,
         missing: bool = True,
     ) -> Attribute:
-        """A number between declared bounds; on a grid of `step` if it has one."""
+        """Return a number between declared bounds, on a grid of `step` if given."""
         bounded = is_real(low) and is_real(high) and low < high
         require_parameter(bounded, cls.__name__, "low", low, f"a number below high, which is {high}")
         _require_bins(name, bins)
@@ -85,7 +85,7 @@ class Attribute:
 
     @classmethod
     def category(cls, name: str, values: Iterable[object], *, missing: bool = True) -> Attribute:
-        """One of the declared values, each written as rows are read: 1.0 is 1, True is true."""
+        """Return an attribute of the declared values, written as rows are read: 1.0 is 1, True is true."""
         texts = tuple(map(_word, values))
         different = 0 < len(texts) == len(set(texts))
         require_parameter(
@@ -97,7 +97,7 @@ class Attribute:
     def of_column(
         cls, name: str, column: Column, *, bins: int = BINS, scale: BinScale | None = None
     ) -> Attribute:
-        """As the policy declares the column, but for a `scale` that is asked for."""
+        """Return the attribute that the policy declares, with `scale` overriding its scale."""
         scale = scale or column.scale or BinScale.LINEAR
         missing = column.nulls is not False
         if column.grid_bounds is not None and column.grid_bounds[0] < column.grid_bounds[1]:
@@ -126,28 +126,28 @@ class Attribute:
 
     @property
     def ordered(self) -> bool:
-        """Whether neighbouring bins are alike, so that it is divided at a cut."""
+        """True if bins have an order, so that the attribute is divided at a cut."""
         return not self.values
 
     @property
     def regular(self) -> int:
-        """How many bins there are without that of missing values."""
+        """The number of bins without that of missing values."""
         return len(self.values) or len(self.cuts) + 1
 
     @property
     def bins(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
         return self.regular + self.missing
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each bin holds, in words."""
+        """The content of each bin, in words."""
         texts = self.starts
         named = self.values or tuple(between(low, high) for low, high in pairwise([None, *texts, None]))
         return (*named, MISSING) if self.missing else named
 
     def coarser(self, bins: int) -> tuple[int, ...]:
-        """The first bin of each run of neighbours, where they are taken together to at most so many."""
+        """Return the first bin of each run, if neighbors are merged to at most `bins`."""
         if not self.ordered or bins >= self.regular:
             return tuple(range(self.regular))
         match self.bounds:
@@ -162,7 +162,7 @@ class Attribute:
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """Where the bins after the first begin, in words."""
+        """The start of every bin after the first, as text."""
         return tuple(map(_text, self.cuts))
 
     @property
@@ -181,7 +181,7 @@ class Attribute:
         return self.regular if self.missing else 0
 
     def codes(self, column: Any) -> Codes:
-        """The bin of every entry of an array, a list or a data frame's column."""
+        """Return the bin of every entry of an array, a list or a data frame's column."""
         if self.values:
             return self._categories(column)
         if self.kind is ColumnType.DATE:
@@ -195,7 +195,7 @@ class Attribute:
 
     @cached_property
     def _limits(self) -> NDArray[np.float64]:
-        """The cuts as an array compares with them, in steps where there is a grid."""
+        """The cuts as floats, in steps if there is a grid."""
         step = self.step or 1
         return np.array([float(cut / step) for cut in self.cuts if isinstance(cut, Fraction)])
 
@@ -250,7 +250,7 @@ def _numbers(name: str, column: Any) -> NDArray[np.float64]:
 
 
 def _word(value: object) -> str:
-    """A value as the declaration writes it; 1.0 is 1, and nothing is no value."""
+    """Return a value as the declaration writes it; 1.0 is 1, and a missing value is empty."""
     if value is None or value != value:  # noqa: PLR0124  (NaN differs from itself)
         return ""
     if isinstance(value, bool | np.bool_):
@@ -261,7 +261,7 @@ def _word(value: object) -> str:
 
 
 def between(low: str | None, high: str | None) -> str:
-    """The values from `low` on and below `high`, in words.
+    """Return the range from `low` (included) to `high` (excluded) in words.
 
     >>> between("36", "54"), between(None, "36"), between(None, None)
     ('36 to 54', '< 36', 'any')

@@ -1,4 +1,4 @@
-"""Naive Bayes: the class counts of every bin, once, with noise.
+"""Naive Bayes: noisy class counts of every bin, released once.
 
 Release     how many rows of each class every cell has, each with discrete Laplace noise.
 Requires    Bins, classes and rows per person R are declared.
@@ -29,7 +29,7 @@ from discreet.mining.splits import Splits
 
 @dataclass(frozen=True, kw_only=True)
 class Bayes:
-    """What will be counted, and what that costs."""
+    """The plan of a naive Bayes model and its cost."""
 
     schema: Schema
     epsilon: Fraction
@@ -53,7 +53,7 @@ class Bayes:
 
 
 def count_classes(plan: Bayes, counter: Counter, random: Randomness) -> Scores:
-    """The scores that the noisy counts give."""
+    """Return the scores computed from noisy counts."""
     schema = plan.schema
     exact = counter.by_node(Splits()).secret[0]
     released = plan.noise.release_many(Exact(exact.reshape(-1)), random)

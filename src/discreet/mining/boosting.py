@@ -18,7 +18,7 @@ Utility     Pure noise grows with the number of rounds, concentrated noise with 
 Rule        With s the noise of one round that has the whole budget, in rows, and n rows: n / (64 s) rounds,
             from 3 to 8 (pure, where every round more costs more: n / (200 s), from 1 to 4). Then as many bins
             an attribute, a power of two from 8 to 256, as keep the noise of a sum over all of them below
-            n / 100. 1/50 of the budget tells the number of rows where it is not declared.
+            n / 100. 1/50 of the budget measures the number of rows if it is not declared.
             Steps are damped, because attributes that say the same would be counted twice: 1/5 of what round 0
             says, then 2/5 / (1 + t/5) of what round t says of the average, 1/10 at least.
 
@@ -56,12 +56,12 @@ COARSEST, FINEST = 8, 256
 SMALL = 100
 FEWEST, PURE_FEWEST = (64, 3, 8), (200, 1, 4)
 CALM = 0.6
-"""How much smaller p (1 - p) is on average than that of the mean p: confident rows move less."""
+"""The ratio of the mean of p (1 - p) to that at the mean p: confident rows move less."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Boosting:
-    """How a forest will be boosted, and what that costs: all of it known before data is read."""
+    """The plan of a boosted forest and its cost, known before data is read."""
 
     schema: Schema
     budget: Budget
@@ -84,18 +84,18 @@ class Boosting:
 
     @property
     def counted(self) -> DiscreteLaplace | DiscreteGaussian | None:
-        """The noise of the number of rows, where it is not declared."""
+        """The noise of the number of rows, if that is not declared."""
         if self.rows is not None:
             return None
         return self._noise(COUNTING, self.rows_per_person, self.rows_per_person**2, 1)
 
     def rounds(self, rows: int) -> int:
-        """How many rounds so many rows are worth."""
+        """Return the number of rounds for this many rows."""
         per, fewest, most = PURE_FEWEST if isinstance(self.budget, PureDP) else FEWEST
         return max(fewest, min(most, round(rows / (per * deviation(self.counts(1))))))
 
     def bins(self, rows: int) -> int:
-        """How many bins an attribute has at most."""
+        """Return the largest number of bins of an attribute."""
         noise = deviation(self.counts(self.rounds(rows)))
         number = COARSEST
         while number < FINEST and noise * math.sqrt(2 * number) <= rows / SMALL:
@@ -103,12 +103,12 @@ class Boosting:
         return number
 
     def counts(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
-        """The noise of round 0."""
+        """Return the noise of round 0."""
         d, r = len(self.schema.attributes), self.rows_per_person
         return self._noise(self._part(rounds), r * d, r**2 * d, self.schema.cells * self.schema.classes)
 
     def sums(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
-        """The noise of the rounds that follow, in steps of the residuals' grid."""
+        """Return the noise of the later rounds, in steps of the residuals' grid."""
         d, r = len(self.schema.attributes), self.rows_per_person
         twice = 1 if self.schema.classes == 2 else 2
         return self._noise(
@@ -137,12 +137,12 @@ class Boosting:
 
 
 def deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
-    """The standard deviation of the noise; above 0, where a huge epsilon leaves next to none."""
+    """Return the standard deviation of the noise; positive even for a huge epsilon."""
     return max(math.sqrt(noise.variance), 1e-9)
 
 
 def boost(plan: Boosting, counter: Counter, random: Randomness, told: Progress = lambda _: None) -> Scores:
-    """The scores of all cells; `told` hears which share of the rounds is done."""
+    """Return the scores of all cells; `report_progress` receives the share of rounds done."""
     schema = plan.schema
     exact = counter.by_node(Splits()).secret[0]
     rows = _rows(plan, Exact(int(exact[: schema.offsets[1]].sum())), random)
@@ -171,7 +171,7 @@ def _noisy(noise: DiscreteLaplace | DiscreteGaussian, exact: Exact[Integers], ra
 
 
 class _Model:
-    """What the rounds have said so far, all of it released: averages of what each says of h s."""
+    """The state of boosting, computed from releases alone: averages over rounds of the estimates of h s."""
 
     def __init__(
         self, resolution: Resolution, beforehand: Floats, weights: Floats, weight_noise: Floats
@@ -184,7 +184,7 @@ class _Model:
 
     @classmethod
     def start(cls, resolution: Resolution, counts: Floats, noise: float) -> _Model:
-        """From noisy counts over (cell, class), as if every attribute stood alone."""
+        """Return the model of noisy counts over (cell, class), as if attributes were independent."""
         classes = counts.shape[1]
         totals = np.maximum(resolution.totals(counts), 1.0)
         shares = np.clip(totals / totals.sum(), 0.01, 0.99)
@@ -207,7 +207,7 @@ class _Model:
         return Scores(table=self._resolution.fine(self._table), beforehand=self._beforehand)
 
     def correct(self, apart: Floats, noise: float, step: float) -> None:
-        """Take in the residuals over (cell, output) of the model as it is."""
+        """Update with the noisy residuals over (cell, output) of the current model."""
         rows = self._resolution.totals(self._weights.T)
         self._beforehand = self._beforehand + self._resolution.totals(apart) / np.maximum(rows, 1.0)
         self._learn(apart.T, np.full(len(self._beforehand), noise), step)

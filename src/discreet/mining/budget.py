@@ -1,4 +1,4 @@
-"""From what a user promises to what training may spend, stated for added and removed people.
+"""Training budgets: from a promise or epsilon to a guarantee for added and removed people.
 
 Everything that is learned here is proven for them. A promise about presence is spent as it is. A promise
 about values is spent at half of its epsilon, since replacing is one removal and one addition; an epsilon with
@@ -20,7 +20,7 @@ Budget = PureDP | ZeroConcentratedDP
 
 
 def pure(owner: object, epsilon: Real | None, promise: Promise | None) -> PureDP:
-    """Epsilon for added and removed people: as given, or what the promise leaves of it.
+    """Return the epsilon for added and removed people, as given or as the promise allows.
 
     With a promise, `epsilon` is a part of its budget, for its own secret; without, it is the add/remove one.
 
@@ -40,7 +40,7 @@ def pure(owner: object, epsilon: Real | None, promise: Promise | None) -> PureDP
 
 
 def for_noise(owner: object, epsilon: Real | None, delta: Real, promise: Promise | None) -> Budget:
-    """The same where noise is all that is spent on: concentrated if there is a delta or a tail, else pure."""
+    """Return a concentrated budget if there is a delta or a tail, else a pure one; for noise alone."""
     fits = is_real(delta) and 0 <= delta < 1
     require_parameter(fits, owner, "delta", delta, "a number of at least 0 and below 1")
     if epsilon is None and promise is not None and promise.tail > 0:
@@ -56,7 +56,7 @@ def for_noise(owner: object, epsilon: Real | None, delta: Real, promise: Promise
 
 
 def require_kept(owner: object, spent: Budget, promise: Promise | None) -> None:
-    """Refuse what is more than a promise allows; where a ledger charges, it is the ledger that does."""
+    """Refuse a budget beyond the promise; where there is a ledger, the ledger does this."""
     if promise is not None and not promise.admits(convert_guarantee(spent, promise.secret)):
         raise InvalidParameterError(
             f"{_name(owner)}: epsilon and delta are more than the promise allows.",

@@ -1,7 +1,7 @@
-"""scikit-learn's conventions, which all estimators of this room keep: parameters, tags, feature names.
+"""The base of all estimators: scikit-learn's conventions for parameters, tags and feature names.
 
-No ledger stands behind an estimator, so that what it may spend is judged before rows are looked at. Without
-scikit-learn everything works but the tags, for which its own tools ask.
+An estimator has no ledger, so its budget is checked before rows are read. Without scikit-learn installed
+everything works except the tags, which only its own tools request.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from discreet.mining.learning import KINDS, Model, allowed_of, learn, recipe_of
 
 
 class Estimator:
-    """What all estimators share."""
+    """The base class of all estimators."""
 
     _kind = ""
     _estimator_type = "classifier"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, as they were given."""
+        """Return the parameters as given."""
         del deep
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters; fit again for them to count."""
+        """Change parameters; they take effect at the next fit."""
         for name, value in params.items():
             if name not in self._names():
                 raise InvalidParameterError(
@@ -74,9 +74,9 @@ class Estimator:
         return hasattr(self, "model_")
 
     def _columns(self, rows: Any, *, fitting: bool) -> list[Any]:
-        """The columns of a table, an array or lists of rows; names are kept to check later ones against.
+        """Return the columns of a table, array or lists of rows; remember their names for later checks.
 
-        No ledger stands behind an estimator, so what it may spend is judged before rows are looked at.
+        An estimator has no ledger, so its budget is checked before rows are read.
         """
         if fitting:
             given = self.get_params()

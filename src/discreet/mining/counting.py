@@ -1,4 +1,4 @@
-"""Counters: grouped counts, and nothing else, are what a model learns from.
+"""Bin counters: models learn from grouped counts and from nothing else.
 
 A counter knows the rows and gives `Exact` counts; it is all that mining ever sees of the data. Over arrays it
 serves `fit(X, y)`, where a person is a row. Over an engine it serves a table of the policy: every call is one
@@ -35,38 +35,38 @@ from discreet.mining.splits import Splits
 from discreet.mining.statements import COUNT, NODE, SET, Rows
 
 Progress = Callable[[float], None]
-"""Hears which share of long work is done."""
+"""A callback that receives the share of work done."""
 
 SETS = 60
-"""So many keys fit the integer by which a statement tells its sets apart."""
+"""The most keys whose GROUPING mask fits in one integer."""
 
 
 class Counter(Protocol):
-    """Gives exact counts over bins."""
+    """A source of exact counts over bins."""
 
     @property
     def schema(self) -> Schema: ...
 
     @property
     def rows_per_person(self) -> int:
-        """The most rows that one person can have among those that are counted."""
+        """The most rows that one person can have among the counted ones."""
 
     def marginals(self, sets: Sequence[tuple[str, ...]]) -> Exact[tuple[Integers, ...]]:
-        """For each set of columns an array with one axis for each of them, over its bins."""
+        """Return for each set of columns an array with one axis per column, over its bins."""
 
     def by_node(self, splits: Splits) -> Exact[Integers]:
-        """Counts over (node, cell, class), for the nodes below the last level."""
+        """Return counts over (node, cell, class), for the nodes below the last level."""
 
     def in_nodes(self, splits: Splits) -> Exact[Integers]:
-        """Counts over (node, class), for the nodes below the last level."""
+        """Return counts over (node, class), for the nodes below the last level."""
 
     def residuals(self, scores: Scores) -> Exact[Integers]:
-        """Sums over (cell, output)."""
+        """Return sums over (cell, output)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArrayCounter:
-    """Counts rows that are at hand: their bins, and the target's."""
+    """A counter of rows in memory: their bins, and the target's."""
 
     schema: Schema
     codes: Codes = field(repr=False)
@@ -112,14 +112,14 @@ class ArrayCounter:
         return Exact(sums)
 
     def _placed(self, splits: Splits) -> tuple[NDArray[np.bool_], Integers]:
-        """The rows that have a class, and node and class of each as one number."""
+        """Return the mask of rows with a class, and node and class of each as one number."""
         kept = self.targets < self.schema.classes
         return kept, splits.places(self.codes[kept]) * self.schema.classes + self.targets[kept]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineCounter:
-    """Counts inside the engine, over a table of the prepared store.
+    """A counter inside the engine, over a table of the prepared store.
 
     `most` rows of each person are counted; None where the store keeps no rank, because a person is a row.
     """
@@ -131,7 +131,7 @@ class EngineCounter:
 
     @classmethod
     def of_table(cls, engine: Engine, policy: Policy, table: str, schema: Schema) -> EngineCounter:
-        """Over a table of the policy, with each person's rows bounded as it declares."""
+        """Return a counter over a table of the policy, with each person's rows bounded as declared."""
         declared = policy.tables[table]
         most = declared.rows_per_person if declared.has_person_key else None
         return cls(engine=engine, schema=schema, table=table, most=most)
@@ -189,7 +189,7 @@ class EngineCounter:
         return Exact(sums)
 
     def _rows(self) -> Rows:
-        """Attributes and target of the rows that have one."""
+        """Return the selection of attributes and target, of the rows that have a target."""
         schema = self.schema
         assert schema.target is not None
         require_countable(schema)
@@ -226,7 +226,7 @@ def _batch_sets(sets: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...
 
 
 def named(schema: Schema) -> dict[str, Attribute]:
-    """The attributes and then the target by name."""
+    """Return the attributes and then the target by name."""
     every = (*schema.attributes, *([schema.target] if schema.target else []))
     return {each.name: each for each in every}
 
@@ -248,7 +248,7 @@ def _filled(part: pa.Table, keys: list[tuple[int, Attribute]]) -> Integers:
 
 
 def _codes(column: pa.ChunkedArray, attribute: Attribute) -> Integers:
-    """The bins that an engine's column names: by number, or as the values of a category.
+    """Return the bins of an engine's column, given by number or as the values of a category.
 
     NULL is in the bin of what is missing, which may be that of something else as well.
     """

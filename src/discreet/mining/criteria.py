@@ -1,4 +1,4 @@
-"""Criteria: how good a split is, as an integer, and how far one row can move that.
+"""Split criteria: integer scores of splits, and their sensitivity to one row.
 
 A split divides a node's rows in two. Each side has `n` rows, n_c of class c. A criterion sums a term of each
 side; the score is on the grid of 1 / `GRID`, higher is better.
@@ -46,13 +46,13 @@ EXACT, FINENESS = 256, 64
 
 
 class Criterion(Protocol):
-    """Scores of splits; `sensitivity` is what one row can move any of them by."""
+    """A score of splits; `sensitivity` is the most that one row can change it."""
 
     @property
     def sensitivity(self) -> int: ...
 
     def terms(self, counts: Integers) -> Integers:
-        """The part of the score that a side has, for counts over (..., class)."""
+        """Return the part of the score of one side, for counts over (..., class)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Max:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """Rows times entropy, for at most so many `rows`.
+    """Rows times entropy, for at most `rows` rows.
 
     >>> Gain(rows=32_561).sensitivity / GRID
     16.421875
@@ -107,13 +107,13 @@ class Gain:
         return np.asarray(self._bits(held).sum(axis=-1) - self._bits(held.sum(axis=-1)))
 
     def _bits(self, counts: Integers) -> Integers:
-        """f on the grid: the slopes of all units below, added up."""
+        """Return f on the grid: the sum of the slopes of all units below."""
         at = np.searchsorted(self._knots, counts, side="right") - 1
         return np.asarray(self._heights[at] + (counts - self._knots[at]) * self._slopes[at])
 
     @cached_property
     def _knots(self) -> Integers:
-        """Where the slope changes: at every number up to `EXACT`, then in geometric steps."""
+        """The points at which the slope changes: every number up to `EXACT`, then geometric steps."""
         steps = math.ceil(math.log(max(self.rows / EXACT, 1)) * (FINENESS + 1)) + 1
         rising = EXACT * (1 + 1 / FINENESS) ** np.arange(steps)
         knots = np.unique(np.concatenate([np.arange(EXACT), rising.astype(np.int64)]))
@@ -156,7 +156,7 @@ CRITERIA = ("gini", "max", "gain")
 
 
 def criterion(name: str, rows: int | None) -> Criterion:
-    """The criterion of a name; `rows` is the declared bound on how many there are."""
+    """Return the criterion of this name; `rows` is the declared bound on the number of rows."""
     if name not in CRITERIA:
         raise InvalidParameterError(f"criterion must be one of {', '.join(CRITERIA)}; got {name}.")
     if name == "gain":
@@ -175,6 +175,6 @@ def _held(counts: Integers) -> Integers:
 
 
 def _share(top: Integers, bottom: Integers) -> Integers:
-    """floor(GRID * top / bottom), without overflow."""
+    """Return floor(GRID * top / bottom), without overflow."""
     whole, rest = np.divmod(top, bottom)
     return np.asarray(GRID * whole + GRID * rest // bottom)

@@ -1,4 +1,4 @@
-"""What a user of an estimator hands over, read by scikit-learn's conventions and declared as a schema."""
+"""Inputs of estimators: rows and targets by scikit-learn's conventions, and a schema from declarations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Categories = Mapping[int | str, Sequence[object]]
 
 
 def goal_of(target: tuple[Real, Real] | None) -> Attribute:
-    """The target of a regression between declared bounds."""
+    """Return the target of a regression between declared bounds."""
     assert target is not None
     return Attribute.numeric("target", *target, bins=TARGET_BINS)
 
@@ -33,7 +33,7 @@ def schema_of(
     bins: int,
     goal: Attribute,
 ) -> Schema:
-    """From what a user declares of columns."""
+    """Return the schema of the declared columns."""
     called = [str(each) for each in names] if names is not None else [f"x{j}" for j in range(number)]
     pairs = _pairs(owner, number, bounds, categories)
     attributes = []
@@ -68,7 +68,7 @@ def _pairs(
 
 
 def read(rows: Any) -> tuple[list[Any], list[str] | None]:
-    """The columns of a data frame with their names, or of an array."""
+    """Return the columns of a data frame with their names, or of an array."""
     if hasattr(rows, "tocsr"):
         raise TypeError("A sparse matrix is not supported: give a dense one.")
     if hasattr(rows, "columns") and hasattr(rows, "__getitem__"):
@@ -88,7 +88,7 @@ def read(rows: Any) -> tuple[list[Any], list[str] | None]:
 
 
 def targets_of(columns: list[Any], y: Any) -> NDArray[Any]:
-    """One target for each row."""
+    """Return one target for each row."""
     if y is None:
         raise InvalidParameterError("requires y to be passed, but the target y is None")
     targets = np.asarray(y)
@@ -103,7 +103,7 @@ def targets_of(columns: list[Any], y: Any) -> NDArray[Any]:
 
 
 def not_fitted(name: str) -> Exception:
-    """What scikit-learn raises, where it is there."""
+    """Return scikit-learn's error for an unfitted estimator, or ours if it is not installed."""
     message = f"This {name} instance is not fitted yet. Call 'fit' first."
     try:
         from sklearn.exceptions import NotFittedError

@@ -1,4 +1,4 @@
-"""A tree as a picture: plain SVG text, laid out so that no two boxes touch.
+"""A decision tree as SVG text, laid out so that no two boxes touch.
 
 It grows from left to right, so that it is as wide as it is deep, and one scrolls down through its leaves:
 these stand below each other, a node beside the middle of its children; yes goes up. A bar in a leaf shows the
@@ -21,7 +21,7 @@ LONGEST = 36
 
 @dataclass(frozen=True, kw_only=True)
 class _Placed:
-    """A node and where its box stands."""
+    """A node and the position of its box."""
 
     node: Node
     x: float
@@ -30,7 +30,7 @@ class _Placed:
 
 
 def svg(tree: Tree) -> str:
-    """The whole tree."""
+    """Return the whole tree as SVG."""
     placed, bottom = _place(tree.root, MARGIN, MARGIN)
     width = 2 * MARGIN + WIDTH + tree.depth * (WIDTH + REACH)
     height = bottom + MARGIN
@@ -46,7 +46,7 @@ def svg(tree: Tree) -> str:
 
 
 def _place(node: Node, left: float, top: float) -> tuple[_Placed, float]:
-    """The node from `top` on, and where its room ends."""
+    """Return the placed node, from `top` on, and the lower end of its area."""
     if not node.children:
         return _Placed(node=node, x=left, y=top, children=()), top + HEIGHT
     beside, end = [], top - GAP
@@ -94,7 +94,7 @@ def _boxes(tree: Tree, placed: _Placed) -> list[str]:
 
 
 def _said(tree: Tree, node: Node) -> str:
-    """What a leaf predicts."""
+    """Return the prediction of a leaf as text."""
     target = tree.schema.target
     if len(node.value) == 1 or target is None:
         return f"{node.value[0]:.4g}"

@@ -8,7 +8,7 @@ bounds      (low, high) for all columns, or one pair for each; None for a column
 categories  the values of columns that are no numbers, by place or name
 classes     the values of the target (a classifier)
 target      (low, high) of the target (a regressor)
-rows        the number of rows, if it is public; else a part of epsilon tells about how many there are
+rows        the number of rows, if it is public; else a part of epsilon is spent on estimating it
 schema      instead of bounds, categories and classes: the attributes and the target themselves
 
 scikit-learn itself is needed only where its own tools ask an estimator for its tags.
@@ -33,7 +33,7 @@ from discreet.mining.schema import Schema
 
 
 class _Classifier(Estimator):
-    """What classifiers share."""
+    """The base class of classifiers."""
 
     classes: Sequence[object] | None
     schema: Schema | None
@@ -57,16 +57,16 @@ class _Classifier(Estimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """The probability of each class, in the order of `classes_`."""
+        """Return the probability of each class, in the order of `classes_`."""
         return self._values(X)
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The likeliest class of each row."""
+        """Return the likeliest class of each row."""
         likeliest = self._values(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The share of rows whose class is predicted rightly. Of private rows it is not to be published."""
+        """Return the accuracy. Do not publish it for private rows: it is computed without noise."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
 
@@ -187,11 +187,11 @@ class PrivateTreeRegressor(Estimator):
         return self
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
-        """The number that is expected for each row."""
+        """Return the expected number of each row."""
         return np.asarray(self._values(X)[:, 0])
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The share of the variance that is explained. Of private rows it is not to be published."""
+        """Return the share of explained variance. Do not publish it for private rows: it has no noise."""
         truth = np.asarray(y, dtype=np.float64)
         left, all_of_it = ((truth - self.predict(X)) ** 2).sum(), ((truth - truth.mean()) ** 2).sum()
         return float(1 - left / all_of_it) if all_of_it else 0.0

@@ -1,4 +1,4 @@
-"""Growing a tree: a split for every node, a level at a time, chosen by mechanisms from exact counts.
+"""Tree growth: a split for every node, level by level, selected by mechanisms from exact counts.
 
 Release     For every level the engine counts (node, bin, class) once. Each node's split is chosen among all
             cuts and values of all attributes that still divide it, by the scores of `criteria`: attribute and
@@ -65,7 +65,7 @@ MOST_DEPTH = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """How a tree will grow, and what that costs: all of it known before data is read."""
+    """The plan of a tree and its cost, known before data is read."""
 
     schema: Schema
     epsilon: Fraction
@@ -92,26 +92,26 @@ class Growth:
 
     @property
     def counted(self) -> DiscreteLaplace | None:
-        """The noise of the number of rows, where the depth depends on it and it is not declared."""
+        """The noise of the number of rows, if the depth depends on it and it is not declared."""
         if self.depth is not None or self.rows is not None:
             return None
         return self._noise(self.epsilon * COUNTING)
 
     @property
     def left(self) -> Fraction:
-        """What splits and leaves may spend."""
+        """The epsilon of splits and leaves together."""
         return self.epsilon * (1 - COUNTING) if self.counted else self.epsilon
 
     def leaf_epsilon(self, depth: int) -> Fraction:
-        """Epsilon for the leaves: all that is left for a tree without splits."""
+        """Return the epsilon of the leaves: all that remains for a tree without splits."""
         return self.left * (1 - SPLITTING) if depth else self.left
 
     def noise(self, depth: int) -> DiscreteLaplace:
-        """The noise of the leaves."""
+        """Return the noise of the leaves."""
         return self._noise(self.leaf_epsilon(depth))
 
     def chooser(self, level: int, depth: int) -> Exponential | PermuteAndFlip | NoisyMax:
-        """What chooses the splits of a level."""
+        """Return the mechanism that selects the splits of a level."""
         share = RISE**level / sum(RISE**each for each in range(depth))
         return SELECTIONS[self.selection](
             epsilon=self.left * SPLITTING * share,
@@ -125,7 +125,7 @@ class Growth:
 
 
 def deepest(epsilon: Real, rows: int, rows_per_person: int = 1) -> int:
-    """How deep a tree grows from so many rows, by the rule above.
+    """Return the depth of a tree for this many rows, by the rule above.
 
     >>> [deepest(epsilon, 32_561) for epsilon in (0.1, 0.5, 1, 2, 5)]
     [4, 6, 7, 8, 8]
@@ -137,7 +137,7 @@ def deepest(epsilon: Real, rows: int, rows_per_person: int = 1) -> int:
 def grow(
     growth: Growth, counter: Counter, random: Randomness, told: Progress = lambda _: None
 ) -> tuple[Splits, int]:
-    """The splits of all levels, and how many there are; `told` hears which share of the levels is done."""
+    """Return the splits of all levels, and their number; `report_progress` receives the share done."""
     schema, splits, possible = growth.schema, Splits(), candidates(growth.schema)
     counts = counter.by_node(splits) if growth.depth != 0 else None
     depth = _depth(growth, counts, random)
@@ -174,7 +174,7 @@ def _choose(
     chooser: Exponential | PermuteAndFlip | NoisyMax,
     random: Randomness,
 ) -> int | None:
-    """One of the splits that a node is open to; None if there is none."""
+    """Return one of the splits open to a node, or None if there is none."""
     places = np.flatnonzero(open_to)
     if not places.size:
         return None
@@ -182,7 +182,7 @@ def _choose(
 
 
 def _membership(schema: Schema, possible: tuple[Split, ...]) -> Booleans:
-    """Whether a cell is among the first of a candidate."""
+    """Return the mask over (candidate, cell) of cells that go to the first child."""
     inside = np.zeros((len(possible), schema.cells), np.bool_)
     for place, split in enumerate(possible):
         inside[place, schema.offsets[split.attribute] + np.array(sorted(split.first))] = True
@@ -190,7 +190,7 @@ def _membership(schema: Schema, possible: tuple[Split, ...]) -> Booleans:
 
 
 def _dividing(schema: Schema, possible: tuple[Split, ...], inside: Booleans, regions: Booleans) -> Booleans:
-    """Which candidates leave bins on either side of a node's region."""
+    """Return the mask over (node, candidate) of splits that leave bins on both sides."""
     attribute = np.repeat(np.arange(len(schema.attributes)), np.diff(schema.offsets))
     own = attribute[None, :] == np.array([split.attribute for split in possible])[:, None]
     held = regions.astype(np.float32)  # numbers of cells are exact in it, and its products fast
@@ -205,7 +205,7 @@ def _divided(
     inside: Booleans,
     possible: tuple[Split, ...],
 ) -> Booleans:
-    """The cells that rows of each child may be in."""
+    """Return the mask of the cells that rows of each child may be in."""
     below = np.repeat(regions, 2, axis=0)
     for node, k in enumerate(chosen):
         if k is None:
@@ -218,12 +218,12 @@ def _divided(
 
 
 def _onward(schema: Schema) -> Split:
-    """Sends all rows to the first child."""
+    """Return the split that sends all rows to the first child."""
     return Split(attribute=0, first=frozenset(range(schema.attributes[0].bins)))
 
 
 def leaf_counts(growth: Growth, counter: Counter, splits: Splits, random: Randomness) -> Released[Integers]:
-    """Noisy counts over (leaf, class)."""
+    """Release noisy counts over (leaf, class)."""
     exact = counter.in_nodes(splits).secret
     released = growth.noise(len(splits.levels)).release_many(Exact(exact.reshape(-1)), random)
     return Released(released.value.reshape(exact.shape), released.guarantee)

@@ -1,7 +1,7 @@
-"""What is learned from a table: planned from policy and parameters alone, then trained from counts.
+"""Model training: planned from policy and parameters alone, then trained from counts.
 
-    plan(…)                     what it would do and cost; no data is read
-    train(plan, engine, random) the model; the budget is reserved before this is called
+    plan_training(…)                    the plan and its cost; no data is read
+    train_model(plan, engine, random)   the model; the budget is reserved before this is called
 
 A plan knows its guarantee, every statement it may send is one of its counter's, and training cannot spend
 more than it says. `tree`, `regression` and `bayes` are pure, `forest` is pure or concentrated.
@@ -48,12 +48,12 @@ OPTIONS = {
     "forest": (),
     "bayes": (),
 }
-"""What can be chosen of each kind beside what it may spend."""
+"""The options of each kind, besides the budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MiningPlan:
-    """What will be learned from which table, and what that costs."""
+    """The model to train, its table, and its cost."""
 
     kind: str
     table: str
@@ -67,7 +67,7 @@ class MiningPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What training costs, for the promise's secret; without one, for added and removed people."""
+        """The guarantee of training, for the promise's secret; without one, for added and removed people."""
         if self.promise is None:
             return self.recipe.guarantee
         return convert_guarantee(self.recipe.guarantee, self.promise.secret)
@@ -89,7 +89,7 @@ def plan(
     criterion: str | None = None,
     selection: str | None = None,
 ) -> MiningPlan:
-    """The plan, or a refusal; reads no data."""
+    """Return the plan, or refuse; reads no data."""
     if kind not in KINDS:
         raise InvalidParameterError(f"mine: kind must be one of {', '.join(KINDS)}; got {kind}.")
     _require_used(kind, depth=depth, criterion=criterion, selection=selection)
@@ -124,7 +124,7 @@ def plan(
 
 
 def allowed_of(kind: str, *, epsilon: Real | None, delta: Real, promise: Promise | None) -> budget.Budget:
-    """What a model of a kind may spend."""
+    """Return the budget of a model of this kind."""
     if kind == "forest":
         return budget.for_noise("mine", epsilon, delta, promise)
     if delta:
@@ -145,7 +145,7 @@ def recipe_of(
     criterion_name: str = CRITERION,
     selection: str = SELECTION,
 ) -> Recipe:
-    """How a model of a kind is learned, within what may be spent."""
+    """Return the recipe of a model of this kind, within the budget."""
     allowed = allowed_of(kind, epsilon=epsilon, delta=delta, promise=promise)
     if kind == "forest":
         return Boosting(schema=schema, budget=allowed, rows=rows, rows_per_person=rows_per_person)
@@ -166,13 +166,13 @@ def recipe_of(
 
 
 def train(made: MiningPlan, engine: Engine, random: Randomness, *, progress: Progress | None = None) -> Model:
-    """The model of a plan, learned from the engine's counts; `progress` hears which share is done."""
+    """Train the model of a plan from the engine's counts; `progress` receives the share done."""
     counter = EngineCounter(engine=engine, schema=made.schema, table=made.table, most=made.most)
     return learn(made.recipe, counter, random, progress=progress)
 
 
 def learn(recipe: Recipe, counter: Counter, random: Randomness, *, progress: Progress | None = None) -> Model:
-    """The model of a recipe; the counter must not have more rows a person than the recipe says."""
+    """Train the model of a recipe; refuse a counter with more rows per person than the recipe allows."""
     if counter.rows_per_person > recipe.rows_per_person:
         raise RequestError("mine: the counter counts more rows a person than the plan pays for.")
     told = progress or (lambda _: None)
@@ -198,7 +198,7 @@ def _tree(growth: Growth, counter: Counter, random: Randomness, told: Progress) 
 
 
 def _require_used(kind: str, **given: object) -> None:
-    """Refuse an option that a kind would not look at."""
+    """Refuse an option that this kind of model ignores."""
     for name, value in given.items():
         if value is not None and name not in OPTIONS[kind]:
             of = " and ".join(each for each, names in OPTIONS.items() if name in names)

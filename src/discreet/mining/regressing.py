@@ -1,11 +1,11 @@
-"""The leaves of a regression tree: how many rows, and the sum of their targets, each with noise.
+"""Leaves of a regression tree: noisy row counts and noisy sums of targets.
 
 Release     For a target in bins 0 .. B-1, over the leaves: n + noise, and the sum of 2 t - (B - 1), which is
             centred so that it is small, + noise. Both follow from the counts that the splits are chosen by.
 Guarantee   A row is in one leaf: it adds 1 to one number of rows, and at most B - 1 to one sum. A quarter of
             the leaves' epsilon for the first, three quarters for the second.
 Pruning     costs nothing: a leaf's mean is taken together with its parent's, which weighs as many rows as the
-            noise is wide; two leaves that noise does not tell apart become one.
+            noise is wide; two leaves that noise does not distinguish become one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COUNTS = Fraction(1, 4)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leaves:
-    """Released: rows and centred sums of the leaves, and the deviations of their noise."""
+    """Released row counts and centered sums of the leaves, and the deviations of their noise."""
 
     rows: Floats
     sums: Floats
@@ -41,7 +41,7 @@ class Leaves:
 
 
 def release_leaves(growth: Growth, counter: Counter, splits: Splits, random: Randomness) -> Leaves:
-    """The leaves' numbers of rows and centred sums, with noise."""
+    """Release the leaves' row counts and centered sums."""
     exact = counter.in_nodes(splits).secret
     bins = exact.shape[1]
     epsilon, most = growth.leaf_epsilon(len(splits.levels)), growth.rows_per_person
@@ -61,7 +61,7 @@ def release_leaves(growth: Growth, counter: Counter, splits: Splits, random: Ran
 
 
 def predicting(splits: Splits, leaves: Leaves, target: Attribute) -> Node:
-    """The pruned tree; a node's value is the mean of the target."""
+    """Return the pruned tree; a node's value is the mean of the target."""
     levels, bins = len(splits.levels), target.regular
     totals = [np.stack([leaves.rows, leaves.sums], axis=1)]
     for _ in range(levels):
@@ -92,6 +92,6 @@ def predicting(splits: Splits, leaves: Leaves, target: Attribute) -> Node:
 
 
 def _in_units(target: Attribute, centred: float) -> float:
-    """A mean of 2 t - (B - 1) as the target's own number: between the middles of its bins."""
+    """Return a mean of 2 t - (B - 1) in the target's units, interpolated between bin midpoints."""
     at = (centred + target.regular - 1) / 2
     return float(np.interp(at, np.arange(target.regular), target.middles))

@@ -1,4 +1,4 @@
-"""Resolution: neighbouring bins taken together, as many as the noise calls for.
+"""Bin resolution: neighboring bins merged as far as the noise requires.
 
 Counts are exact at the declared bins; which of them are added up before noise is drawn follows from the plan.
 Fewer bins make the noise of sums over many of them smaller, and see less.
@@ -17,7 +17,7 @@ from discreet.mining.schema import Schema
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resolution:
-    """`starts`: the first cell of each coarse one; `ends`: where the coarse cells of each attribute end."""
+    """`starts`: the first cell of each coarse cell; `ends`: the end of each attribute's coarse cells."""
 
     schema: Schema
     starts: Integers
@@ -25,7 +25,7 @@ class Resolution:
 
     @classmethod
     def of(cls, schema: Schema, bins: int) -> Resolution:
-        """At most so many bins of an ordered attribute, beside that of missing values."""
+        """Return at most `bins` bins per ordered attribute, besides that of missing values."""
         starts, ends = [], []
         for j, attribute in enumerate(schema.attributes):
             first = int(schema.offsets[j])
@@ -35,19 +35,19 @@ class Resolution:
         return cls(schema=schema, starts=np.array(starts, np.int64), ends=np.array(ends, np.int64))
 
     def coarse(self, cells: Integers) -> Integers:
-        """Sums over (coarse cell, …) of what stands over (cell, …)."""
+        """Return sums over (coarse cell, …) of an array over (cell, …)."""
         return np.asarray(np.add.reduceat(cells, self.starts, axis=0))
 
     def fine(self, table: Floats) -> Floats:
-        """What stands over (…, coarse cell), for every cell of it."""
+        """Return an array over (…, coarse cell) repeated for every cell."""
         return np.repeat(table, np.diff([*self.starts, self.schema.cells]), axis=-1)
 
     def totals(self, cells: Floats) -> Floats:
-        """Every attribute's cells add up to the same; the mean of these sums, over (…)."""
+        """Return the mean over attributes of the sum of cells; all attributes have the same total."""
         return np.asarray(cells.sum(axis=0) / len(self.ends))
 
     def smoothed(self, known: shapes.Sums) -> Floats:
-        """The scores of all attributes, each with a weighted mean of 0."""
+        """Return the scores of all attributes, each with a weighted mean of 0."""
         found = np.zeros(len(self.starts))
         for j, attribute in enumerate(self.schema.attributes):
             begin, end = int(self.ends[j - 1]) if j else 0, int(self.ends[j])

@@ -1,4 +1,4 @@
-"""The schema that mining sees: the attributes that a model may ask for, and the target that it predicts.
+"""Binned schema: the attributes that a model may use, and the target that it predicts.
 
 All attributes' bins, one after the other, are the cells of the schema. It follows from the policy alone.
 """
@@ -20,7 +20,7 @@ from discreet.mining.attributes import BINS, Attribute, Codes
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The columns that a model may ask for, and the one that it predicts, if any.
+    """The columns that a model may use, and the one that it predicts, if any.
 
     *Cells* are the bins of all attributes, one attribute after the other.
     """
@@ -49,7 +49,7 @@ class Schema:
         logarithmic: Collection[str] = (),
         classes: bool = True,
     ) -> Schema:
-        """From what the policy declares: all columns that have bins, or the `features` that are named.
+        """Return the schema that the policy declares: all columns with bins, or the named `features`.
 
         Columns of `logarithmic` are cut on a log scale, whatever scale the policy says. The target is a
         category, or with `classes` false a number.
@@ -82,7 +82,7 @@ class Schema:
         return made
 
     def _require_scaled(self, logarithmic: Collection[str]) -> None:
-        """Refuse a log scale that nothing would be divided on."""
+        """Refuse a log scale for columns that it cannot apply to."""
         every = (*self.attributes, *([self.target] if self.target else []))
         numbers = {each.name for each in every if each.ordered and each.kind is not ColumnType.DATE}
         for name in logarithmic:
@@ -94,12 +94,12 @@ class Schema:
 
     @property
     def classes(self) -> int:
-        """How many values the target may have; a row without one teaches nothing."""
+        """The number of values of the target; rows without a target are not used."""
         return self.target.regular if self.target else 1
 
     @cached_property
     def offsets(self) -> Integers:
-        """Where the cells of each attribute begin, and at last how many there are."""
+        """The first cell of each attribute, and finally the number of cells."""
         return np.concatenate([[0], np.cumsum([each.bins for each in self.attributes])]).astype(np.int64)
 
     @property
@@ -107,7 +107,7 @@ class Schema:
         return int(self.offsets[-1])
 
     def codes(self, columns: Sequence[Any]) -> Codes:
-        """The bins of rows, one column of codes an attribute."""
+        """Return the bins of rows, one column of codes per attribute."""
         if len(columns) != len(self.attributes):
             raise InvalidParameterError(
                 f"There are {len(columns)} columns where {len(self.attributes)} attributes are declared."

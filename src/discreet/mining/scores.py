@@ -1,4 +1,4 @@
-"""Scores: a number for every cell and output, whose sum over a row's cells says how likely each class is.
+"""Additive scores: a number for every cell and output; a row's sum gives the probability of each class.
 
 Scores      are multiples of 1 / `FINE`, so that engines add them up exactly, in whole numbers.
 Outputs     one for two classes, the log-odds of the second; else one for each class, by softmax.
@@ -26,7 +26,7 @@ FINE = 2**16
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scores:
-    """`table` over (output, cell), and what every row has beforehand."""
+    """`table` over (output, cell), and the intercept of each output in `beforehand`."""
 
     table: Floats
     beforehand: Floats
@@ -36,24 +36,24 @@ class Scores:
             object.__setattr__(self, name, in_steps(getattr(self, name)) / FINE)
 
     def of_rows(self, codes: Codes, schema: Schema) -> Floats:
-        """The scores over (row, output)."""
+        """Return the scores over (row, output)."""
         total = np.tile(self.beforehand, (len(codes), 1))
         for j in range(len(schema.attributes)):
             total += self.table[:, schema.offsets[j] + codes[:, j].astype(np.int64)].T
         return np.clip(total, -FURTHEST, FURTHEST)
 
     def probabilities(self, codes: Codes, schema: Schema) -> Floats:
-        """Over (row, class)."""
+        """Return the probabilities over (row, class)."""
         return probabilities(self.of_rows(codes, schema))
 
 
 def in_steps(scores: Floats | float) -> Integers:
-    """Scores as whole numbers of steps."""
+    """Return scores as integer multiples of 1 / FINE."""
     return np.asarray(np.rint(np.asarray(scores) * FINE), np.int64)
 
 
 def probabilities(scores: Floats) -> Floats:
-    """From scores over (row, output) to probabilities over (row, class)."""
+    """Return probabilities over (row, class) from scores over (row, output)."""
     if scores.shape[1] == 1:
         second = 1 / (1 + np.exp(-scores))
         return np.hstack([1 - second, second])
@@ -66,7 +66,7 @@ def outputs(classes: int) -> int:
 
 
 def residuals(scores: Floats, targets: Integers) -> Integers:
-    """Over (row, output), as the module says."""
+    """Return the residuals over (row, output), as defined above."""
     known = probabilities(scores)
     own = np.zeros_like(known)
     own[np.arange(len(targets)), targets] = 1

@@ -1,4 +1,4 @@
-"""Shapes: from noisy sums to a score for every bin of one attribute.
+"""Score smoothing: from noisy sums to a score for every bin of one attribute.
 
 What is known of a bin (or a run of bins) is a sum z = h s + error for the score s that is looked for, and a
 noisy weight h. The error has the variance of the noise, which is known, and that of sampling, about h.
@@ -33,7 +33,7 @@ LARGEST = 6.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sums:
-    """Sums and weights by bin, and the variance of the noise in each of them."""
+    """Sums and weights by bin, and the variance of their noise."""
 
     sums: Floats
     weights: Floats
@@ -50,7 +50,7 @@ class Sums:
 
 
 def ordered(known: Sums) -> Floats:
-    """A score for every bin, alike for runs of bins that are not told apart."""
+    """Return a score for every bin, equal over runs of bins that noise does not distinguish."""
     bins = len(known.sums)
     z, h = (np.concatenate([[0.0], np.cumsum(each)]) for each in (known.sums, known.weights))
     found = np.zeros(bins)
@@ -82,7 +82,7 @@ def ordered(known: Sums) -> Floats:
 
 
 def categories(known: Sums) -> Floats:
-    """A score for every bin by itself."""
+    """Return a score for every bin on its own."""
     heavy = _stands_out(known, known.weights, np.ones(len(known.sums)))
     weights = np.where(heavy, known.weights, 1.0)
     doubt = _doubt(known, weights, np.ones(len(weights)))
@@ -95,5 +95,5 @@ def _stands_out(known: Sums, weights: Floats, bins: NDArray[Any]) -> NDArray[np.
 
 
 def _doubt(known: Sums, weights: Floats, bins: NDArray[Any]) -> Floats:
-    """The variance of z / h over so many bins: of noise and of sampling."""
+    """Return the variance of z / h over this many bins, from noise and sampling."""
     return np.asarray((known.sum_noise * bins + weights) / weights**2)

@@ -1,4 +1,4 @@
-"""Splits: how a tree divides rows, and where every row is at some depth.
+"""Tree splits: how a tree divides rows, and the node of every row at each depth.
 
 A tree is grown a level at a time. `levels[d][i]` is the split of node i of depth d, whose rows go to nodes 2i
 (the bins of `first`) and 2i + 1 of depth d + 1. A node that nothing divides any more has a split that sends
@@ -29,21 +29,21 @@ Level = tuple[Split, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Splits:
-    """The levels that are grown so far; without any, all rows are in the root."""
+    """The levels grown so far; without any, all rows are in the root."""
 
     levels: tuple[Level, ...] = ()
 
     @property
     def nodes(self) -> int:
-        """How many nodes stand below the last level."""
+        """The number of nodes below the last level."""
         return 1 << len(self.levels)
 
     def grown(self, level: Level) -> Splits:
-        """With one level more."""
+        """Return the splits with one more level."""
         return Splits(levels=(*self.levels, level))
 
     def places(self, codes: Codes) -> Integers:
-        """The node below the last level that each row is in."""
+        """Return the node below the last level of each row."""
         found = np.zeros(len(codes), np.int64)
         for level in self.levels:
             found = _descended(found, level, codes)
@@ -51,7 +51,7 @@ class Splits:
 
 
 def _descended(places: Integers, level: Level, codes: Codes) -> Integers:
-    """Node by node that has rows: deep down most have none."""
+    """Return the child of each row, node by node; deep down most nodes are empty."""
     below = np.empty(len(places), np.int64)
     order = np.argsort(places, kind="stable")
     held, starts = np.unique(places[order], return_index=True)
@@ -62,7 +62,7 @@ def _descended(places: Integers, level: Level, codes: Codes) -> Integers:
 
 
 def candidates(schema: Schema) -> tuple[Split, ...]:
-    """Every split that a node may get: at a cut of an ordered attribute, or one bin against the others."""
+    """Return every possible split: at a cut of an ordered attribute, or one bin against the others."""
     found = []
     for j, attribute in enumerate(schema.attributes):
         if attribute.ordered:
@@ -74,7 +74,7 @@ def candidates(schema: Schema) -> tuple[Split, ...]:
 
 
 def sides(schema: Schema, counts: Integers) -> tuple[Integers, Integers]:
-    """From counts over (node, cell, class) to those over (node, candidate, class) on either side."""
+    """Return counts over (node, candidate, class) of both sides, from counts over (node, cell, class)."""
     parts = []
     for j, attribute in enumerate(schema.attributes):
         own = counts[:, schema.offsets[j] : schema.offsets[j + 1]]

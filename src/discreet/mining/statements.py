@@ -1,4 +1,4 @@
-"""Counting as SQL over a table of the prepared store: one statement, whatever is counted.
+"""Counting SQL over a table of the prepared store, one statement per count.
 
 Rows        where a person is a column, the first `most` rows of each by the store's rank, as for a question.
 Bins        of a number or a date: its place between the cuts, by a division where they are equally wide, else
@@ -29,7 +29,7 @@ NODE, SET, COUNT = "node", "which", "n"
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """The rows of a table that are counted, each attribute as `c0`, `c1`, …"""
+    """The selected rows of a table, with the attributes as `c0`, `c1`, …"""
 
     table: str
     attributes: tuple[Attribute, ...]
@@ -37,7 +37,7 @@ class Rows:
     with_target: bool = False
 
     def sql(self, *more: str) -> str:
-        """The statement; `more` is computed from the stored columns of the same rows."""
+        """Return the SELECT; `more` are further expressions over the stored columns."""
         bins = [f"{_bin(each)} AS {key(place)}" for place, each in enumerate(self.attributes)]
         kept = [f"{quote_identifier(RANK)} <= {self.most}"] if self.most is not None else []
         if self.with_target:
@@ -51,7 +51,7 @@ def key(place: int) -> str:
 
 
 def count_sets(rows: Rows, sets: Sequence[tuple[int, ...]]) -> str:
-    """How many rows have each combination of bins, for every set of attributes."""
+    """Return the SQL that counts each combination of bins, for every set of attributes."""
     keys = [key(place) for place in range(len(rows.attributes))]
     groups = ", ".join(f"({', '.join(keys[place] for place in each)})" for each in sets)
     chosen = ", ".join([*keys, f"GROUPING({', '.join(keys)}) AS {SET}", f"count(*) AS {COUNT}"])
@@ -59,7 +59,7 @@ def count_sets(rows: Rows, sets: Sequence[tuple[int, ...]]) -> str:
 
 
 def count_nodes(rows: Rows, splits: Splits, *, cells: bool) -> str:
-    """How many rows each node has, by target; with `cells`, by bin as well, for every attribute."""
+    """Return the SQL that counts rows by node and target; with `cells`, by bin of every attribute too."""
     *features, target = (key(place) for place in range(len(rows.attributes)))
     placed = rows.sql(f"{_node(splits.levels, rows.attributes, 0, 0)} AS {NODE}")
     if not cells:
@@ -71,7 +71,7 @@ def count_nodes(rows: Rows, splits: Splits, *, cells: bool) -> str:
 
 
 def sum_residuals(rows: Rows, schema: Schema, scores: Scores) -> str:
-    """The residuals of every output, summed by bin, for every attribute."""
+    """Return the SQL that sums the residuals of every output by bin, for every attribute."""
     *features, target = (key(place) for place in range(len(rows.attributes)))
     wide = len(scores.table)
     totals = [
@@ -97,7 +97,7 @@ def sum_of(output: int) -> str:
 
 
 def _scores(schema: Schema, table: Integers) -> list[str]:
-    """The score of each attribute's value, those without any left out."""
+    """Return the SQL of each attribute's score, leaving out those that are all 0."""
     found = []
     for j, attribute in enumerate(schema.attributes):
         values = table[schema.offsets[j] : schema.offsets[j + 1]].tolist()
@@ -136,7 +136,7 @@ def _exponential(steps: str) -> str:
 
 
 def mask(places: Sequence[int], number: int) -> int:
-    """What GROUPING says of a set: a bit for every key that is not in it, the first key's the highest."""
+    """Return the GROUPING value of a set: a bit for every key that is absent, the first key's highest."""
     return sum(1 << (number - 1 - place) for place in range(number) if place not in places)
 
 
@@ -153,7 +153,7 @@ def _bin(attribute: Attribute) -> str:
 
 
 def _equally_wide(attribute: Attribute) -> tuple[int, int] | None:
-    """The lowest step and how many there are, where bins follow from them by a division without overflow."""
+    """Return the lowest step and the number of steps, if bins follow by division without overflow."""
     if attribute.step is None or attribute.bounds is None:
         return None
     low, high = (int(end / attribute.step) for end in attribute.bounds if isinstance(end, Fraction))
@@ -163,7 +163,7 @@ def _equally_wide(attribute: Attribute) -> tuple[int, int] | None:
 
 
 def _limit(attribute: Attribute, cut: Cut) -> str:
-    """A cut as the store keeps the column: in steps, or as a date."""
+    """Return a cut as the store keeps the column: in steps, or as a date."""
     if isinstance(cut, date):
         return format_literal(cut)
     steps = cut / (attribute.step or Fraction(1))
@@ -171,7 +171,7 @@ def _limit(attribute: Attribute, cut: Cut) -> str:
 
 
 def _halved(name: str, limits: Sequence[str], values: Sequence[int]) -> str:
-    """The first of the values below the first limit, the second below the second, and so on."""
+    """Return a binary search in SQL: the first value below the first limit, and so on."""
     if not limits:
         return str(values[0])
     middle = len(limits) // 2
@@ -192,7 +192,7 @@ def _node(levels: Sequence[Level], attributes: Sequence[Attribute], depth: int, 
 
 
 def _goes_first(attribute: Attribute, bins: frozenset[int]) -> str:
-    """Whether a stored value is in one of these bins, not all of them; NULL counts as no."""
+    """Return the condition that a stored value is in one of these bins; NULL counts as false."""
     name = quote_identifier(attribute.name)
     if attribute.values:
         words = [_value(attribute, place) for place in sorted(bins) if place < attribute.regular]

@@ -1,9 +1,9 @@
-"""The tree that is released: nodes with splits, and what each leaf predicts.
+"""The released decision tree: nodes with splits, and the prediction of each leaf.
 
 Pruning     costs nothing, since it reads released counts alone. Down from the root, a node's shares of the
             classes are its own noisy counts together with its parent's shares, which weigh as many rows as
             the noise of the counts is wide: where noise prevails, the parent decides. Up from the leaves, two
-            that predict the same and that noise and sampling do not tell apart become one.
+            that predict the same and that noise and sampling do not distinguish become one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMAT = "discreet-tree"
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """`rows` as the noisy counts have it; `value`, the shares of the classes, or the mean of a number."""
+    """`rows` by the noisy counts; `value`, the shares of the classes or the mean of a number."""
 
     rows: float
     value: tuple[float, ...]
@@ -38,20 +38,20 @@ class Node:
 
     @property
     def best(self) -> int:
-        """The class that it predicts."""
+        """The predicted class."""
         return max(range(len(self.value)), key=self.value.__getitem__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tree:
-    """Asks for one attribute after the other, and predicts what the leaf says."""
+    """A decision tree over the attributes of a schema."""
 
     schema: Schema
     root: Node
     guarantee: Guarantee
 
     def values(self, codes: Codes) -> Floats:
-        """What the leaf of each row predicts."""
+        """Return the prediction of each row's leaf."""
         found = np.empty((len(codes), len(self.root.value)))
         _fill(self.root, codes, np.arange(len(codes)), found)
         return found
@@ -65,9 +65,9 @@ class Tree:
         return sum(not node.children for node in nodes(self.root))
 
     def question(self, split: Split) -> str:
-        """What a node asks, in words; whoever answers yes goes to the first child.
+        """Return a split as a question in words; yes leads to the first child.
 
-        The missing bin stands beyond the last cut, so that at a cut it answers no.
+        The missing bin is beyond the last cut, so at a cut it answers no.
         """
         attribute = self.schema.attributes[split.attribute]
         if attribute.ordered:
@@ -79,7 +79,7 @@ class Tree:
         return f"{attribute.name} is {' or '.join(attribute.labels[k] for k in sorted(split.first))}"
 
     def to_json(self) -> str:
-        """The tree as parallel arrays, as scikit-learn keeps one; -1 stands for no child and no feature.
+        """Return the tree as parallel arrays, as scikit-learn does; -1 means no child and no feature.
 
         `bins` are those of the feature that lead to the left child.
         """
@@ -107,7 +107,7 @@ class Tree:
 
     @classmethod
     def from_json(cls, text: str, schema: Schema, guarantee: Guarantee) -> Tree:
-        """What `to_json` wrote, for the schema that it was learned with."""
+        """Return the tree that `to_json` wrote, for the schema it was trained with."""
         kept = json.loads(text)
         fits = isinstance(kept, dict) and kept.get("format") == FORMAT
         if not fits or kept["features"] != [each.name for each in schema.attributes]:
@@ -118,14 +118,14 @@ class Tree:
 
 
 def nodes(root: Node) -> Iterator[Node]:
-    """The node and all below it, first children first."""
+    """Yield the node and all below it, first children first."""
     yield root
     for child in root.children:
         yield from nodes(child)
 
 
 def classifying(splits: Splits, counts: Integers, deviation: float) -> Node:
-    """The pruned tree of noisy class counts over (leaf, class) whose noise has this standard deviation."""
+    """Return the pruned tree of noisy counts over (leaf, class) with this standard deviation of noise."""
     totals = [counts.astype(np.float64)]
     for _ in splits.levels:
         totals.append(totals[-1].reshape(-1, 2, counts.shape[1]).sum(axis=1))
@@ -154,7 +154,7 @@ def classifying(splits: Splits, counts: Integers, deviation: float) -> Node:
 
 
 def _alike(first: Node, second: Node, noise: float) -> bool:
-    """Whether two leaves predict the same class, and their shares may differ by chance."""
+    """Return True if two leaves predict the same class, and their shares may differ by chance."""
     if first.children or second.children or first.best != second.best:
         return False
     sizes = [max(each.rows, noise, 1.0) for each in (first, second)]

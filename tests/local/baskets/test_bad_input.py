@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "codes": (
         lambda: SelectASize.under(1, items=999, size=5).randomize(np.array([0]), Randomness()),
-        "too many baskets to number",
+        "too many baskets to enumerate",
     ),
     "too long": (lambda: estimated().of([1, 2, 3, 4]), "at most 3 items"),
     "twice": (lambda: estimated().of([1, 1]), "different items"),
@@ -71,7 +71,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "partial": (lambda: OPERATOR.variance(2, 9, [0.5, 0.5]), "3 probabilities"),
     "telling nothing": (
         lambda: paste(items=9, size=3, cutoff=1, noise=0.5).worth(2),
-        "tells nothing about itemsets of 2 items",
+        "reveals nothing about itemsets of 2 items",
     ),
 }
 

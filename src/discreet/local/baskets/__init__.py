@@ -1,4 +1,4 @@
-"""Baskets in the local model: itemsets are counted, frequent ones and rules are mined, no basket is seen.
+"""Market baskets in the local model: itemset supports and association rules from randomized baskets.
 
 One operator per file. Being listed in `BASKETS` earns the conformance suite of all operators.
 """

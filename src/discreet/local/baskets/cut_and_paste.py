@@ -1,15 +1,15 @@
-"""Cut-and-paste: up to K of a client's items are shown for sure, all others by the same coin.
+"""Cut-and-paste: up to K of a client's items are shown with certainty, all others by the same coin.
 
 Report      A bit for each item. j is uniform from 0 to `cutoff`; min(j, size) of the `size` slots of a
             basket, any of them alike, are shown. Every other item, held or not, is shown with probability
-            `noise` [ESAG02]. So it is select-a-size with the law that `kept` tells.
+            `noise` [ESAG02]. So it is select-a-size with the law `kept`.
 Guarantee   gamma = sum over i from 0 to cutoff of noise**-min(i, size), exactly: a report that shows j of the
             slots is sum of (C(j, i) / C(size, i)) noise**-i times as likely as noise alone, which grows in
             j. So gamma is above cutoff + 1, and above 2 at least. With fewer than 2 size items it may be
-            smaller, and is computed report by report.
-Estimate    Each report is worth product(bit - noise) / contrast(k) to the support of a k-itemset.
+            smaller, and is computed per report.
+Estimate    Each report has the value product(bit - noise) / contrast(k) for the support of a k-itemset.
 Utility     Three parameters that can be explained to clients. Its error is larger than that of select-a-size
-            `under` the same epsilon: n MSE of a pair's support is 42 for baskets of 5 at gamma = 19.
+            for the same epsilon: n MSE of a pair's support is 42 for baskets of 5 at gamma = 19.
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
@@ -44,7 +44,7 @@ PARTS = 1 << 62
 
 @dataclass(frozen=True, kw_only=True)
 class CutAndPaste(Baskets):
-    """0 to `cutoff` of the slots are shown for sure; everything else with probability `noise`.
+    """0 to `cutoff` of the slots are shown with certainty; everything else with probability `noise`.
 
     >>> CutAndPaste(items=1000, size=5, cutoff=2, noise=0.25).gamma
     21.0
@@ -65,10 +65,10 @@ class CutAndPaste(Baskets):
 
     @classmethod
     def under(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
-        """Cutoff and noise with the least error of rare itemsets of so many items, at most."""
+        """Return the cutoff and noise with the least error of rare itemsets of at most `itemset` items."""
         k = require_target(cls.__name__, size, itemset)
         gamma = math.exp(require_epsilon(cls.__name__, epsilon)) * (1 - ROUNDING)
-        wanted = f"at least {LEAST_EPSILON}, as one item that is shown for sure costs ln 2"
+        wanted = f"at least {LEAST_EPSILON}, as one item that is shown with certainty costs ln 2"
         require_parameter(epsilon >= LEAST_EPSILON, cls.__name__, "epsilon", float(epsilon), wanted)
         cutoffs = range(1, min(math.ceil(gamma) - 2, 4 * size) + 1)
         found = [(cutoff, _least_noise(size, cutoff, gamma)) for cutoff in cutoffs]
@@ -98,12 +98,12 @@ def _law(size: int, cutoff: int, noise: Fraction) -> Law:
 
 
 def _times(i: int, size: int, cutoff: int) -> int:
-    """How many of the numbers from 0 to cutoff show i slots for sure."""
+    """Return how many of the numbers from 0 to cutoff show i slots with certainty."""
     return 1 if i < size else cutoff - size + 1
 
 
 def _least_noise(size: int, cutoff: int, gamma: float) -> Fraction:
-    """The least multiple of 1 / PARTS at which gamma is not passed."""
+    """Return the least multiple of 1 / PARTS at which gamma is not exceeded."""
 
     def passes(step: int) -> bool:
         return sum((step / PARTS) ** -min(i, size) for i in range(cutoff + 1)) <= gamma
@@ -112,10 +112,10 @@ def _least_noise(size: int, cutoff: int, gamma: float) -> Fraction:
 
 
 def _error(size: int, k: int, cutoff: int, noise: Fraction) -> float:
-    """The standard deviation of a rare k-itemset's support for one client.
+    """Return the standard deviation of a rare k-itemset's support for one client.
 
-    A slot that is not shown for sure differs from `noise` by 0 in the mean; so the contrast is
-    (1 - noise)**k times the chance that all k are shown for sure.
+    A slot that is not shown with certainty differs from `noise` by 0 on average; so the contrast is
+    (1 - noise)**k times the probability that all k are shown with certainty.
     """
     sure = sum(comb(min(i, size), k) for i in range(cutoff + 1)) / (cutoff + 1) / comb(size, k)
     return float(noise / (1 - noise)) ** (k / 2) / sure if sure else math.inf

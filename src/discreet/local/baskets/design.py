@@ -1,7 +1,7 @@
-"""Design for baskets: which operator keeps a promise with the least error of an itemset's support.
+"""Design for baskets: find the operator that keeps a promise with the least error of an itemset's support.
 
-The error is that of an itemset which few baskets hold, in whole or in part: every estimated support has at
-least the noise that such a one has, and a promise is what makes it large.
+The error is that of an itemset that few baskets hold, in whole or in part: every estimated support has at
+least this noise, and it is what a strict promise makes large.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.local.design import Design, epsilon_of
 def design_baskets(
     promise: Promise, items: int, size: int, clients: int, itemset: int = 2
 ) -> tuple[Design[Baskets], ...]:
-    """The operators that keep the promise, best first; baskets have at most `size` of the items.
+    """Return the operators that keep the promise, best first; baskets have at most `size` of the items.
 
     >>> best = design_baskets(Promise(0.05, 0.5), items=1000, size=5, clients=1_000_000)[0]
     >>> type(best.operator).__name__, round(best.error, 5)

@@ -1,15 +1,15 @@
-"""Mining: which itemsets are frequent, and which rules hold, from reports that hide every basket.
+"""Frequent itemsets and association rules, from randomized baskets.
 
-Frequent    An itemset is found if its support is above `least` but for a doubt (`Supports.exceed`), and all
-            its parts were found (Apriori: no support is above that of a part). So what is found is almost
-            surely frequent; what is too near to `least` to tell is left out.
+Frequent    An itemset is found if its support is significantly above `min_support`
+            (`ItemsetSupports.find_exceeding`), and all its subsets were found (Apriori: no support exceeds
+            that of a subset). So found itemsets are almost surely frequent; undecidable ones are left out.
 Rule        given -> then, of a found itemset: of the baskets that hold `given`, a share of at least
-            `strength` (the literature's confidence) holds `then` too. It is found if the support of both
-            minus `strength` times that of `given` is above 0 but for a doubt; its error knows how the two
-            are correlated.
-Doubt       by size k, so that the chance of one false find or more is at most 1 - confidence: shared
-            among the sizes, and there among *all* itemsets of the size (for rules, all ways to divide
-            them), as which of them are looked at was learned from the same reports.
+            `strength` (the literature's confidence) also holds `then`. It is found if the support of both
+            minus `strength` times that of `given` is significantly above 0; its error accounts for their
+            correlation.
+Doubt       The error probability of each test, by size k. The probability of any false discovery is at most
+            1 - confidence: it is divided among the sizes, and there among *all* itemsets of the size (for
+            rules, all ways to divide them), since the candidates were chosen by the same reports.
 
 [AS94]      Agrawal & Srikant, Fast Algorithms for Mining Association Rules.
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
@@ -34,7 +34,7 @@ Itemset = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Frequent:
-    """An itemset whose support is above the least by more than chance explains."""
+    """An itemset whose support is significantly above the minimum."""
 
     itemset: Itemset
     support: Figure
@@ -42,7 +42,7 @@ class Frequent:
 
 @dataclass(frozen=True, kw_only=True)
 class Mined:
-    """What was found; an itemset of k items had to be above `least` but for a chance of doubts[k - 1]."""
+    """The frequent itemsets; those of k items exceed `min_support` except with probability doubts[k - 1]."""
 
     least: float
     confidence: float
@@ -52,7 +52,7 @@ class Mined:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Who holds `given` holds `then` too, with the strength that is estimated."""
+    """A rule: baskets that hold `given` also hold `then`, with the estimated strength."""
 
     given: Itemset
     then: Itemset
@@ -61,7 +61,7 @@ class Rule:
 
 
 def frequent(supports: Supports, least: float, *, longest: int = 3, confidence: float = CONFIDENCE) -> Mined:
-    """The itemsets of up to `longest` items that are frequent beyond doubt, by size, then in order."""
+    """Return the significantly frequent itemsets of up to `max_size` items, by size, then in order."""
     require_probability("frequent", "least", least)
     require_probability("frequent", "confidence", confidence)
     require_count("frequent", "longest", longest)
@@ -80,7 +80,7 @@ def frequent(supports: Supports, least: float, *, longest: int = 3, confidence: 
 
 
 def rules(supports: Supports, mined: Mined, strength: float) -> tuple[Rule, ...]:
-    """The rules of what was mined that hold with at least this strength, beyond the same doubt."""
+    """Return the rules of frequent itemsets that significantly hold with at least this strength."""
     require_probability("rules", "strength", strength)
     known = {each.itemset: each.support for each in mined.found}
     return tuple(
@@ -92,7 +92,7 @@ def rules(supports: Supports, mined: Mined, strength: float) -> tuple[Rule, ...]
 
 
 def candidates(level: list[Itemset]) -> Iterator[Itemset]:
-    """The itemsets, one item longer, all of whose parts are in the level, which is sorted.
+    """Return the itemsets, one item longer, all of whose subsets are in the level, which is sorted.
 
     >>> list(candidates([(0, 1), (0, 2), (1, 2), (1, 3)]))
     [(0, 1, 2)]
@@ -101,7 +101,7 @@ def candidates(level: list[Itemset]) -> Iterator[Itemset]:
     for prefix, group in groupby(level, key=lambda each: each[:-1]):
         for first, second in combinations([each[-1] for each in group], 2):
             longer = (*prefix, first, second)
-            # the two parts that it was made of are known
+            # the two subsets that it was joined from are in the level by construction
             if all(longer[:i] + longer[i + 1 :] in known for i in range(len(prefix))):
                 yield longer
 
@@ -131,7 +131,7 @@ def _rule(
     if not supports.holds(itemset, given, strength, mined.doubts[k - 1] / (2**k - 2)):
         return None
     ratio = known[itemset].value / known[given].value
-    # a ratio of means: its error is, to first order, that of the rest at the ratio itself
+    # a ratio of means: to first order, its error is that of the excess at the ratio itself
     off = supports.rest(itemset, given, ratio)[1] / known[given].value
     then = tuple(item for item in itemset if item not in given)
     return Rule(given=given, then=then, support=known[itemset], strength=figure(ratio, off, mined.confidence))

@@ -1,22 +1,23 @@
-"""Basket operators: a client's items, some kept and many false ones added, so that itemsets can be counted.
+"""Basket operators: keep some of a client's items and add many false ones, so that itemsets can be counted.
 
 Definition  A client holds a basket: at most `size` of `items` items. Slots that its items do not fill stay
-            empty (packing.py), so that a basket counts as `size` slots whatever it holds. Of the slots, j are
-            shown with probability kept[j], any j of them alike; every item that the client does not hold is
-            shown with probability `noise`, independently. The report is what is shown, a bit for each item;
-            empty slots are never sent. For baskets of one size this is the class of operators of [ESAG02].
+            empty (basket_packing.py), so every basket counts as `size` slots. Of the slots, j are shown with
+            probability kept[j], any j of them alike; every item that the client does not hold is shown with
+            probability `noise`, independently. The report has a bit for each item, set if it is shown; empty
+            slots are never sent. For baskets of one size this is the class of operators of [ESAG02].
 Belief      Pr[t -> t'] is f(i) noise**(|t'| - i) (1 - noise)**(items - s - |t'| + i) for a basket t of s
-            items, i of them in t', f(i) = sum over j of kept[j] C(size - s, j - i) / C(size, j). With
-            v(s, i) = f(i) / (noise**i (1 - noise)**(s - i)), gamma is the largest v over the smallest, among
-            those that share a report. As v(s, i) is a mean of v(size, i + d), d binomial, it is
-            max v(size, .) / min v(size, .) if items >= 2 size; else it is found report by report [EGS03].
-            A basket of more items is cut to a uniform choice of `size`: its reports are a mixture of those
-            of other baskets, so that gamma holds for it too; supports are then those of the cut baskets.
+            items, i of them in t', f(i) = sum over j of kept[j] C(size - s, j - i) / C(size, j). With v(s, i)
+            = f(i) / (noise**i (1 - noise)**(s - i)), gamma is the largest v over the smallest, among those
+            that share a report. As v(s, i) is a mean of v(size, i + d), d binomial, it is max v(size, .) /
+            min v(size, .) if items >= 2 size; else it is computed per report [EGS03]. A basket of more items
+            is truncated to a uniform choice of `size`: its reports are a mixture of those of other baskets,
+            so that gamma holds for it too; supports are then those of the truncated baskets.
 Support     of an itemset: the share of baskets that hold all of it. Partial supports, by how many of its k
-            items are held, go through a matrix of k + 1 rows that depends on nothing else; its inverse is
-            closed. With z = bit - noise, the product of z over the itemset has mean 0 unless all of it is
-            held, and then mean contrast(k); so product / contrast(k) is an unbiased report of the support.
-            Its variance is about (noise (1 - noise))**k / (clients contrast(k)**2) for a rare itemset.
+            items are held, go through a matrix of k + 1 rows that depends on nothing else; its inverse is a
+            closed form. With z = bit - noise, the product of z over the itemset has mean 0 unless all of it
+            is held, and then mean contrast(k); so product / contrast(k) is an unbiased estimate of the
+            support. Its variance is about (noise (1 - noise))**k / (clients contrast(k)**2) for a rare
+            itemset.
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
@@ -57,20 +58,20 @@ Law = tuple[Fraction, ...]
 
 
 class Baskets(Operator, Protocol):
-    """An operator whose values are baskets; as codes they are numbered where they can be listed."""
+    """An operator whose values are baskets; as codes they are numbered if they can be enumerated."""
 
     items: int
     size: int
     noise: Fraction
     kept: Law
-    """Pr[j slots are shown], j from 0 to `size`."""
+    """The probability that j slots are shown, j from 0 to `size`."""
 
     @abstractmethod
     def shown(self, clients: int, random: Randomness) -> Booleans:
-        """For each client which of the slots are shown."""
+        """Draw for each client the mask of the slots that are shown."""
 
     def send(self, baskets: Words, random: Randomness = SYSTEM) -> Words:
-        """One report for each basket; baskets and reports are rows of bits, as `packed` makes them."""
+        """Return one report for each basket; both are rows of bits, as `pack_baskets` makes them."""
         rows = cut(require_baskets(self, baskets, self.items), self.size, random)
         reports = bits(parts_of(self.noise), len(rows), self.items, random)
         place(reports, rows, self.shown(len(rows), random))
@@ -81,13 +82,13 @@ class Baskets(Operator, Protocol):
         return self.send(self.numbered()[codes], random)
 
     def estimate(self, reports: Reports) -> Supports:
-        """The supports of itemsets, from reports that are packed once; see `stored` for an engine."""
+        """Return the supports of itemsets from reports in memory; see `estimate_stored` for an engine."""
         words = self.form.parts(reports)[1]
         require_parameter(len(words) > 0, self, "reports", "none", "at least one report")
         return Supports(operator=self, tally=Packed(clients=len(words), columns=transposed(words)))
 
     def stored(self, engine: Engine, table: str, counts: Counts | None = None) -> Supports:
-        """The same from the reports of a table, which stay in the engine: it counts what is asked for."""
+        """Return the supports of itemsets from the reports of a table, counted inside the engine."""
         counts = self.counted(tallied(self, engine, table) if counts is None else counts)
         singles = counts.cells[0, 1:]
         tally = Stored(engine=engine, table=table, clients=counts.clients, singles=singles)
@@ -106,11 +107,11 @@ class Baskets(Operator, Protocol):
         return gamma_of(self.items, self.size, self.noise, self.kept)
 
     def numbered(self) -> Words:
-        """All baskets, in the order of their codes."""
+        """Return all baskets, in the order of their codes."""
         if self.values > LARGEST_MATRIX:
             raise InvalidParameterError(
-                f"{type(self).__name__} has too many baskets to number them.",
-                hint="Give baskets as rows of bits to `send`; gamma and `breaches` by gamma need no list.",
+                f"{type(self).__name__} has too many baskets to enumerate them.",
+                hint="Give baskets as rows of bits to `randomize_baskets`; gamma needs no enumeration.",
             )
         return listed(self.items, self.size)
 
@@ -125,7 +126,7 @@ class Baskets(Operator, Protocol):
         return np.asarray(self._chances()[held(rows)[:, None], shared, np.bitwise_count(reports)[None, :]])
 
     def _chances(self) -> Floats:
-        """Pr[t -> t'] by the items of t, those of them in t', and the items of t'."""
+        """Return Pr[t -> t'] by the items of t, those of them in t', and the items of t'."""
         q, found = float(self.noise), np.zeros((self.size + 1, self.size + 1, self.items + 1))
         for s, i in _overlaps(self.size):
             for n in range(i, self.items - s + i + 1):
@@ -134,25 +135,25 @@ class Baskets(Operator, Protocol):
         return found
 
     def contrast(self, k: int) -> Fraction:
-        """The mean of the product of bit - noise over k items that a client holds."""
+        """Return the mean of the product of bit - noise over k items that a client holds."""
         return sum(
             (p * c for p, c in zip(self.kept, contrasts(self.size, k, self.noise), strict=True)), Fraction()
         )
 
     def worth(self, k: int) -> Floats:
-        """What a report is worth to the support of a k-itemset, by how many of its items it shows."""
+        """Return a report's unbiased value for a k-itemset's support, by how many of its items it shows."""
         self.require_itemset(k)
         contrast, q = self.contrast(k), self.noise
         if contrast == 0:
             raise InvalidParameterError(
-                f"{type(self).__name__} tells nothing about itemsets of {k} items: held or not, "
-                "they look the same in its reports.",
+                f"{type(self).__name__} reveals nothing about itemsets of {k} items: "
+                "its reports do not depend on them.",
                 hint="Ask for smaller itemsets, or use what `design_baskets` chooses for this size.",
             )
         return np.array([float((1 - q) ** i * (-q) ** (k - i) / contrast) for i in range(k + 1)])
 
     def transition(self, k: int) -> Floats:
-        """Pr[a report shows l' of k items], l' in the column, if the client holds l of them, in the row."""
+        """Return Pr[a report shows l' of k items], in column l', if the client holds l of them, in row l."""
         self.require_itemset(k)
         q = float(self.noise)
         found = np.zeros((k + 1, k + 1))
@@ -163,7 +164,7 @@ class Baskets(Operator, Protocol):
         return found
 
     def variance(self, k: int, clients: int, partial: Sequence[float] | None = None) -> float:
-        """The variance of an estimated support, baskets being given.
+        """Return the variance of an estimated support, given the baskets.
 
         `partial` are the shares of baskets that hold 0, 1, ... of the k items; all hold none by default.
         """
@@ -173,7 +174,7 @@ class Baskets(Operator, Protocol):
         return float(shares @ self.transition(k) @ worth**2 - shares[k]) / clients
 
     def require_itemset(self, k: int) -> None:
-        """Refuse itemsets that no basket can hold."""
+        """Refuse itemset sizes that no basket can hold."""
         require_count(self, "itemset", k)
         require_parameter(
             k <= self.size, self, "itemset", f"{k} items", f"at most {self.size} items, as baskets are"
@@ -181,7 +182,7 @@ class Baskets(Operator, Protocol):
 
 
 def require_shape(operator: Baskets) -> None:
-    """Check the fields that all basket operators have, and set how many values there are."""
+    """Check the fields that all basket operators have, and set the number of values."""
     require_count(operator, "items", operator.items, minimum=2)
     require_parameter(
         operator.items <= MOST_ITEMS, operator, "items", operator.items, f"at most {MOST_ITEMS:,}"
@@ -201,7 +202,7 @@ def require_shape(operator: Baskets) -> None:
 
 
 def contrasts(size: int, k: int, noise: Fraction) -> Law:
-    """The mean of the product of bit - noise over k of the slots, if j of them are shown; for every j."""
+    """Return for every j the mean of the product of bit - noise over k of the slots, if j are shown."""
     worth = [(1 - noise) ** i * (-noise) ** (k - i) for i in range(k + 1)]
     return tuple(
         sum((comb(j, i) * comb(size - j, k - i) * worth[i] for i in range(k + 1)), Fraction()) / comb(size, k)
@@ -211,7 +212,7 @@ def contrasts(size: int, k: int, noise: Fraction) -> Law:
 
 @lru_cache(maxsize=64)
 def gamma_of(items: int, size: int, noise: Fraction, kept: Law) -> float:
-    """The amplification of the exact law; infinite if some report rules out a basket."""
+    """Return the amplification of the exact law; infinite if some report rules out a basket."""
     if items >= 2 * size:
         return _ratio([_likelier(kept, noise, size, i) for i in range(size + 1)])
     found = {(s, i): _likelier(kept, noise, s, i) for s, i in _overlaps(size)}
@@ -226,12 +227,12 @@ def _ratio(some: list[Fraction]) -> float:
 
 
 def _likelier(kept: Law, noise: Fraction, s: int, i: int) -> Fraction:
-    """v(s, i): how much likelier a report is from s items, of which it shows i, than from noise alone."""
+    """Return v(s, i): the likelihood ratio of a report that shows i of s items, against noise alone."""
     return _exactly(kept, s, i) / (noise**i * (1 - noise) ** (s - i))
 
 
 def _exactly(kept: Law, s: int, i: int) -> Fraction:
-    """Pr[of s slots these i are shown and the others are not]."""
+    """Return Pr[of s slots exactly these i are shown]."""
     size = len(kept) - 1
     shown = range(i, size - s + i + 1)
     return sum((kept[j] * Fraction(comb(size - s, j - i), comb(size, j)) for j in shown), Fraction())

@@ -1,8 +1,8 @@
-"""Baskets as rows of bits, one for every item; what a client keeps of a basket, drawn exactly.
+"""Baskets as rows of bits, one for every item; exact sampling of the items that a client keeps.
 
-Slots       A basket fills the first of `size` slots with its items; the slots that are left over hold nothing
-            that is ever sent. So baskets of different sizes are treated alike, and none tells its size.
-Cut         Of a basket with more items than slots, a uniform choice of `size` items takes part.
+Slots       A basket fills the first of `size` slots with its items; the other slots hold nothing that is ever
+            sent. So baskets of different sizes are treated alike, and none reveals its size.
+Truncation  Of a basket with more items than slots, a uniform choice of `size` items is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORD = 64
 
 
 def packed(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) -> Words:
-    """Baskets, each the numbers of its items, as rows of bits in 64-bit words, the first item lowest.
+    """Return baskets, lists of item numbers, as rows of bits in 64-bit words, the first item lowest.
 
     >>> packed([[0, 2], []], items=3)
     array([[5],
@@ -43,14 +43,14 @@ def packed(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) -> Words
 
 
 def of_pairs(baskets: Integers, codes: Integers, count: int, items: int) -> Words:
-    """The same of so many baskets, from pairs of a basket's number and an item's, both from 0."""
+    """Return `count` baskets as rows of bits, from pairs of a basket's and an item's number, both from 0."""
     words = np.zeros((count, -(-items // WORD)), np.uint64)
     _set(words, baskets, codes)
     return words
 
 
 def _lists(baskets: Sequence[Sequence[int]] | pa.ListArray) -> pa.ListArray:
-    """The same as a list array of integers, none of which is missing."""
+    """Return the baskets as a list array of integers, none of them NULL."""
     try:
         lists = baskets if isinstance(baskets, pa.ListArray) else pa.array(baskets, pa.list_(pa.int64()))
         kind = lists.type.value_type
@@ -62,17 +62,21 @@ def _lists(baskets: Sequence[Sequence[int]] | pa.ListArray) -> pa.ListArray:
 
 
 def listed(items: int, size: int) -> Words:
-    """Every basket of at most `size` items, smaller ones first."""
+    """Return every basket of at most `size` items, smaller ones first."""
     return packed([some for held in range(size + 1) for some in combinations(range(items), held)], items)
 
 
 def require_baskets(owner: object, baskets: Words, items: int) -> Words:
-    """Rows of bits, or one sentence that names no item."""
+    """Return rows of bits; the error names no item."""
     rows = np.asarray(baskets)
     words = -(-items // WORD)
     holds = rows.ndim == 2 and rows.dtype == np.uint64 and rows.shape[1] == words
     require_parameter(
-        holds, owner, "baskets", "something else", f"rows of {words} 64-bit words, as `packed` makes them"
+        holds,
+        owner,
+        "baskets",
+        "something else",
+        f"rows of {words} 64-bit words, as `pack_baskets` makes them",
     )
     spare = words * WORD - items
     inside = not spare or not np.any(rows[:, -1] >> np.uint64(WORD - spare))
@@ -83,12 +87,12 @@ def require_baskets(owner: object, baskets: Words, items: int) -> Words:
 
 
 def held(baskets: Words) -> Integers:
-    """How many items each basket has."""
+    """Return the number of items of each basket."""
     return np.asarray(np.bitwise_count(baskets).sum(axis=1), np.int64)
 
 
 def cut(baskets: Words, size: int, random: Randomness) -> Words:
-    """The same baskets, those of more than `size` items cut down to a uniform choice of so many."""
+    """Truncate baskets of more than `size` items to a uniform choice of that many."""
     many = held(baskets)
     rows = baskets.copy() if np.any(many > size) else baskets
     for count in np.unique(many[many > size]).tolist():
@@ -100,7 +104,7 @@ def cut(baskets: Words, size: int, random: Randomness) -> Words:
 
 
 def pick(slots: int, need: Integers, random: Randomness) -> Booleans:
-    """For each client a uniform choice of so many slots: each in turn with the odds of need to the rest."""
+    """Return for each client a uniform choice of `need` slots, decided slot by slot."""
     chosen, left = np.zeros((need.size, slots), np.bool_), need.copy()
     for slot in range(slots):
         chosen[:, slot] = uniform(slots - slot, need.size, random) < left
@@ -109,10 +113,10 @@ def pick(slots: int, need: Integers, random: Randomness) -> Booleans:
 
 
 def draw(law: Sequence[Fraction], count: int, random: Randomness) -> Integers:
-    """Independent numbers j of probability law[j], exactly, whatever fractions they are.
+    """Return independent numbers j of probability law[j], exactly, for any fractions.
 
-    64 bits of a uniform number tell nearly always between which boundaries it lies; where one of them begins
-    with the same bits, further ones are read until it is told.
+    64 bits of a uniform number nearly always decide between which boundaries it lies; on a tie with a
+    boundary's first bits, further bits are read until it is decided.
     """
     last = max(j for j, chance in enumerate(law) if chance)
     bounds = list(accumulate(law[:last]))
@@ -125,6 +129,7 @@ def draw(law: Sequence[Fraction], count: int, random: Randomness) -> Integers:
 
 
 def _settle(bounds: Sequence[Fraction], word: int, random: Randomness) -> int:
+    """Return the number j of a tied word, by reading further bits."""
     scale = WHOLE
     while True:
         low, high = Fraction(word, scale), Fraction(word + 1, scale)
@@ -141,7 +146,7 @@ def _set(words: Words, rows: Integers, items: Integers) -> None:
 
 @compile_kernel
 def place(words: Words, baskets: Words, shown: Booleans) -> None:
-    """Set the bits of each basket's items to what is shown of its slots; other bits stay."""
+    """Set the bits of each basket's items according to its shown slots; other bits stay."""
     for i in range(words.shape[0]):
         slot = 0
         for j in range(words.shape[1]):

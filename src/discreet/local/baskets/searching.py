@@ -1,4 +1,4 @@
-"""The noise with the least error: of a rare itemset's support, which is what a promise makes hard to see."""
+"""Search for the noise with the least error of a rare itemset's support."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDEST, POINTS, ROUNDS = 33.0, 1024, 4
 
 
 def least(errors: Callable[[Floats], Floats]) -> Fraction:
-    """The noise at which the least of its errors, a row for each noise, is the least of all."""
+    """Return the noise with the least error; `errors` returns a row of errors for each noise."""
     centre, reach = 0.0, WIDEST
     for _ in range(ROUNDS):
         logits = centre + np.linspace(-reach, reach, POINTS)
@@ -29,7 +29,7 @@ def least(errors: Callable[[Floats], Floats]) -> Fraction:
 
 
 def require_target(owner: object, size: int, itemset: int) -> int:
-    """The size of the itemsets that the least error is wanted for: no larger than baskets are."""
+    """Return the itemset size to optimize for: no larger than baskets are."""
     require_size(owner, size)
     require_count(owner, "itemset", itemset)
     return min(size, itemset)

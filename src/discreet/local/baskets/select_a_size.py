@@ -1,15 +1,15 @@
-"""Select-a-size: how many of a client's items are shown has a stated law, and many others are added.
+"""Select-a-size: the number of a client's items that are shown has a given law; false items are added.
 
 Report      A bit for each item. Of the `size` slots of a basket j are shown with probability kept[j], any j
             of them alike; each item that is not held is shown with probability `noise` [ESAG02].
 Guarantee   gamma = max v / min v, v(j) = kept[j] / (C(size, j) noise**j (1 - noise)**(size - j)), exactly:
-            the law is drawn as it is stated, whatever fractions it is of. With fewer than 2 size items
-            it may be smaller, and is computed report by report.
-Estimate    Each report is worth product(bit - noise) / contrast(k) to the support of a k-itemset.
-Utility     `under` an epsilon, a report is exp(epsilon) times as likely from baskets that share at least t
+            the law is sampled exactly, for any fractions. With fewer than 2 size items it may be
+            smaller, and is computed per report.
+Estimate    Each report has the value product(bit - noise) / contrast(k) for the support of a k-itemset.
+Utility     `for_epsilon`: a report is exp(epsilon) times as likely from baskets that share at least t
             items with it as from all others; t and `noise` have the least error for rare k-itemsets. Error
             does not depend on how many items there are: n MSE of a pair's support is 5.2 for baskets of 5
-            at gamma = 19. (Other laws have less for pairs alone, 3.6 there, and tell nothing about items.)
+            at gamma = 19. (Other laws have less for pairs alone, 3.6 there, and reveal nothing about items.)
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
@@ -59,7 +59,7 @@ class SelectASize(Baskets):
 
     @classmethod
     def under(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
-        """The law with the least error of rare itemsets of so many items, at most; fewer if `size` is."""
+        """Return the law with the least error of rare itemsets of min(`itemset`, `size`) items."""
         k = require_target(cls.__name__, size, itemset)
         gamma = _below(require_epsilon(cls.__name__, epsilon))
         noise = least(lambda q: _errors(q, size, k, float(gamma)))
@@ -71,7 +71,7 @@ class SelectASize(Baskets):
 
 
 def _at_least(size: int, noise: Fraction, t: int, gamma: Fraction) -> Law:
-    """The law of noise alone, times gamma where at least t slots are shown."""
+    """Return the law of noise alone, times gamma where at least t slots are shown, normalized."""
     weights = [
         comb(size, j) * noise**j * (1 - noise) ** (size - j) * (gamma if j >= t else 1)
         for j in range(size + 1)
@@ -80,9 +80,9 @@ def _at_least(size: int, noise: Fraction, t: int, gamma: Fraction) -> Law:
 
 
 def _errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
-    """The standard deviation of a rare k-itemset's support for one client: noise in rows, t in columns.
+    """Return the standard deviation of a rare k-itemset's support for one client, by (noise, t).
 
-    Noise alone has no contrast, so what the law has comes from the sizes that gamma favours.
+    Noise alone has no contrast, so the law's contrast comes from the sizes that gamma favors.
     """
     alone, contrast = np.zeros((2, noise.size, size + 1))
     for j in range(size + 1):
@@ -100,7 +100,7 @@ def _errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
 
 
 def _below(epsilon: Fraction) -> Fraction:
-    """A short fraction that is proven to be at most exp(epsilon), by less than 2**-32 of it."""
+    """Return a short fraction that is provably at most exp(epsilon), and close to it."""
     return Fraction(math.floor(GRID / bound_exp(epsilon, DIGITS)[1]), GRID)
 
 

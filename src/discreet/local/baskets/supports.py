@@ -1,16 +1,16 @@
 """Supports of itemsets, estimated from reports: unbiased, with their standard errors.
 
-Estimate    Every report is worth a number to the support of an itemset, by how many of its items it shows
-            (`Baskets.worth`); the support is the mean. This is the inverse of the matrix of partial supports
-            [ESAG02], so it is unbiased and may be negative.
-Error       The standard deviation of that mean, from the reports themselves, the clients being a sample of
-            many; few reports that are alike by chance leave doubt all the same (`means`). Intervals are
-            normal, those of single items never too short.
-Exceed      Whether a support is above a number is decided without a normal law, which is far off in thin
-            tails and for few clients. For an item by the binomial law [Hoeffding56]. For itemsets by a bet:
-            who stakes a share of the money on every report's worth being above the number, and it is not on
-            average, has 1 / doubt times as much at the end with a chance of `doubt` at most, for any clients
-            and any baskets of theirs; several stakes are tried, each with a part of the money [WR24].
+Estimate    Every report has an unbiased value for the support of an itemset, by how many of its items it
+            shows (`BasketOperator.unbiased_support_values`); the support is the mean. This is the inverse of
+            the matrix of partial supports [ESAG02], so it is unbiased and may be negative.
+Error       The standard deviation of that mean, estimated from the reports, the clients being a sample of a
+            population; it allows for few reports that agree by chance (`estimate_means`). Intervals are
+            normal; those of single items are conservative.
+Tests       Whether a support exceeds a threshold is tested without a normal approximation, which is far off
+            in thin tails and for few clients. For an item by the binomial law [Hoeffding56]. For itemsets by
+            betting: a gambler who stakes a share of the wealth on every report's value exceeding the
+            threshold multiplies it by 1 / doubt with probability at most `doubt` if the support does not
+            exceed it, whatever the clients' baskets; several stakes share the initial wealth [WR24].
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [Hoeffding56] On the Distribution of the Number of Successes in Independent Trials.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 22  # patterns that are held in memory
 LONGEST = 12
 STAKES = 12  # each is smaller than the one before by the square root of 2
-ALMOST_ALL = 0.99  # of the money, so that no report ruins
+ALMOST_ALL = 0.99  # of the wealth, so that no single report ruins the gambler
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +54,7 @@ class Estimates:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Supports:
-    """What the reports of clients tell of any itemset."""
+    """Estimates of the support of any itemset from the clients' reports."""
 
     operator: Baskets
     tally: Tally
@@ -64,13 +64,13 @@ class Supports:
         return self.tally.clients
 
     def of(self, itemset: Sequence[int], confidence: float = CONFIDENCE) -> Figure:
-        """The support of one itemset."""
-        require_probability("of", "confidence", confidence)
+        """Return the estimated support of one itemset."""
+        require_probability("estimate", "confidence", confidence)
         found = self.each([list(itemset)])
         return figure(float(found.supports[0]), float(found.errors[0]), confidence)
 
     def each(self, itemsets: ArrayLike) -> Estimates:
-        """The supports of itemsets of one size, a row each."""
+        """Return the estimated supports of itemsets of one size, a row each."""
         rows = self._require(itemsets)
         step = max(1, AT_ONCE >> rows.shape[1])
         worth = self._worth(rows.shape[1])
@@ -79,7 +79,7 @@ class Supports:
         return Estimates(supports=supports, errors=errors)
 
     def intervals(self, confidence: float = CONFIDENCE) -> Intervals:
-        """For every single item an interval of its support, within [0, 1], that is never too short.
+        """Return for every single item a conservative interval of its support, within [0, 1].
 
         A report shows an item with probability noise, and contrast(1) more if it is held.
         """
@@ -100,7 +100,7 @@ class Supports:
         return np.sort([(low - noise) / told, (high - noise) / told], axis=0)
 
     def exceed(self, itemsets: Integers, least: float, doubt: float) -> Booleans:
-        """Which itemsets have a support above `least`; who has not is among them with `doubt` at most."""
+        """Return the mask of itemsets with support above `min_support`, each with error at most `doubt`."""
         rows = self._require(itemsets)
         if rows.shape[1] == 1:
             return self._items_exceed(rows[:, 0], least, doubt)
@@ -118,11 +118,11 @@ class Supports:
         return np.asarray(found >= math.log(1 / doubt))
 
     def holds(self, itemset: Sequence[int], given: Sequence[int], strength: float, doubt: float) -> bool:
-        """Whether the itemset's support is above `strength` times that of a part of it, but for a doubt."""
+        """Test if the itemset's support exceeds `strength` times that of `given`, with error `doubt`."""
         return bool(self._won(*self._rest_worth(itemset, given, strength), doubt)[0])
 
     def rest(self, itemset: Sequence[int], given: Sequence[int], strength: float) -> tuple[float, float]:
-        """How far the support of an itemset is above `strength` times that of a part of it, and the error."""
+        """Return the support of an itemset minus `strength` times that of its part `given`, and the error."""
         row, worth = self._rest_worth(itemset, given, strength)
         mean, error = means(patterns(self.tally, row), worth)
         return float(mean[0]), float(error[0])
@@ -130,7 +130,7 @@ class Supports:
     def _rest_worth(
         self, itemset: Sequence[int], given: Sequence[int], strength: float
     ) -> tuple[Integers, Floats]:
-        """The itemset in order, and what each pattern of it is worth to the rest."""
+        """Return the itemset in order, and the value of each pattern for the excess of `estimate_excess`."""
         (row,) = self._require([list(itemset)]).tolist()
         within = len(given) > 0 and set(given) < set(row)
         require_parameter(within, "rest", "given", "other items", "some of the itemset's items, but not all")
@@ -138,7 +138,7 @@ class Supports:
         return np.array([row]), self._worth(len(row)) - strength * self._worth(len(row), part)
 
     def _worth(self, k: int, part: int | None = None) -> Floats:
-        """What each pattern of k items is worth to the support of them all, or of a part of them."""
+        """Return the value of each pattern of k items for the support of all of them, or of a part."""
         shown = np.arange(1 << k) & ((1 << k) - 1 if part is None else part)
         size = k if part is None else part.bit_count()
         return np.asarray(self.operator.worth(size)[np.bitwise_count(shown)])
@@ -167,9 +167,9 @@ class Supports:
 
 
 def means(counts: Integers, worth: Floats) -> tuple[Floats, Floats]:
-    """The mean worth of the reports of each row of counts, and its standard error.
+    """Return the mean value of the reports of each row of counts, and its standard error.
 
-    The error is that of the reports and one more of every pattern: a few that are alike leave doubt.
+    The error includes one more report of every pattern, since a few reports may agree by chance.
     """
     clients = counts.sum(axis=1)
     mean, more = counts @ worth / clients, counts + 1
@@ -179,10 +179,10 @@ def means(counts: Integers, worth: Floats) -> tuple[Floats, Floats]:
 
 
 def won(counts: Integers, gains: Floats, noise: float, doubt: float) -> Floats:
-    """The logarithm of what bets on a positive mean of the gains won, for each row of counts.
+    """Return the log wealth of bets on a positive mean of the gains, for each row of counts.
 
-    Stakes are shares of the money, from about the best one if reports were noise alone, or the most
-    that no report ruins if that is less, and down from there.
+    Stakes are shares of the wealth, in decreasing order from about the best one if reports were noise
+    alone, or from the largest stake that no report ruins if that is less.
     """
     clients, shown = int(counts[0].sum()), np.bitwise_count(np.arange(gains.size))
     alone = noise**shown * (1 - noise) ** (int(shown[-1]) - shown)

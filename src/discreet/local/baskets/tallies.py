@@ -1,10 +1,10 @@
-"""Tallies: how many reports show all items of an itemset, of reports that are here or in an engine.
+"""Itemset counts: how many reports show all items of an itemset, in memory or in an engine.
 
-Packed      The reports turned about: for every item one bit for each client, so that an itemset is counted by
-            AND and by counting bits. Turned once, asked often.
-Stored      Reports in an engine's table, in the columns of their form; only counts come back.
-Patterns    Which items of an itemset a report shows, counted from how many reports show all of each subset:
-            what shows exactly a pattern is what shows all of it less what shows more.
+Packed      The reports transposed: for every item one bit per client, so that an itemset is counted by AND
+            and popcount. Transposed once, queried often.
+Stored      Reports in an engine's table, in the columns of their format; only counts come back.
+Patterns    The subset of an itemset that a report shows exactly. Their counts follow from how many reports
+            show all of each subset, by inclusion and exclusion.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from discreet.core.numba_kernels import compile_kernel
 from discreet.local.bits import WORD, ones
 from discreet.mechanisms.sampling import Integers, Words
 
-IN_CACHE = 2048  # words of each item that are gone through before the next ones
+IN_CACHE = 2048  # words of each item that are processed together, so that they stay in the cache
 SUMS_PER_STATEMENT = 512
 
 
 class Tally(Protocol):
-    """Counts over reports."""
+    """Counts of itemsets over reports."""
 
     @property
     def clients(self) -> int:
-        """How many reports there are."""
+        """The number of reports."""
 
     @property
     def singles(self) -> Integers:
-        """How many reports show each item."""
+        """The number of reports that show each item."""
 
     def joint(self, itemsets: Integers) -> Integers:
-        """How many reports show all items of each itemset, a row of at least two items."""
+        """Return how many reports show all items of each itemset, a row of at least two items."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Packed:
-    """A row for every item, a bit in it for every client."""
+    """Reports in memory: a row for every item, with a bit for every client."""
 
     clients: int
     columns: Words
@@ -60,7 +60,7 @@ class Packed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stored:
-    """Reports in the columns w0, w1, ... of a table; `singles` were counted when the form was checked."""
+    """Reports in the columns w0, w1, ... of a table; `item_counts` were counted with the format check."""
 
     engine: Engine
     table: str
@@ -79,7 +79,7 @@ class Stored:
 
 
 def patterns(tally: Tally, itemsets: Integers) -> Integers:
-    """How many reports show exactly each pattern of each itemset: bit i of a pattern is the i-th item."""
+    """Return how many reports show exactly each pattern of each itemset; bit i stands for the i-th item."""
     k = itemsets.shape[1]
     found = np.empty((len(itemsets), 1 << k), np.int64)
     found[:, 0] = tally.clients
@@ -92,7 +92,7 @@ def patterns(tally: Tally, itemsets: Integers) -> Integers:
 
 
 def transposed(words: Words) -> Words:
-    """Rows of bits turned about: for every bit of a row, of all rows the bit."""
+    """Return rows of bits transposed: a row for every bit, with a bit for every row."""
     found = np.zeros((words.shape[1] * WORD, -(-len(words) // WORD)), np.uint64)
     _transpose(np.ascontiguousarray(words), found)
     return found
@@ -131,7 +131,7 @@ def _joint(columns: Words, itemsets: Integers, found: Integers) -> None:
 
 @compile_kernel
 def _transpose(words: Words, found: Words) -> None:
-    """64 by 64 bits at a time; of eight such blocks what they write stands in the same line of the cache."""
+    """Transpose 64 by 64 bits at a time; eight such blocks write to the same cache line."""
     rows, width = words.shape
     block = np.empty(64, np.uint64)
     for first in range(0, rows, 512):
@@ -146,7 +146,7 @@ def _transpose(words: Words, found: Words) -> None:
 
 @compile_kernel
 def _turn(block: Words) -> None:
-    """Halves are exchanged across the diagonal, then halves of halves."""
+    """Transpose a block of 64 by 64 bits: exchange halves across the diagonal, then halves of halves."""
     step, mask = 32, np.uint64(0x00000000FFFFFFFF)
     while step:
         for half in range(0, 64, 2 * step):

@@ -1,4 +1,4 @@
-"""Streams: counting questions that arrive one after the other, answered under one budget for all of them.
+"""Streams: counting queries that arrive one after the other, answered under one budget.
 
     columns → universe of cells (by declaration alone) → plan → one histogram by the engine, which stays
     → for each question: a noisy test whether what is known already answers it; if not, a noisy count

@@ -1,4 +1,4 @@
-"""The online answerer: a stream's questions, each answered before the next is known.
+"""The online answerer: each query of a stream is answered before the next one is known.
 
     the same question again → the same answer, for nothing
     nothing that it counts is possible   → 0, for nothing
@@ -7,8 +7,8 @@
 Reads       one histogram over the universe, by one statement, when it is opened. It stays `Exact`.
 Guarantee   that of the plan. The number of rows, the test and the noisy counts are its `parts`; each is
             private whatever was released before, so they add up. What is known follows from the released.
-Ends        after so many questions, or so many updates, as was planned; the refusal says no more than what
-            was told already, so it is the same on neighbours.
+End         after the planned number of queries or updates; the refusal reveals no more than the answers
+            did, so it is the same on neighbors.
 Threads     ask one after the other, under one lock: what is known, what was asked and what passed are one
             state, and each answer is drawn after it was counted. A child process has a copy of that state,
             which would pay for every answer once and give it twice: a stream is not asked after a fork.
@@ -42,21 +42,21 @@ from discreet.sql.plan_execution import Afterwards
 
 
 class Knowledge(Protocol):
-    """What is known of the cells from what was released."""
+    """An estimate of the cells from released answers."""
 
     def guess(self, asked: Booleans) -> int:
-        """The known answer."""
+        """Return the estimated answer."""
 
     def hardness(self, asked: Booleans, count: int) -> int:
-        """How wrong that is, for the exact count; stays inside."""
+        """Return the error of the estimate for the exact count; it is not released."""
 
     def learn(self, asked: Booleans, answer: int) -> None:
-        """Take a released count into account."""
+        """Update with a released count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamAnswer:
-    """A released count; `fresh` if it was counted for this question, `error95` is how far off it may be."""
+    """A released count; `fresh` if it was counted for this query, with its `error95`."""
 
     count: int
     fresh: bool
@@ -64,7 +64,7 @@ class StreamAnswer:
 
 
 class OnlineAnswerer:
-    """Answers counting questions over one table, one after the other."""
+    """An answerer of counting queries over one table, one after the other."""
 
     def __init__(self, plan: StreamPlan, counts: Exact[Integers], random: Randomness) -> None:
         self.plan, self.asked, self.updates = plan, 0, 0
@@ -80,20 +80,20 @@ class OnlineAnswerer:
 
     @classmethod
     def open(cls, plan: StreamPlan, policy: Policy, engine: Engine, random: Randomness) -> OnlineAnswerer:
-        """Over a table of the policy; one statement."""
+        """Open a stream over a table of the policy, by one statement."""
         counter = EngineCounter.of_table(engine, policy, plan.table, plan.universe.schema)
         return cls.from_counter(plan, counter, random)
 
     @classmethod
     def from_counter(cls, plan: StreamPlan, counter: Counter, random: Randomness) -> OnlineAnswerer:
-        """The same, over whatever counts."""
+        """Open a stream over any counter."""
         plan.budget.require_bounded(counter.rows_per_person)
         (counts,) = counter.marginals([tuple(each.name for each in plan.universe.schema.attributes)]).secret
         return cls(plan, Exact(counts.reshape(-1)), random)
 
     @property
     def over(self) -> str:
-        """Why no further question is answered; empty while they are."""
+        """The reason why no further query is answered; empty while the stream is open."""
         plan = self.plan
         if self.asked >= plan.questions:
             return f"all {plan.questions:,} questions of the stream are asked"
@@ -102,11 +102,11 @@ class OnlineAnswerer:
         return ""
 
     def ask(self, question: Asked, run: Afterwards) -> StreamAnswer:
-        """The answer to a question in SQL, or a refusal, which costs nothing."""
+        """Answer a query in SQL, or refuse it at no cost."""
         return self.answer(self.plan.universe.predicate(question, run))
 
     def answer(self, cells: Booleans) -> StreamAnswer:
-        """How many rows are in these combinations of bins, each said to be in or out."""
+        """Return the number of rows in these combinations of bins, given as a mask."""
         flat = cells.reshape(-1)[self.plan.universe.possible]
         if not flat.any():
             return StreamAnswer(count=0, fresh=False, error95=0)
@@ -143,7 +143,7 @@ class OnlineAnswerer:
         return StreamAnswer(count=max(0, noisy), fresh=True, error95=self.plan.fresh95)
 
     def _knowledge(self) -> Knowledge:
-        """What is known at first: the cells, and how many rows there are."""
+        """Return the initial knowledge: the cells, and the number of rows."""
         plan = self.plan
         rows = plan.rows
         if rows is None:

@@ -47,7 +47,7 @@ PAPERS_BAND = 50
 
 
 def databases(cells: int, size: int) -> int:
-    """How many databases of `size` rows there are.
+    """Return the number of databases of `size` rows.
 
     >>> databases(4, 2)
     10
@@ -56,7 +56,7 @@ def databases(cells: int, size: int) -> int:
 
 
 def largest_size(cells: int) -> int:
-    """The most rows with which all databases can be listed, cell by cell; 0 if not even one."""
+    """Return the most rows with which all databases can be enumerated; 0 if not even one."""
     size = 0
     while size < LARGEST_SIZE and databases(cells, size + 1) * cells <= MOST:
         size += 1
@@ -64,17 +64,17 @@ def largest_size(cells: int) -> int:
 
 
 def widened(width: int, rows: int, size: int) -> int:
-    """The width, or what databases of `size` rows can tell apart of a table of `rows` rows."""
+    """Return the width, or the resolution of databases of `size` rows if that is coarser."""
     return max(width, -(-STEPS * rows // size))
 
 
 def grid_sensitivity(rows_per_person: int, width: int) -> int:
-    """How far one person moves the hardness."""
+    """Return the sensitivity of the hardness to one person."""
     return -(-GRID * rows_per_person // width) + 1
 
 
 class Candidates:
-    """The databases that are left, for a table of `rows` rows."""
+    """The remaining databases, for a table of `rows` rows."""
 
     def __init__(self, cells: int, *, size: int, rows: int, width: int, band: float) -> None:
         self._left = listed(cells, size)
@@ -85,19 +85,19 @@ class Candidates:
         return len(self._left)
 
     def guess(self, asked: Booleans) -> int:
-        """The median answer."""
+        """Return the median answer."""
         below = np.cumsum(self._answers(asked)[0])
         median = int(np.searchsorted(below, -(-len(self._left) // 2)))
         return round(self._rows * median / self._size)
 
     def hardness(self, asked: Booleans, count: int) -> int:
-        """(1 - r) GRID, for the exact count."""
+        """Return (1 - r) GRID, for the exact count."""
         number, values = self._answers(asked)
         terms = np.floor(GRID * np.exp(-np.abs(count - values) / self._width)).astype(np.int64)
         return int(number @ (GRID - terms)) // len(self._left)
 
     def learn(self, asked: Booleans, answer: int) -> None:
-        """Leave out what disagrees with a released count."""
+        """Remove the databases that disagree with a released count."""
         off = np.abs(self._rows * self._held(asked) / self._size - answer)
         self._left = self._left[off <= max(self._band, float(off.min()))]
 
@@ -105,13 +105,13 @@ class Candidates:
         return np.asarray(self._left[:, asked].sum(axis=1, dtype=np.int64))
 
     def _answers(self, asked: Booleans) -> tuple[Integers, Floats]:
-        """How many candidates have each number of rows in it, and what that stands for in the table."""
+        """Return how many candidates have each number of rows inside, and its scale in the table."""
         number = np.bincount(self._held(asked), minlength=self._size + 1).astype(np.int64)
         return number, np.linspace(0.0, self._rows, self._size + 1)
 
 
 def listed(cells: int, size: int) -> Integers:
-    """Every way to put `size` rows into the cells.
+    """Return every way to put `size` rows into the cells.
 
     >>> listed(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]

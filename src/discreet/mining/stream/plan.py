@@ -1,4 +1,4 @@
-"""The plan of a stream: what all its answers cost together and how wrong they may be; reads no data.
+"""The plan of a stream: the cost of all its answers and their error; reads no data.
 
 median      the median mechanism [RR10] over all small databases; for small universes
 weights     private multiplicative weights [HR10] over a distribution; for larger ones
@@ -14,9 +14,9 @@ Threshold   of weights: half as far again as where, of questions that are known 
             updates is expected to be wasted by noise. Of median: r = 3/4, and noise as small beside it.
 Updates     twice the root of the number of questions, so that errors grow with the root where those of
             laplace grow with the number; at most twice as many as there are cells, since as many different
-            counts as cells tell everything. After them the stream ends, as both papers have it.
-Same        when a stream ends follows from how many questions were asked and what was told of them, so it is
-            no more than was released.
+            counts as cells determine everything. After them the stream ends, as both papers have it.
+End         The end of a stream follows from the number of queries and the released answers, so it reveals
+            nothing more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WASTED, FURTHER = 1 / 4, 3 / 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamPlan:
-    """How a stream of at most `questions` questions is answered, `updates` of them by looking again.
+    """The plan of a stream of at most `questions` queries, `updates` of them answered by a fresh count.
 
     `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows` is the
     number of rows where it is public, else `counting` is the noise that it gets. `weighed` has the stated
@@ -70,12 +70,12 @@ class StreamPlan:
 
     @property
     def guarantee(self) -> PureDP | ZeroConcentratedDP:
-        """What the whole stream costs, whatever is asked and whenever it ends."""
+        """The guarantee of the whole stream, whatever is asked and whenever it ends."""
         return self.budget.guarantee
 
     @property
     def parts(self) -> dict[Guarantee, int]:
-        """Everything that is spent at most, and how often."""
+        """The most that is spent: each guarantee and its number of uses."""
         tests = self.testing.guarantees if self.testing else {}
         found: dict[Guarantee, int] = {each: often for each, often in tests.items()}  # noqa: C416  (keys of a wider type)
         if self.counting:
@@ -86,12 +86,12 @@ class StreamPlan:
 
     @cached_property
     def fresh95(self) -> int:
-        """95% of the answers that look again are off by no more than this."""
+        """The error that 95% of the freshly counted answers do not exceed."""
         return self.answering.half_width(CONFIDENCE)
 
     @cached_property
     def error95(self) -> int:
-        """95% of the other answers are off by no more than this; without others, of all.
+        """The error that 95% of the other answers do not exceed; without others, of all answers.
 
         For median it may be more by as much as databases of `size` rows cannot tell apart, where the number
         of rows is not public.
@@ -119,7 +119,7 @@ def plan(
     bins: Mapping[str, int] | None = None,
     logarithmic: Collection[str] = (),
 ) -> StreamPlan:
-    """The plan of a stream, or a refusal; without a method, the one that errs least as far as is known."""
+    """Return the plan of a stream, or refuse; without a method, choose the least expected error."""
     declared = declared_table(policy, table)
     require_count("stream", "questions", questions)
     universe = Universe.of_table(declared, columns, bins=bins or {}, logarithmic=logarithmic)
@@ -149,7 +149,7 @@ def planned(
     updates: int | None = None,
     rows: int | None = None,
 ) -> StreamPlan:
-    """The plan of one method."""
+    """Return the plan of one method."""
     moved = Sensitivity(l1=budget.rows, squared_l2=budget.rows**2)
     if method == "laplace":
         if updates is not None:
@@ -194,7 +194,7 @@ def _updates(cells: int, questions: int) -> int:
 
 
 def _testing(method: str, budget: Budget, updates: int, questions: int) -> tuple[SparseVector, int]:
-    """The test, and how many rows off it finds hard."""
+    """Return the test, and the error in rows from which it finds a query hard."""
     epsilon = budget.loss if budget.pure else budget.part(Fraction(1, updates)).loss
 
     def vector(sensitivity: int) -> SparseVector:

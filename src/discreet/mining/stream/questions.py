@@ -1,4 +1,4 @@
-"""A question of a stream: SELECT COUNT(*) FROM table [WHERE …], as a condition on one row.
+"""A counting query of a stream: SELECT COUNT(*) FROM table [WHERE …], as a condition on one row.
 
 It is read and checked as any question is (`sql.parse`, `sql.resolve`); then it must be one count over rows of
 the stream's table as they are: no join, no subquery, no group, nothing done with the result. COUNT(x),
@@ -23,7 +23,7 @@ FORM = "Ask SELECT COUNT(*) FROM {table} WHERE …, one question a line."
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The columns that a question reads, by their names in its condition, which is SQL over one row."""
+    """The columns that a query reads, by their names in its condition, which is SQL over one row."""
 
     text: str
     columns: dict[str, str]
@@ -31,7 +31,7 @@ class Asked:
 
 
 def read(text: str, policy: Policy, table: str) -> Asked:
-    """The condition of the rows that a question counts, or a refusal; reads no data."""
+    """Parse the condition of the rows that a query counts, or refuse; reads no data."""
     question = resolve_query(parse_query(text), policy)
     scan, conditions = _filters(question.rows, table)
     if scan.table != table:

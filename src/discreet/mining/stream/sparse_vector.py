@@ -4,15 +4,15 @@ Release     of each score h_i, one after the other, whether h_i + Z_i >= thresho
             anew after a score that passed if `renewed`; Z_i is drawn for every score. After `passes` scores
             that passed nothing more is told. All are integers: W discrete Laplace of rate e1 / s, Z_i of rate
             e2 / (2 s).
-Requires    |h_i(D) - h_i(D')| <= s = `sensitivity` for all neighbours D, D', whatever was told before.
-Guarantee   (e1 + passes e2)-DP. Fix what was told and the Z_i of scores that did not pass. On D' take W + s
-            for W, and Z_i + 2 s for Z_i of scores that passed. What did not pass does not: h'_i + Z_i <=
+Requires    |h_i(D) - h_i(D')| <= s = `sensitivity` for all neighbours D, D', whatever was released before.
+Guarantee   (e1 + passes e2)-DP. Fix what was released and the Z_i of scores that did not pass. On D' take W +
+            s for W, and Z_i + 2 s for Z_i of scores that passed. What did not pass does not: h'_i + Z_i <=
             h_i + s + Z_i < threshold + W + s. What passed does: h'_i + Z_i + 2 s >= h_i + Z_i + s >=
             threshold + W + s. The shift of W costs a factor of exp(e1), that of each Z_i exp(e2), and a sum
             over all W and Z_i is a sum over the shifted ones. How many scores did not pass does not matter.
             If `renewed`, everything up to a pass is (e1 + e2)-DP, and there are `passes` such parts.
-Utility     a score that is further than `reach(miss)` from the threshold is told wrongly with probability at
-            most `miss`. W and Z are at most one more than Laplace variables of the same rates L1, L2, and
+Utility     a score that is further than `bound_error(miss)` from the threshold is misjudged with probability
+            at most `miss`. W and Z are at most one more than Laplace variables of the same rates L1, L2, and
             Pr[L1 + L2 > x] = (b**2 exp(-a x) - a**2 exp(-b x)) / (2 (b**2 - a**2)) for rates a, b.
 Taken       One score at a time, whichever threads bring them: a pass is taken before its score is drawn, and
             returned only where the score does not pass. So neither threads that come together nor a draw
@@ -46,7 +46,7 @@ PLACES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class SparseVector:
-    """Tells which scores pass: `lasting` is spent on the threshold, `each` on every score that does.
+    """The sparse vector technique: `lasting` is spent on the threshold, `each` on every passing score.
 
     >>> SparseVector.of(Fraction(1), passes=10, sensitivity=1).guarantees
     {PureDP(epsilon=Fraction(1, 1), relation=<Relation.VALUE: 'value'>): 1}
@@ -76,7 +76,7 @@ class SparseVector:
         renewed: bool = False,
         relation: Relation = Relation.VALUE,
     ) -> SparseVector:
-        """The best division of epsilon; it is for all passes together, or for every single one if renewed."""
+        """Return the best division of epsilon, for all passes together, or for each one if renewed."""
         together = 1 if renewed else passes
         lasting = Fraction(math.ceil(PLACES / (1 + (2 * together) ** (2 / 3))), PLACES)
         return cls(
@@ -90,7 +90,7 @@ class SparseVector:
 
     @property
     def guarantees(self) -> dict[PureDP, int]:
-        """What is spent, and how often."""
+        """The guarantees spent, and how often each."""
         if self.renewed:
             return {PureDP(epsilon=self.lasting + self.each, relation=self.relation): self.passes}
         return {PureDP(epsilon=self.lasting + self.passes * self.each, relation=self.relation): 1}
@@ -106,7 +106,7 @@ class SparseVector:
         return DiscreteLaplace(epsilon=self.each, sensitivity=2 * self.sensitivity, relation=self.relation)
 
     def reach(self, miss: float) -> int:
-        """Z - W is above this with probability at most `miss`."""
+        """Return a bound that Z - W exceeds with probability at most `miss`."""
         require_probability(self, "miss", miss)
         a, b = sorted(float(each.rate) for each in (self.of_threshold, self.of_score))
         high = 1 / a
@@ -120,7 +120,7 @@ class SparseVector:
 
 
 class Watch:
-    """A sparse vector at work: it keeps W, and tells of one score after the other."""
+    """A running sparse vector: it holds W, and tests one score after the other."""
 
     def __init__(self, terms: SparseVector, threshold: int, random: Randomness) -> None:
         self.terms, self.passed = terms, 0
@@ -130,11 +130,11 @@ class Watch:
 
     @property
     def over(self) -> bool:
-        """Whether all passes are used, so that nothing more may be told."""
+        """True if all passes are used, so that nothing more may be released."""
         return self.passed >= self.terms.passes
 
     def passes(self, score: Exact[int]) -> bool:
-        """Whether a noisy score reaches the noisy threshold; `BudgetError` where all passes are used."""
+        """Test if a noisy score reaches the noisy threshold; `BudgetError` if all passes are used."""
         with self._lock:
             if self.over:
                 raise BudgetError(f"stream: all {self.terms.passes:,} passes are used.")
@@ -150,13 +150,13 @@ class Watch:
             return True
 
     def _draw_limit(self) -> Exact[int]:
-        """Draw the noisy threshold, which is not told either."""
+        """Draw the noisy threshold, which is never released."""
         noise = self.terms.of_threshold.release(Exact(self._threshold), self._random)
         return Exact(noise.value)
 
 
 def _above(x: float, a: float, b: float) -> float:
-    """Pr[L1 + L2 > x] for Laplace variables of rates a <= b."""
+    """Return Pr[L1 + L2 > x] for Laplace variables of rates a <= b."""
     if b - a < 1e-4 * b:
         return (1 + a * x / 2) * math.exp(-a * x) / 2
     return (b * b * math.exp(-a * x) - a * a * math.exp(-b * x)) / (2 * (b * b - a * a))

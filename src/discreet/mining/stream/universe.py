@@ -1,4 +1,4 @@
-"""The universe: every combination of bins that a row can be in, and which of them a question counts.
+"""The cell universe: every combination of bins that a row can be in, and the cells that a query counts.
 
 Cells       the combinations of the columns' declared bins, as `schema` has them; where no bins are asked for,
             every declared value is a bin of its own, and NULL one more. Those that the policy declares
@@ -62,7 +62,7 @@ class Universe:
         bins: Mapping[str, int],
         logarithmic: Collection[str] = (),
     ) -> Universe:
-        """As the policy declares the columns; `bins` for numbers and dates that have too many values."""
+        """Return the cells that the policy declares; `bins` divides numbers and dates of many values."""
         for name in bins:
             require_parameter(name in columns, "stream", "bins", name, "for columns that are asked for")
         every = {name: _number(table.columns[name]) for name in columns if name in table.columns}
@@ -91,7 +91,7 @@ class Universe:
         return int(np.count_nonzero(self.possible))
 
     def predicate(self, asked: Asked, run: Afterwards) -> Booleans:
-        """Which cells a question counts; `run` is whatever runs SQL over tables that are handed to it.
+        """Return the mask of the cells that a query counts; `run` runs SQL over given tables.
 
         It has an axis for every column. Those that are not read take no memory.
         """
@@ -109,7 +109,7 @@ class Universe:
         return np.broadcast_to(holds.reshape(wide), self.shape)
 
     def _tried(self, asked: Asked, read: Sequence[Attribute], run: Afterwards) -> Booleans:
-        """The condition on every combination of values of the columns that it reads."""
+        """Evaluate the condition on every combination of values of the columns that it reads."""
         shape = tuple(len(self.axes[each.name].values) for each in read)
         if prod(shape) > MOST_VALUES:
             refuse_query(
@@ -131,7 +131,7 @@ class Universe:
 
 
 def _possible(schema: Schema, table: Table) -> Booleans:
-    """Which combinations of bins, in one row, a row can have."""
+    """Return the flat mask of the combinations of bins that a row can have."""
     found = np.ones([each.bins for each in schema.attributes], np.bool_)
     for places, never in zeros.barred(schema, table.impossible).items():
         wide = [each.bins if place in places else 1 for place, each in enumerate(schema.attributes)]
@@ -145,7 +145,7 @@ def _possible(schema: Schema, table: Table) -> Booleans:
 
 
 def _number(column: Column) -> int:
-    """How many values a number or a date has; what has no bins at all is refused later."""
+    """Return the number of values of a number or a date; columns without bins are refused later."""
     if column.grid_bounds is not None:
         return column.grid_bounds[1] - column.grid_bounds[0] + 1
     if column.type is ColumnType.DATE and isinstance(column.low, date) and isinstance(column.high, date):
@@ -162,7 +162,7 @@ def _axis(attribute: Attribute, column: Column) -> Axis:
 
 
 def _values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
-    """Every declared value as the store keeps it (a number in steps), and its bin."""
+    """Return every declared value as the store keeps it (a number in steps), and its bin."""
     number = _number(column)
     if number > MOST_VALUES:
         raise RequestError(
@@ -183,7 +183,7 @@ def _values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
 
 
 def _in_bins(holds: Booleans, axis: int, bins: Integers, attribute: Attribute) -> Booleans:
-    """The values of one axis taken together to bins."""
+    """Return the mask with the values of one axis grouped into bins."""
     moved = np.moveaxis(holds, axis, 0)
     found = np.zeros((attribute.bins, *moved.shape[1:]), np.int64)
     np.add.at(found, bins, moved.astype(np.int64))

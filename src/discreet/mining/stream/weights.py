@@ -29,7 +29,7 @@ FEW = 100_000
 
 
 class Weights:
-    """How `rows` rows are taken to be distributed over the cells; counts have noise of `deviation`."""
+    """The estimated distribution of `rows` rows over the cells; counts have noise of `deviation`."""
 
     def __init__(self, cells: int, *, rows: int, deviation: float) -> None:
         self._rows, self._shares = rows, np.full(cells, 1 / cells)
@@ -41,11 +41,11 @@ class Weights:
         return round(self._rows * float(self._shares[asked].sum()))
 
     def hardness(self, asked: Booleans, count: int) -> int:
-        """How far the estimate is from the exact count."""
+        """Return the distance of the estimate from the exact count."""
         return abs(count - self.guess(asked))
 
     def learn(self, asked: Booleans, answer: int) -> None:
-        """Move weight to where the released counts say it is."""
+        """Move weight toward the released counts."""
         if asked.all() or not asked.any():
             return
         share = float(np.clip(answer / self._rows, self._least, 1 - self._least))

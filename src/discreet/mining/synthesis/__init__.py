@@ -1,4 +1,4 @@
-"""Synthesis: a table of made-up people whose counts are like those of the real ones.
+"""Synthesis: a table of artificial people whose marginals are close to the real ones.
 
     plan → engine counts marginals → some are chosen and measured → a model → rows
 

@@ -1,4 +1,4 @@
-"""The best way: sets of up to three columns, chosen one by one where the model is furthest off.
+"""AIM (quality "best"): sets of up to three columns, selected one by one where the model is worst.
 
 Rounds      ROUNDS * columns of them would use up the budget; the first one for every column measures it.
 Choice      each further round picks, for the share `CHOICE` of its cost, the set whose real counts differ
@@ -36,7 +36,7 @@ SHARPER = 2
 
 
 def learn(measuring: Measuring, sets: Sequence[Columns], columns: int, fit: Fit, told: Progress) -> Model:
-    """A model of the sets that are worth their noise; `told` hears which share of the budget is spent."""
+    """Return a model of the sets that are worth their noise; progress is the share of budget spent."""
     whole = measuring.budget
     cost = whole.part(Fraction(1, ROUNDS * columns))
     for column in range(columns):
@@ -54,7 +54,7 @@ def learn(measuring: Measuring, sets: Sequence[Columns], columns: int, fit: Fit,
 def _round(
     measuring: Measuring, sets: Sequence[Columns], cost: Budget, model: Model, fit: Fit
 ) -> tuple[Model, bool]:
-    """The model with one set more, and whether it taught more than noise."""
+    """Return the model with one more set, and True if it taught more than its noise."""
     after = float((measuring.spent + cost.amount) / measuring.budget.amount)
     size = mean_size(cost.part(1 - CHOICE).noise())
     candidates = [_candidate(each, model, size) for each in _fitting(sets, model, after)]
@@ -67,7 +67,7 @@ def _round(
 
 
 def _fitting(sets: Sequence[Columns], model: Model, share: float) -> list[Columns]:
-    """The sets with which the model stays within its room; single columns always do."""
+    """Return the sets with which the model stays within its size limit; single columns always do."""
     room = CELLS * max(share, FIRST_ROOM)
     return [
         each

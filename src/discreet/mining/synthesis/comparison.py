@@ -1,4 +1,4 @@
-"""How close synthetic rows come to the real ones: for the custodian alone.
+"""Comparison of synthetic with real rows, for the custodian alone.
 
 Every figure here is computed from real data and is no part of what is promised, so none of it may be
 published; the public certificate holds parameters and the expected error that follows from them.
@@ -32,18 +32,18 @@ class Comparison:
     variations: Mapping[tuple[str, ...], float]
 
     def mean(self, columns: int) -> float:
-        """Over all sets of so many columns."""
+        """Return the mean variation over all sets of this many columns."""
         found = [value for names, value in self.variations.items() if len(names) == columns]
         return float(np.mean(found)) if found else 0.0
 
     def worst(self, columns: int) -> tuple[tuple[str, ...], float]:
-        """The set of so many columns that differs most."""
+        """Return the set of this many columns that differs most."""
         sets = [each for each in self.variations.items() if len(each[0]) == columns]
         return max(sets, key=lambda each: each[1])
 
 
 def compare(schema: Schema, counter: Counter, codes: Integers, *, columns: int = 2) -> Comparison:
-    """Every set of up to so many columns, real (by the counter) beside synthetic (by bins)."""
+    """Compare real and synthetic marginals of every set of up to `columns` columns."""
     names = [each.name for each in schema.attributes]
     sets = [each for size in range(1, columns + 1) for each in combinations(names, size)]
     made = ArrayCounter(schema=schema, codes=codes.astype(np.int16), targets=np.zeros(len(codes), np.int64))
@@ -55,7 +55,7 @@ def compare(schema: Schema, counter: Counter, codes: Integers, *, columns: int =
 def usefulness(
     learner: Learner, synthetic: Integers, real: Integers, unseen: Integers, *, target: int
 ) -> tuple[float, float]:
-    """How often a learner predicts the target of unseen rows right, from synthetic and from real rows.
+    """Return a learner's accuracy on unseen rows, trained on synthetic and on real rows.
 
     `learner` takes features and targets and gives what has `predict`, as `fit` of scikit-learn does.
     """

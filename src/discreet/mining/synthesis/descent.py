@@ -23,7 +23,7 @@ CURVED = 1e-12
 
 
 def minimize(function: Function, start: Floats, *, steps: int, enough: float) -> Floats:
-    """Where descent stops: after so many steps, or when one gains less than `enough`."""
+    """Return the point after `steps` steps, or when a step gains less than `enough`."""
     at, (value, slope) = start, function(start)
     memory: deque[tuple[Floats, Floats]] = deque(maxlen=MEMORY)
     for _ in range(steps):
@@ -42,7 +42,7 @@ def minimize(function: Function, start: Floats, *, steps: int, enough: float) ->
 
 
 def _direction(slope: Floats, memory: deque[tuple[Floats, Floats]]) -> Floats:
-    """Minus the slope, times what the memory tells of the inverse of the curvature."""
+    """Return the descent direction by the two-loop recursion."""
     if not memory:
         return np.asarray(-slope / max(1.0, float(np.linalg.norm(slope))))
     turned, weights = slope.copy(), []
@@ -60,7 +60,7 @@ def _direction(slope: Floats, memory: deque[tuple[Floats, Floats]]) -> Floats:
 def _stepped(
     function: Function, at: Floats, value: float, slope: Floats, direction: Floats
 ) -> tuple[Floats, float, Floats] | None:
-    """The first of ever shorter steps that gains enough; None where none does."""
+    """Return the first of ever shorter steps that gains enough, or None."""
     length, descent = 1.0, float(slope @ direction)
     for _ in range(TRIES):
         there = at + length * direction

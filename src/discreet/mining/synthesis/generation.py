@@ -1,4 +1,4 @@
-"""Generation: rows from a model, with counts that are rounded, not drawn.
+"""Row generation: rows from a model, with rounded instead of independently drawn counts.
 
 Columns     one after the other, clique by clique. Rows that agree on the columns of the clique so far are
             a group; the model says how a group of k rows divides among the bins of the next column.
@@ -21,7 +21,7 @@ from discreet.mining.tabulation.cells import Columns
 
 
 def draw(model: Model, rows: int, random: Randomness) -> Integers:
-    """So many rows: the bin of every column."""
+    """Return `rows` rows: the bin of every column."""
     codes = np.zeros((rows, len(model.tree.shape)), np.int64)
     done: list[int] = []
     for place in [0, *(joint.child for joint in model.tree.joints)]:
@@ -38,7 +38,7 @@ def draw(model: Model, rows: int, random: Randomness) -> Integers:
 def _next(
     codes: Integers, given: Columns, shape: tuple[int, ...], table: Floats, random: Randomness
 ) -> Integers:
-    """The bins of one more column, for rows whose bins of the given ones are known."""
+    """Return the bins of one more column, given those of the columns in `given`."""
     size = table.shape[-1]
     at = np.zeros(len(codes), np.int64)
     for each in given:
@@ -52,7 +52,7 @@ def _next(
 
 
 def _rounded(weights: Floats, counts: Integers, random: Randomness) -> Integers:
-    """For each group its count divided by the weights, in whole rows."""
+    """Return each group's count divided by the weights, in whole rows."""
     cumulated = np.cumsum(weights, axis=1)
     totals = cumulated[:, -1:]
     reached = cumulated / totals * counts[:, None]

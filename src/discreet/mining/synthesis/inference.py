@@ -1,4 +1,4 @@
-"""Inference: the distribution over all columns that agrees best with what was measured of some.
+"""Graphical-model inference: the distribution over all columns that best fits the measured marginals.
 
 Model       of all distributions of the form of `junction_tree`, with a potential for every measured set. With
             mu_s the model's counts, y_s the measured ones and v_s the variance of their noise, it minimizes
@@ -43,7 +43,7 @@ ENOUGH = 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
-    """Noisy counts over some columns, and the standard deviation of the noise, of all or of each."""
+    """Noisy counts over some columns, and the standard deviation of the noise, common or per count."""
 
     columns: Columns
     counts: Floats = field(repr=False)
@@ -51,13 +51,13 @@ class Measurement:
 
     @property
     def deviations(self) -> Floats:
-        """That of each count."""
+        """The standard deviation of each count."""
         return np.broadcast_to(np.asarray(self.deviation, np.float64), self.counts.shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model:
-    """A distribution over all columns, for so many rows; the tree was made to hold the `sets`."""
+    """A distribution over all columns, for `rows` rows; the tree covers the `sets`."""
 
     tree: JunctionTree
     sets: tuple[Columns, ...]
@@ -66,12 +66,12 @@ class Model:
     beliefs: Beliefs = field(repr=False)
 
     def counts(self, columns: Columns) -> Floats:
-        """How many rows have each combination of the columns' bins, on average."""
+        """Return the expected number of rows of each combination of the columns' bins."""
         return self.rows * self.tree.marginal(self.beliefs, columns)
 
 
 def estimated_rows(measurements: Sequence[Measurement]) -> float:
-    """How many rows there are, by all totals, each weighted by 1 / variance; at least 1."""
+    """Return the number of rows by all totals, each weighted by 1 / variance; at least 1."""
     weights = [1 / float((each.deviations**2).sum()) for each in measurements]
     totals = [float(each.counts.sum()) for each in measurements]
     return max(1.0, math.fsum(w * t for w, t in zip(weights, totals, strict=True)) / math.fsum(weights))
@@ -86,7 +86,7 @@ def fit(
     start: Model | None = None,
     steps: int,
 ) -> Model:
-    """The model of all measurements; `barred` holds minus infinity where a combination cannot be."""
+    """Fit the model to all measurements; `impossible` has minus infinity at impossible combinations."""
     measured = pooled(measurements)
     sets = tuple(dict.fromkeys([*(each.columns for each in measured), *barred]))
     tree = JunctionTree.of(sets, shape)
@@ -99,7 +99,7 @@ def fit(
 
 
 def pooled(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """One measurement for each set of columns, with the precision of all."""
+    """Return one measurement for each set of columns, with the precision of all."""
     found: dict[Columns, Measurement] = {}
     for each in measurements:
         other = found.get(each.columns)
@@ -114,7 +114,7 @@ def _pooled(one: Measurement, two: Measurement) -> Measurement:
 
 
 def _begun(measured: Measurement, start: Model | None, rows: float) -> Floats:
-    """The potential to start from: that of before, or what would lead to the measured counts by itself."""
+    """Return the initial potential: the previous one, or that which reproduces the measured counts."""
     if start is not None and measured.columns in start.potentials:
         return start.potentials[measured.columns]
     soft = SOFT * measured.deviations
@@ -126,7 +126,7 @@ def _begun(measured: Measurement, start: Model | None, rows: float) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Fitting:
-    """The dual and its slope, in coordinates whose curvature is about 1."""
+    """The dual objective and its gradient, scaled to a curvature of about 1."""
 
     tree: JunctionTree
     measured: Sequence[Measurement]
@@ -167,7 +167,7 @@ class _Fitting:
         return float(value), np.asarray((counts + pull - self.wanted) / self.scale)
 
     def potentials(self, at: Floats) -> dict[Columns, Floats]:
-        """A point as the potentials of the measured sets."""
+        """Return a point as the potentials of the measured sets."""
         found, begin, potential = {}, 0, at / self.scale
         for each in self.measured:
             end = begin + each.counts.size

@@ -1,4 +1,4 @@
-"""Junction tree: a distribution over many columns that is held in small tables.
+"""Junction tree: a distribution over many columns, stored in small tables.
 
 Model       p(x) proportional to the product of exp(potential_s(x_s)) over sets s of columns. Each set is at
             home in a clique; cliques are joined into a tree so that those that share a column are connected
@@ -29,7 +29,7 @@ Beliefs = tuple[Floats, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Joint:
-    """Clique `child` stands below `parent`, which shares the columns of `separator` with it."""
+    """The edge from clique `child` to its `parent`, which share the columns of `separator`."""
 
     child: int
     parent: int
@@ -38,7 +38,7 @@ class Joint:
 
 @dataclass(frozen=True, kw_only=True)
 class JunctionTree:
-    """Cliques over columns with so many bins; `joints` lead from the first clique to all others."""
+    """Cliques over columns with `shape` bins; `edges` lead from the first clique to all others."""
 
     shape: tuple[int, ...]
     cliques: tuple[Columns, ...]
@@ -46,18 +46,18 @@ class JunctionTree:
 
     @classmethod
     def of(cls, sets: Iterable[Columns], shape: Sequence[int]) -> JunctionTree:
-        """The tree in which every one of the sets is inside a clique."""
+        """Return the tree in which every set is inside a clique."""
         found = tuple(cliques(sets, shape))
         return cls(shape=tuple(shape), cliques=found, joints=_joined(found))
 
     def home(self, columns: Columns) -> int | None:
-        """The smallest clique that has all the columns, or None."""
+        """Return the smallest clique that has all the columns, or None."""
         wanted = set(columns)
         inside = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(inside, key=lambda place: cells(self.cliques[place], self.shape), default=None)
 
     def calibrated(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[Beliefs, float]:
-        """The cliques' marginals of the model, and the logarithm of what it was normalized by."""
+        """Return the cliques' marginals of the model, and the log normalization constant."""
         tables = [np.zeros([self.shape[column] for column in clique]) for clique in self.cliques]
         for columns, potential in potentials.items():
             tables[homes[columns]] += potential.reshape(self._wide(homes[columns], columns))
@@ -71,7 +71,7 @@ class JunctionTree:
         return tuple(tables), float(logarithm.reshape(()))
 
     def marginal(self, beliefs: Beliefs, columns: Columns) -> Floats:
-        """The probability of each combination of the columns' bins."""
+        """Return the probability of each combination of the columns' bins."""
         home = self.home(columns)
         if home is not None:
             return self._summed(beliefs[home], home, columns)
@@ -83,7 +83,7 @@ class JunctionTree:
     def _gathered(
         self, beliefs: Beliefs, place: int, origin: int | None, separator: Columns, wanted: frozenset[int]
     ) -> tuple[list[int], Floats]:
-        """A table over the separator and the wanted columns beyond it, of all cliques away from `origin`."""
+        """Return a table over the separator and the wanted columns beyond it, away from `origin`."""
         ahead = [
             (other, shared)
             for other, shared, reached in self._around[place]
@@ -105,7 +105,7 @@ class JunctionTree:
 
     @cached_property
     def _around(self) -> dict[int, list[tuple[int, Columns, frozenset[int]]]]:
-        """Each clique's neighbours, what is shared with them, and which columns only that way leads to."""
+        """Each clique's neighbors, the shared columns, and the columns reached only through them."""
         found: dict[int, list[tuple[int, Columns, frozenset[int]]]] = {
             place: [] for place in range(len(self.cliques))
         }
@@ -121,16 +121,16 @@ class JunctionTree:
         return found
 
     def _summed(self, table: Floats, place: int, columns: Columns) -> Floats:
-        """A clique's table over some of its columns."""
+        """Return a clique's table summed onto some of its columns."""
         return np.asarray(table.sum(axis=_others(self.cliques[place], columns)))
 
     def _wide(self, place: int, columns: Columns) -> tuple[int, ...]:
-        """The shape in which a table over some of a clique's columns meets the clique's own."""
+        """Return the shape that broadcasts a table over some columns to the clique's table."""
         return _widened(self.shape, self.cliques[place], columns)
 
 
 def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence[int]) -> Floats:
-    """The product of tables over columns, summed over all columns but these.
+    """Return the product of tables over columns, summed over all columns but these.
 
     Columns are numbered anew, as einsum takes no label above 51; few of them meet in one product.
     """
@@ -142,7 +142,7 @@ def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence
 
 
 def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:
-    """Turn logarithms into probabilities along the axes, in place; the logarithms of their sums.
+    """Turn logarithms into probabilities along the axes, in place; return the logarithms of their sums.
 
     Largest values are taken out first, so that nothing overflows and no sum vanishes that should not; where
     all is impossible the probabilities are 0.
@@ -167,7 +167,7 @@ def _widened(shape: tuple[int, ...], clique: Columns, columns: Columns) -> tuple
 
 
 def _joined(found: Sequence[Columns]) -> tuple[Joint, ...]:
-    """A tree of cliques with as much shared as possible, which is what makes it a junction tree."""
+    """Return a maximum spanning tree of cliques by shared columns: a junction tree."""
     joints: list[Joint] = []
     reached, left = [0], set(range(1, len(found)))
     while left:

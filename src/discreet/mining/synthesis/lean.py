@@ -1,4 +1,4 @@
-"""The lean way: every column, a spanning tree of pairs, and the pairs that it misses most; a second or two.
+"""MST (quality "lean"): every column, a spanning tree of pairs, and the worst-fitting further pairs.
 
 One-way     all columns are measured at once, for the share `SINGLE` of the budget.
 Tree        pairs are chosen one after the other, always among those that close no circle: the pair whose
@@ -30,7 +30,7 @@ from discreet.mining.tabulation.cells import Columns
 
 SINGLE, TREE, CHOICE = Fraction(1, 8), Fraction(2, 5), Fraction(1, 20)
 CHOICES = 3
-"""How many further pairs are chosen at most, for each column."""
+"""The most further pairs that are selected, per column."""
 ROOM = 1 << 15
 STEPS, FINAL = 60, 200
 
@@ -38,7 +38,7 @@ Fit = Callable[[Model | None, int], Model]
 
 
 def learn(measuring: Measuring, pairs: Sequence[Columns], shape: Sequence[int], fit: Fit) -> Model:
-    """A model of the columns, of a tree of pairs, and of further ones."""
+    """Return a model of the columns, of a spanning tree of pairs, and of further pairs."""
     whole, columns = measuring.budget, len(shape)
     single = whole.part(SINGLE if pairs else 1)
     for column in range(columns):
@@ -59,7 +59,7 @@ def learn(measuring: Measuring, pairs: Sequence[Columns], shape: Sequence[int], 
 
 
 def branch(whole: Budget, columns: int) -> Budget:
-    """What a pair of the tree is measured with."""
+    """Return the budget of measuring one pair of the tree."""
     return whole.part(TREE / (columns - 1))
 
 

@@ -1,4 +1,4 @@
-"""Measuring: the one place where exact marginals are opened, by mechanisms, within a budget.
+"""Marginal measurement: the only place where exact marginals are read, by mechanisms, within a budget.
 
 Noise       a marginal's counts get the noise of a part of the budget.
 Choice      of several sets of columns one is picked by the exponential mechanism. Its score is
@@ -34,7 +34,7 @@ Marginals = Mapping[Columns, Integers]
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A set of columns that may be measured, with the counts that are expected of it."""
+    """A set of columns that may be measured, with its expected counts."""
 
     columns: Columns
     expected: Floats = field(repr=False)
@@ -43,7 +43,7 @@ class Candidate:
 
 @dataclass(kw_only=True)
 class Measuring:
-    """Exact marginals, and what is left of the budget to learn of them."""
+    """Exact marginals, and the remaining budget for measuring them."""
 
     marginals: Exact[Marginals]
     budget: Budget
@@ -56,7 +56,7 @@ class Measuring:
         return self.budget.amount - self.spent
 
     def measure(self, columns: Columns, cost: Budget) -> Measurement:
-        """The counts of a set with noise."""
+        """Release the counts of a set with noise."""
         self._spend(cost)
         noise = cost.noise()
         counts = self.marginals.secret[columns]
@@ -70,7 +70,7 @@ class Measuring:
         return measured
 
     def choose(self, candidates: Sequence[Candidate], cost: Budget, *, or_none: bool = False) -> int:
-        """The place of the candidate whose counts are least as expected; `or_none` adds one for none."""
+        """Select the candidate whose counts differ most from the expected; `or_none` adds one for none."""
         self._spend(cost)
         scores = scored(self.marginals, candidates)
         every = np.append(scores.secret, 0) if or_none else scores.secret
@@ -83,7 +83,7 @@ class Measuring:
 
 
 def scored(marginals: Exact[Marginals], candidates: Sequence[Candidate]) -> Exact[Integers]:
-    """The score of each candidate, a whole number."""
+    """Return the integer score of each candidate."""
     found = []
     for each in candidates:
         expected = np.rint(each.expected).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The plan of a synthesis: what will be counted, promised and expected, from policy and parameters alone.
+"""The plan of a synthesis: marginals, cost and expected error, from policy and parameters alone.
 
 Columns     all that declare bounds or values, or those that are named; identifiers never.
 Counted     the marginals of all sets that may be measured: the columns and their pairs, and for the best
@@ -49,8 +49,8 @@ AGREED = 0.5
 class Earlier:
     """Counts over columns that were released before, with the deviation of their noise.
 
-    The default deviation takes them as true up to rounding, so that the rows agree with them. NaN stands
-    where nothing was told.
+    The default deviation takes them as true up to rounding, so that the rows agree with them. NaN marks
+    counts that were not released.
     """
 
     columns: tuple[str, ...]
@@ -60,7 +60,7 @@ class Earlier:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """The noise on the counts of some columns: 95% of them are off by no more than `error95`.
+    """The noise on the counts of some columns: 95% of them err by no more than `error95`.
 
     `variation` is the largest total variation that the noise alone adds on average, where the number of rows
     is public.
@@ -74,7 +74,7 @@ class Expected:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """Everything about a synthesis but its rows."""
+    """A planned synthesis: everything but its rows."""
 
     table: str
     columns: Mapping[str, Column]
@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def expected_error(self) -> tuple[Expected, ...]:
-        """What is known of the noise before anything is read."""
+        """The noise that is known before anything is read."""
         number = len(self.shape)
         pairs = [each for each in self.sets if len(each) == 2]
         if self.quality == "best":
@@ -134,7 +134,7 @@ def plan(
     logarithmic: Collection[str] = (),
     earlier: Sequence[Earlier] = (),
 ) -> Plan:
-    """The plan of a synthetic table, or a refusal; reads no data."""
+    """Return the plan of a synthetic table, or refuse; reads no data."""
     if table not in policy.tables:
         raise RequestError(
             f"synthesize: the policy has no table {table}.", hint=f"It has {', '.join(policy.tables)}."
@@ -168,7 +168,7 @@ def plan(
 
 
 def _sets(shape: tuple[int, ...], quality: Quality) -> list[Columns]:
-    """The sets that may be measured; triples are left out where there would be too many."""
+    """Return the sets that may be measured; triples are left out if there would be too many."""
     most = adaptive.CELLS if quality == "best" else MOST_CELLS
     found: list[Columns] = [(place,) for place in range(len(shape))]
     for size in (2, 3) if quality == "best" else (2,):
@@ -200,7 +200,7 @@ def _barred(
 
 
 def _checked(earlier: Earlier, schema: Schema) -> Earlier:
-    """The same with its columns in the order of the schema."""
+    """Return the release with its columns in the order of the schema."""
     places = {each.name: place for place, each in enumerate(schema.attributes)}
     for name in earlier.columns:
         require_parameter(

@@ -1,4 +1,4 @@
-"""Synthesis as it runs: one round of counting, then nothing but what mechanisms release.
+"""The run of a synthesis: one round of counting, then only what mechanisms release.
 
 The engine counts all marginals of the plan at once, as few statements as it takes; no other query follows,
 whatever is found. The number of rows is estimated from what was measured, unless it is public.
@@ -24,7 +24,7 @@ from discreet.mining.synthesis.measuring import Measuring
 from discreet.mining.synthesis.plan import Plan
 
 UNTOLD = 1e12
-"""The deviation of a count that is not known: more than any table has rows."""
+"""The deviation of an unreleased count: larger than any table's number of rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class Synthesis:
 def synthesize(
     plan: Plan, policy: Policy, engine: Engine, random: Randomness, *, progress: Progress | None = None
 ) -> Synthesis:
-    """Synthetic rows of a planned table; `progress` hears which share of the budget is spent."""
+    """Synthesize the rows of a planned table; `progress` receives the share of budget spent."""
     counter = EngineCounter.of_table(engine, policy, plan.table, plan.schema)
     return from_counter(plan, counter, random, progress=progress)
 
@@ -52,7 +52,7 @@ def synthesize(
 def from_counter(
     plan: Plan, counter: Counter, random: Randomness, *, progress: Progress | None = None
 ) -> Synthesis:
-    """The same, over whatever counts."""
+    """Synthesize the rows of a planned table from any counter."""
     model, measured = learned(plan, counter, random, progress or (lambda _: None))
     codes = generation.draw(model, round(model.rows), random)
     return Synthesis(
@@ -66,7 +66,7 @@ def from_counter(
 def learned(
     plan: Plan, counter: Counter, random: Randomness, told: Progress
 ) -> tuple[Model, list[Measurement]]:
-    """The model, and all measurements that it was fitted to."""
+    """Return the model, and all measurements that it was fitted to."""
     plan.budget.require_bounded(counter.rows_per_person)
     counts = counter.marginals([plan.names(each) for each in plan.sets])
     marginals = Exact(dict(zip(plan.sets, counts.secret, strict=True)))

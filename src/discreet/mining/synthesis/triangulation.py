@@ -1,4 +1,4 @@
-"""Triangulation: cliques in which every measured set of columns stands as a whole.
+"""Triangulation: cliques that contain every measured set of columns.
 
 Columns that are measured together are joined; columns are then eliminated one by one, each with those that it
 is joined with, which become joined among themselves. What is eliminated with each is a clique; those that are
@@ -13,7 +13,7 @@ from discreet.mining.tabulation.cells import Columns, cells
 
 
 def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
-    """Cliques that hold all sets, and every column.
+    """Return cliques that contain all sets, and every column.
 
     >>> cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 2])
     [(0, 1, 2), (0, 2, 3)]
@@ -39,5 +39,5 @@ def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
 
 
 def total_cells(sets: Iterable[Columns], shape: Sequence[int]) -> int:
-    """How many cells the cliques have that would hold all sets."""
+    """Return the number of cells of the cliques that contain all sets."""
     return sum(cells(clique, shape) for clique in cliques(sets, shape))

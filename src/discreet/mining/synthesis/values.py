@@ -1,4 +1,4 @@
-"""From bins to values: what a synthetic row shows is a declared value, or lies within declared bounds.
+"""From bins to values: a synthetic value is a declared one, or lies within declared bounds.
 
 A number or a date is drawn uniformly among the steps of its bin (days, for a date), a category is its bin's
 value, and the bin of missing values shows nothing.
@@ -23,7 +23,7 @@ EPOCH = date(1970, 1, 1)
 
 
 def shown(schema: Schema, columns: Mapping[str, Column], codes: Integers, random: Randomness) -> pa.Table:
-    """Rows of bins as a table of values."""
+    """Return rows of bins as a table of values."""
     arrays = [
         _values(each, columns[each.name], codes[:, place], random)
         for place, each in enumerate(schema.attributes)
@@ -52,7 +52,7 @@ def _numbers(column: Column, steps: Integers, missing: Booleans) -> pa.Array:
 
 
 def _drawn(attribute: Attribute, column: Column, bins: Integers, random: Randomness) -> Integers:
-    """Uniform among the steps of each row's bin."""
+    """Return a uniform step of each row's bin."""
     low, high = (_days(column.low), _days(column.high)) if column.grid_bounds is None else column.grid_bounds
     begins = np.array([low, *(_first(attribute, place) for place in range(len(attribute.cuts)))], np.int64)
     widths = np.append(begins[1:], high + 1) - begins
@@ -62,7 +62,7 @@ def _drawn(attribute: Attribute, column: Column, bins: Integers, random: Randomn
 
 
 def _first(attribute: Attribute, place: int) -> int:
-    """The first step of the bin above a cut."""
+    """Return the first step of the bin above a cut."""
     cut = attribute.cuts[place]
     return _days(cut) if isinstance(cut, date) else math.ceil(cut / (attribute.step or 1))
 

@@ -1,4 +1,4 @@
-"""A budget: an amount of privacy that is spent in parts, on noise and on choices.
+"""A noise budget: an amount of privacy that is spent in parts, on noise and on selections.
 
 Pure        the amount is an epsilon; noise is discrete Laplace. For promises with tail 0.
 Else        the amount is a rho; noise is discrete Gaussian, and a choice by the exponential mechanism of
@@ -42,7 +42,7 @@ ROOT = 1 << 64
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """An epsilon if `pure`, else a rho, for people of at most `rows` rows.
+    """An epsilon if `is_pure`, else a rho, for people with at most `rows_per_person` rows.
 
     >>> Budget.within(epsilon=1, delta=1e-9).guarantee
     ZeroConcentratedDP(rho=Fraction(...), delta=0, relation=<Relation.PRESENCE: 'presence'>)
@@ -60,7 +60,7 @@ class Budget:
 
     @classmethod
     def of(cls, guarantee: Guarantee, *, rows: int = 1) -> Budget:
-        """All that a guarantee allows."""
+        """Return the whole budget of a guarantee."""
         if isinstance(guarantee, PureDP):
             amount = Fraction(guarantee.epsilon)
             return cls(amount=amount, pure=True, rows=rows, relation=guarantee.relation)
@@ -80,7 +80,7 @@ class Budget:
         rows: int = 1,
         relation: Relation = Relation.PRESENCE,
     ) -> Budget:
-        """The largest budget that is (epsilon, delta)-DP; a pure one for delta 0."""
+        """Return the largest budget that is (epsilon, delta)-DP; a pure one for delta 0."""
         require_positive(cls.__name__, "epsilon", epsilon)
         if delta == 0:
             return cls(amount=Fraction(epsilon), pure=True, rows=rows, relation=relation)
@@ -96,21 +96,21 @@ class Budget:
 
     @property
     def moved(self) -> Sensitivity:
-        """How far one person moves a table of counts."""
+        """The sensitivity of a table of counts to one person."""
         return ContributionBounds(rows=self.rows, relation=self.relation).count_sensitivity()
 
     def require_bounded(self, rows: int) -> None:
-        """Refuse counts in which a person may have more rows than the budget was made for."""
+        """Refuse counts in which a person may have more rows than the budget allows."""
         require_parameter(
             rows <= self.rows, self, "rows", self.rows, f"at least the {rows} that a person may have"
         )
 
     def part(self, share: Real) -> Budget:
-        """A share of it."""
+        """Return a share of the budget."""
         return replace(self, amount=self.amount * Fraction(share))
 
     def noise(self, moved: Sensitivity | None = None) -> Noise:
-        """The least noise on counts that costs the whole amount; `moved` where they are not one table's."""
+        """Return the least noise on counts that costs the whole amount."""
         far = moved or self.moved
         if self.pure:
             return DiscreteLaplace(epsilon=self.amount, sensitivity=far.l1, relation=self.relation)
@@ -119,32 +119,32 @@ class Budget:
         )
 
     def choice(self, sensitivity: int) -> Exponential:
-        """The boldest choice by score that costs no more than the whole amount."""
+        """Return the most accurate selection that costs no more than the whole amount."""
         epsilon = self.amount if self.pure else _root(8 * self.amount)
         return Exponential(epsilon=epsilon, sensitivity=sensitivity, relation=self.relation)
 
     @property
     def loss(self) -> Fraction:
-        """The largest pure epsilon that costs no more than the whole amount: epsilon**2 / 2 as a rho."""
+        """The largest pure epsilon that costs no more than the amount: epsilon**2 / 2 as a rho."""
         return self.amount if self.pure else _root(2 * self.amount)
 
     def sharper(self, times: Real) -> Budget:
-        """What noise costs that is so many times narrower, or a choice that is as many times bolder."""
+        """Return the cost of noise that is `times` narrower, or of a selection that much sharper."""
         return self.part(times if self.pure else Fraction(times) ** 2)
 
 
 def deviation(noise: Noise) -> float:
-    """The standard deviation, of a Gaussian the one of its parameter."""
+    """Return the standard deviation; for a Gaussian, that of its parameter."""
     return math.sqrt(noise.variance)
 
 
 def mean_size(noise: Noise) -> float:
-    """How large the noise is on average, E|Z|; a Gaussian's as if it were continuous."""
+    """Return the mean magnitude of the noise; for a Gaussian, as if it were continuous."""
     if isinstance(noise, DiscreteLaplace):
         return 1 / math.sinh(noise.rate) if noise.rate < 700 else 0.0
     return math.sqrt(2 / math.pi) * deviation(noise)
 
 
 def _root(square: Fraction) -> Fraction:
-    """A square root, rounded down."""
+    """Return a square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * ROOT * ROOT)), ROOT)

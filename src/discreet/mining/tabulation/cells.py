@@ -1,4 +1,4 @@
-"""Cells: the combinations of some columns' bins."""
+"""Sets of columns, and the number of combinations of their bins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Columns = tuple[int, ...]
 
 
 def cells(columns: Iterable[int], shape: Sequence[int]) -> int:
-    """How many combinations of bins some columns have.
+    """Return the number of combinations of the columns' bins.
 
     >>> cells([0, 2], [2, 3, 5])
     10

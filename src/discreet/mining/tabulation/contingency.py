@@ -59,7 +59,7 @@ class TablePlan:
 
     @property
     def error95(self) -> int:
-        """95% of the noisy counts are off by no more than this."""
+        """The error that 95% of the noisy counts do not exceed."""
         return self.noise.half_width(CONFIDENCE)
 
 
@@ -72,7 +72,7 @@ class Contingency:
     counts: Floats
 
     def to_arrow(self) -> pa.Table:
-        """A row for every combination: its labels, the consistent count, and the noisy one."""
+        """Return a row for every combination: its labels, the consistent count, and the noisy one."""
         attributes = self.plan.schema.attributes
         places = np.indices(self.counts.shape).reshape(len(attributes), -1)
         labels = {
@@ -90,7 +90,7 @@ def plan(
     bins: int | Mapping[str, int] = BINS,
     logarithmic: Collection[str] = (),
 ) -> TablePlan:
-    """The plan of a histogram or contingency table, or a refusal; reads no data."""
+    """Return the plan of a histogram or contingency table, or refuse; reads no data."""
     declared = declared_table(policy, table)
     schema = zeros.divided(
         Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
@@ -113,12 +113,12 @@ def plan(
 
 
 def release(plan: TablePlan, policy: Policy, engine: Engine, random: Randomness) -> Contingency:
-    """The planned table; one statement."""
+    """Release the planned table, by one statement."""
     return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
 
 
 def from_counter(plan: TablePlan, counter: Counter, random: Randomness) -> Contingency:
-    """The same, over whatever counts."""
+    """Release the planned table from any counter."""
     plan.budget.require_bounded(counter.rows_per_person)
     (exact,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
     released = plan.noise.release_many(Exact(exact[plan.possible]), random).value

@@ -46,7 +46,7 @@ PICKING = Fraction(1, 2)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ItemsetPlan:
-    """Which items are looked at, how many are picked, and how their combinations are measured."""
+    """The candidate items, the size of the basis, and the measurement of its combinations."""
 
     table: str
     schema: Schema
@@ -62,12 +62,12 @@ class ItemsetPlan:
 
     @property
     def measuring(self) -> Budget:
-        """What is left for supports: everything where no item is picked, as all are taken."""
+        """The budget of the supports: everything if all items are taken without selection."""
         return self.budget.part(1 if self.basis == len(self.schema.attributes) else 1 - PICKING)
 
     @cached_property
     def measured(self) -> WorkloadPlan:
-        """How supports are measured, here of the first items: it is the same whichever are picked.
+        """The measurement of the supports, here of the first items: it is the same for any basis.
 
         It is found while the plan is made, so that nothing is left to find once it is charged.
         """
@@ -76,13 +76,13 @@ class ItemsetPlan:
 
     @property
     def deviation(self) -> float:
-        """The largest deviation of a set's count."""
+        """The largest standard deviation of a set's count."""
         return float(self.measured.deviations.max())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Itemset:
-    """Items that occur together, in which share of all rows, and the deviation of its noise."""
+    """Items that occur together, their share of all rows, and the deviation of its noise."""
 
     items: tuple[str, ...]
     support: float
@@ -99,7 +99,7 @@ def plan(
     basis: int = BASIS,
     largest: int = LARGEST,
 ) -> ItemsetPlan:
-    """The plan of a search for frequent itemsets, or a refusal; reads no data."""
+    """Return the plan of a search for frequent itemsets, or refuse; reads no data."""
     declared = declared_table(policy, table)
     known = [name for name, column in declared.columns.items() if column.type is ColumnType.BOOLEAN]
     chosen = list(dict.fromkeys(items)) if items is not None else known
@@ -130,12 +130,12 @@ def plan(
 
 
 def mine(plan: ItemsetPlan, policy: Policy, engine: Engine, random: Randomness) -> list[Itemset]:
-    """The frequent itemsets, the most frequent first; two statements."""
+    """Return the frequent itemsets, the most frequent first, by two statements."""
     return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
 
 
 def from_counter(plan: ItemsetPlan, counter: Counter, random: Randomness) -> list[Itemset]:
-    """The same, over whatever counts."""
+    """Return the frequent itemsets from any counter."""
     plan.budget.require_bounded(counter.rows_per_person)
     places = _picked(plan, counter, random)
     schema = Schema(attributes=tuple(plan.schema.attributes[place] for place in places))
@@ -152,7 +152,7 @@ def from_counter(plan: ItemsetPlan, counter: Counter, random: Randomness) -> lis
 
 
 def _picked(plan: ItemsetPlan, counter: Counter, random: Randomness) -> list[int]:
-    """The places of the basis, in the order of the schema; nothing is spent where all items are taken."""
+    """Select the basis, in the order of the schema; nothing is spent if all items are taken."""
     number = len(plan.schema.attributes)
     if plan.basis == number:
         return list(range(number))
@@ -169,7 +169,7 @@ def _picked(plan: ItemsetPlan, counter: Counter, random: Randomness) -> list[int
 
 
 def _sets(basis: int, largest: int) -> list[tuple[int, ...]]:
-    """The empty set, whose support is everything, and all others up to the largest."""
+    """Return the empty set, whose support is every row, and all others up to the largest size."""
     return [each for size in range(largest + 1) for each in combinations(range(basis), size)]
 
 

@@ -1,4 +1,4 @@
-"""From noisy counts to counts that could be: none negative, and a total that is known."""
+"""Projection of noisy counts onto nonnegative counts with a known total."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from discreet.mechanisms.sampling import Floats
 
 
 def onto_simplex(counts: Floats, total: float) -> Floats:
-    """The nearest counts (in L2) of at least 0 that add up to `total`; an array of any shape.
+    """Return the nearest counts (in L2) of at least 0 with sum `total`; an array of any shape.
 
     All are lowered by the same amount and cut at 0 [Held, Wolfe & Crowder 1974].
 

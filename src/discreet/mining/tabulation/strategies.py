@@ -1,4 +1,4 @@
-"""Strategies: what is measured, so that what is asked can be computed with the least error.
+"""Measurement strategies: the counts to measure so that the queries have the least error.
 
 Strategy    a 0/1 matrix A over the cells of a table: its rows are the counts that get noise, y = A x + Z.
 Estimate    least squares, x^ = (A'A)^+ A'y; everything asked is computed from the one x^, so all answers are
@@ -36,17 +36,17 @@ RANK = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Strategy:
-    """The counts that are measured, as a 0/1 matrix over cells."""
+    """The measured counts, as a 0/1 matrix over cells."""
 
     name: str
     matrix: Integers = field(repr=False)
 
     def within(self, cells: int) -> Strategy:
-        """The same counts for each of so many combinations of other columns."""
+        """Return the strategy applied to each of `cells` combinations of other columns."""
         return Strategy(name=self.name, matrix=np.kron(np.eye(cells, dtype=np.int64), self.matrix))
 
     def moved(self, budget: Budget) -> Sensitivity:
-        """How far one person moves the measured counts, all together."""
+        """Return the sensitivity of all measured counts to one person."""
         gram = self.gram
         once = int(np.diag(gram).max())
         if budget.relation is Relation.VALUE:
@@ -72,11 +72,11 @@ class Strategy:
         return np.asarray(np.linalg.pinv(self.gram, rcond=RANK, hermitian=True))
 
     def estimated(self, measured: Floats) -> Floats:
-        """The cells that fit the measured counts best."""
+        """Return the least-squares estimate of the cells from the measured counts."""
         return np.asarray(self.spread @ (self.matrix.T @ measured))
 
     def variance(self, questions: Floats, budget: Budget) -> Floats:
-        """The variance of the answer to each question; infinite where the strategy cannot answer it."""
+        """Return the variance of each answer; infinite if the strategy cannot answer it."""
         known = questions @ (self.spread @ self.gram)
         answered = np.abs(known - questions).max(axis=1, initial=0.0) < 1e-6
         spread = np.einsum("ij,ij->i", questions @ self.spread, questions)
@@ -84,7 +84,7 @@ class Strategy:
 
 
 def identity(cells: int) -> Strategy:
-    """Every cell.
+    """Return the strategy that measures every cell.
 
     >>> identity(3).matrix.tolist()
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
@@ -93,12 +93,12 @@ def identity(cells: int) -> Strategy:
 
 
 def total(cells: int) -> Strategy:
-    """One count of everything."""
+    """Return the strategy that measures the total alone."""
     return Strategy(name="total", matrix=np.ones((1, cells), np.int64))
 
 
 def hierarchical(cells: int, branches: int) -> Strategy:
-    """Every cell, every run of `branches` cells, every run of so many runs, up to everything."""
+    """Return the strategy of every cell, every run of `branches` cells, and so on up to the total."""
     levels, width = [], 1
     while True:
         levels.append(np.arange(cells)[None, :] // width == np.arange(-(-cells // width))[:, None])
@@ -110,5 +110,5 @@ def hierarchical(cells: int, branches: int) -> Strategy:
 
 
 def direct(questions: Integers) -> Strategy:
-    """What is asked itself, each different question once."""
+    """Return the strategy that measures the queries themselves, each different one once."""
     return Strategy(name="direct", matrix=np.unique(questions, axis=0))

@@ -1,4 +1,4 @@
-"""Workloads: many counts at once, measured in the way that errs least, which is chosen before spending.
+"""Query workloads: many counts at once, measured by the strategy of least error, chosen before spending.
 
     columns and questions → every strategy's expected error → the least one → engine counts → noise → answers
 
@@ -64,7 +64,7 @@ class Workload:
 
     @classmethod
     def marginals(cls, shape: Sequence[int], sets: Sequence[Collection[int]]) -> Workload:
-        """Every cell of several marginals, each a set of places of columns; none of them is the total.
+        """Return every cell of several marginals, each a set of column positions; an empty set is the total.
 
         >>> Workload.marginals([2, 2], [[0], []]).questions.tolist()
         [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]]
@@ -83,7 +83,7 @@ class Workload:
 
     @classmethod
     def ranges(cls, bins: int, *, missing: bool = False, within: Sequence[int] = ()) -> Workload:
-        """The ranges of an ordered column, for each combination of the bins of others that stand before it.
+        """Return the ranges of an ordered column, for each combination of the preceding columns' bins.
 
         `missing` adds a last bin of that column, which is in no range.
         """
@@ -93,11 +93,11 @@ class Workload:
         return cls(shape=(*within, bins + missing), questions=np.kron(others, rows), ordered=True)
 
     def answers(self, cells: Floats) -> Floats:
-        """What the cells add up to for each question."""
+        """Return the sum of cells of each query."""
         return np.asarray(self.questions @ cells.reshape(-1))
 
     def strategies(self) -> list[Strategy]:
-        """The ways to measure it; those of runs of cells only for an ordered last column, or one alone."""
+        """Return the applicable strategies; hierarchical ones need an ordered last or single column."""
         cells, last = prod(self.shape), self.shape[-1]
         runs = [
             hierarchical(last, each).within(cells // last)
@@ -110,7 +110,7 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadPlan:
-    """A workload over a table's columns, and how it will be measured."""
+    """A workload over a table's columns, and its measurement."""
 
     table: str
     schema: Schema
@@ -122,7 +122,7 @@ class WorkloadPlan:
 
     @classmethod
     def chosen(cls, table: str, schema: Schema, workload: Workload, budget: Budget) -> WorkloadPlan:
-        """With the strategy that has the least expected error."""
+        """Return the plan with the strategy of least expected error."""
         strategies = {each.name: each for each in workload.strategies()}
         errors = {name: _error(each, workload, budget) for name, each in strategies.items()}
         return cls(
@@ -168,7 +168,7 @@ def plan(
     bins: int | Mapping[str, int] = BINS,
     logarithmic: Collection[str] = (),
 ) -> WorkloadPlan:
-    """The strategy with the least expected error; reads no data."""
+    """Return the plan with the least expected error; reads no data."""
     declared = declared_table(policy, table)
     schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic)
     shape = tuple(each.bins for each in schema.attributes)
@@ -180,12 +180,12 @@ def plan(
 
 
 def answer(plan: WorkloadPlan, policy: Policy, engine: Engine, random: Randomness) -> WorkloadAnswer:
-    """The planned answers; one statement."""
+    """Release the planned answers, by one statement."""
     return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
 
 
 def from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> WorkloadAnswer:
-    """The same, over whatever counts."""
+    """Release the planned answers from any counter."""
     plan.budget.require_bounded(counter.rows_per_person)
     (counts,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
     measured = Exact(plan.strategy.matrix @ counts.reshape(-1))
@@ -195,13 +195,13 @@ def from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> Wo
 
 
 def range_ends(bins: int) -> list[tuple[int, int]]:
-    """First bin and the one after the last, of every range of at most 64 bins, or of those at 64 of them."""
+    """Return (first bin, bin after the last) of every range over at most 64 cuts."""
     cuts = np.unique(np.linspace(0, bins, min(bins, 64) + 1).astype(np.int64)).tolist()
     return list(combinations(cuts, 2))
 
 
 def declared_table(policy: Policy, name: str) -> Table:
-    """The table, if it is one of the policy and about people."""
+    """Return a table of the policy; refuse unknown tables and those that are not about people."""
     if name not in policy.tables:
         hint = f"It has {', '.join(policy.tables)}."
         raise RequestError(f"tabulate: the policy has no table {name}.", hint=hint)

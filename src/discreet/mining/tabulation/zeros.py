@@ -1,7 +1,7 @@
-"""Structural zeros: combinations that the custodian declares to be impossible never appear.
+"""Structural zeros: combinations that the custodian declares impossible never appear.
 
-They stand in the policy, under `impossible` of a table, so they are public and cost nothing. A number or date
-is named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
+The policy declares them, as `impossible` of a table, so they are public and cost nothing. A number or date is
+named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from discreet.mining.tabulation.cells import Columns
 
 
 def divided(schema: Schema, table: Table) -> Schema:
-    """The schema with cuts wherever an impossible range begins or ends."""
+    """Return the schema with cuts at the ends of every impossible range."""
 
     def cut(attribute: Attribute) -> Attribute:
         conditions = [entry.get(attribute.name) for entry in table.impossible]
@@ -42,7 +42,7 @@ def divided(schema: Schema, table: Table) -> Schema:
 
 
 def barred(schema: Schema, impossible: Sequence[Impossible]) -> dict[Columns, Floats]:
-    """For each set of columns that is named minus infinity where a combination is impossible, else 0.
+    """Return per set of columns an array with minus infinity at impossible combinations, else 0.
 
     An entry that names a column which is not synthesized says nothing about the others.
     """
@@ -65,7 +65,7 @@ def barred(schema: Schema, impossible: Sequence[Impossible]) -> dict[Columns, Fl
 
 
 def _named(attribute: Attribute, condition: ValueRange | tuple[str | None, ...]) -> Booleans:
-    """Which bins a condition names."""
+    """Return the mask of the bins that a condition matches."""
     chosen = np.zeros(attribute.bins, np.bool_)
     if isinstance(condition, ValueRange):
         cuts: Sequence[Any] = attribute.cuts
@@ -83,7 +83,7 @@ def _named(attribute: Attribute, condition: ValueRange | tuple[str | None, ...])
 
 
 def _ends(attribute: Attribute, condition: ValueRange) -> list[Cut]:
-    """The first value of a range, and the first one after it."""
+    """Return the first value of a range, and the first one after it."""
     low, high = _range(attribute, condition)
     ends: list[Cut] = [] if low is None else [low]
     if isinstance(high, date):
@@ -94,7 +94,7 @@ def _ends(attribute: Attribute, condition: ValueRange) -> list[Cut]:
 
 
 def _range(attribute: Attribute, condition: ValueRange) -> tuple[Cut | None, Cut | None]:
-    """The first and the last value between the bounds: multiples of the step, where there is one."""
+    """Return the first and last value within the bounds: multiples of the step, if there is one."""
     return _rounded(attribute, condition.low, math.ceil), _rounded(attribute, condition.high, math.floor)
 
 
