@@ -303,7 +303,7 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("four.csv",), "nothing says which columns of four.csv"),
+        (("four.csv",), "no column of four.csv is known to be a quasi-identifier"),
         (("four.csv", "--quasi", "zip,height"), "four.csv has no column height. It has zip"),
         (
             ("four.csv", "--quasi", "zip", "--sensitive", "zip"),

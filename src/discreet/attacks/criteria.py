@@ -112,8 +112,8 @@ def _inference(sets: MatchSets, column: str, significant: float) -> Criterion:
         baseline=guessed.baseline,
         learned=share,
         sentence=(
-            f"For {_share(share)} of them, a value of {column} is believed with {_share(significant)} or more, "
-            f"which the release as a whole does not give; {_share(guessed.success)} are guessed right, "
+            f"For {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
+            f"that the release as a whole does not give; {_share(guessed.success)} are guessed right, "
             f"{_share(guessed.baseline)} without their quasi-identifiers."
         ),
     )

@@ -100,7 +100,7 @@ def _many(mechanism: Mechanism, runs: int) -> Callable[[Any, Randomness], Releas
 
 
 def pair(name: str, *, epsilon: Real, delta: Real = DELTA) -> Pair:
-    """Return a mechanism's pair by its name, as `discrete-laplace` or `DiscreteLaplace`, or an alternative."""
+    """Return a mechanism's pair by name, as `discrete-laplace`, `DiscreteLaplace` or an alternative name."""
     require_positive("audit", "epsilon", epsilon)
     require_parameter(
         is_real(delta) and 0 < delta <= 0.5, "audit", "delta", delta, "a number above 0 and at most 1/2"

@@ -1,10 +1,10 @@
-"""The trial of published ratings: who is known by a few of them is looked for among the records.
+"""Attacks on published ratings: people of whom a few ratings are known are searched among the records.
 
-Columns     as --person, --title, --rating and --date say. Where they say nothing: the person by the policy's
-            table, or by a name like that of an identifier; the rating is the only other number, or what is
-            called so; the date is the only date.
-Register    the same columns under the same names, or as --column says; who is known is named by a column that
-            is called like a name. Where it has the release's own person column, that is the truth.
+Columns     --person, --title, --rating and --date. By default: the person is the policy's person column, or
+            a column named like an identifier; the rating is the only other number, or a column with such a
+            name; the date is the only date.
+Register    the same columns by the same names, or as --column maps them; a column called like a name names
+            the victims. If it has the release's own person column, that is the truth.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Kinds = Mapping[str, ColumnType | None]
 
 
 def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
-    """Find everybody of whom some ratings are known."""
+    """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(
             "attack: nothing says which ratings an attacker knows.",
@@ -75,7 +75,7 @@ def _people(heard: Heard) -> str:
 
 
 def _columns(request: Request, policy: Policy | None, name: str, kinds: Kinds) -> Rated:
-    """What the release's columns are."""
+    """Return the roles of the release's columns."""
     assert request.title is not None
     given = {"title": request.title, "person": request.person, "rating": request.rating, "date": request.date}
     for column in given.values():
@@ -98,7 +98,7 @@ def _columns(request: Request, policy: Policy | None, name: str, kinds: Kinds) -
 
 
 def _person(request: Request, policy: Policy | None, kinds: Kinds) -> str | None:
-    """The policy's person column, if the release has it; else what is called like an identifier."""
+    """Return the policy's person column if the release has it, else a column named like an identifier."""
     tables: list[Table] = []
     if policy is not None:
         named = [request.table] if request.table in policy.tables else list(policy.tables)
@@ -115,7 +115,7 @@ def _sole(kinds: Kinds, wanted: tuple[ColumnType, ...], called: tuple[str, ...])
 
 
 def _known(request: Request, shown: Rated, register: str, table: Table) -> Rated:
-    """What the register's columns are."""
+    """Return the roles of the register's columns."""
     called = request.called
     unknown = [name for name in called if name not in (shown.title, shown.rating, shown.date, shown.person)]
     if unknown:

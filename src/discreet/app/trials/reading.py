@@ -1,4 +1,4 @@
-"""Refuses to attack a release whose labels cannot be read, and says so of those that are in part."""
+"""Matching that refuses a release with unreadable labels, and reports labels that are unreadable in part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.core.errors import RequestError
 def matched(
     published: PublishedTable, known: Known, columns: Mapping[str, str], name: str
 ) -> tuple[MatchSets, tuple[str, ...]]:
-    """Match sets, and what of the release's labels could not be read; refuses what would be no attack."""
+    """Return match sets and sentences on unreadable labels; raise RequestError if nothing could match."""
     found = illegible(published, known, columns)
     _refuse([each for each in found if each.wholly], name)
     sets = match(published, known, columns)

@@ -1,16 +1,16 @@
-"""One named record, attacked three ways: in the table itself, in a k-anonymous table, by a private answer.
+"""Evaluation of one named record, attacked in the table itself, in a k-anonymous table and by a private answer.
 
-Person      whom the custodian names, by any columns that single out one row. Attackers know this person's
+Person      named by the custodian, by any columns that single out one row. Attackers know this person's
             quasi-identifiers, and that the person is in the table.
 Claim       that a sensitive column has a value: the person's own, unless another is named.
-Prior       the promise's, of all three, so that what is believed afterwards stands beside its cap.
-Tables      c of the n rows that may be the person's have the value, and a share s of all rows. Who takes
-            other people's values as drawn by s has the odds of the prior times c / (n - c) over s / (1 - s):
-            c / n, where the prior is s.
-Answer      one count of the claim for all of the budget, as if nothing had been asked before, by who knows
-            all other records. Its ledger is in memory; nothing is charged.
+Prior       the promise's, for all three, so that posteriors can be compared with its cap.
+Tables      c of the n rows that may be the person's have the value, and a share s of all rows. An attacker
+            who takes other people's values as drawn by s multiplies the prior's odds by c / (n - c) over
+            s / (1 - s): the posterior is c / n if the prior is s.
+Answer      one count of the claim for the whole budget, as if nothing had been asked before, seen by an
+            attacker who knows all other records. Its ledger is in memory; nothing is charged.
 
-All of it is computed on real data, and is the custodian's alone.
+All of it is computed on real data, and is for the custodian only.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """Whom a trial is about, and what: `person` are values that single out a row of `table`.
+    """The person and claim to evaluate: `person` are values that single out a row of `table`.
 
-    The claim is that `column` is `value`, or what the record says where that is None.
+    The claim is that `column` is `value`, or the record's own value if that is None.
     """
 
     table: str
@@ -61,7 +61,7 @@ class Named:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What an attacker has: `rows` that may be the person's, of which so many are `having` the value."""
+    """An attacker's belief from one release: the matching `rows`, and how many of them have the value."""
 
     what: str
     posterior: float
@@ -71,7 +71,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordTrial:
-    """What is believed of one person, before and after each way of publishing, and the promised cap."""
+    """The belief about one person, before and after each kind of release, and the promised cap."""
 
     person: str
     claim: str
@@ -82,7 +82,7 @@ class RecordTrial:
 
 
 def attackable(policy: Policy) -> tuple[str, ...]:
-    """The tables with one row a person, something that may be known, and something that is secret."""
+    """Return the tables with one row per person, a quasi-identifier and a sensitive column."""
     return tuple(
         name
         for name, table in policy.tables.items()
@@ -91,12 +91,12 @@ def attackable(policy: Policy) -> tuple[str, ...]:
 
 
 def known_of(table: Table) -> list[str]:
-    """What others may know of a person."""
+    """Return the quasi-identifiers of a table."""
     return [name for name, column in table.columns.items() if column.role is Role.QUASI]
 
 
 def secrets_of(table: Table) -> list[str]:
-    """What a claim can be about."""
+    """Return the sensitive columns that a claim can be about."""
     return [
         name
         for name, column in table.columns.items()
@@ -145,6 +145,7 @@ def attack_record(policy: Policy, engine: Engine, named: Named, tell: Tell = lam
 
 
 def _require(named: Named, table: Table) -> None:
+    """Raise RequestError unless the named columns exist and have fitting roles."""
     if not named.person:
         raise RequestError("attack: nobody is named.", hint="Say what is known of somebody, or give a key.")
     lacking = [name for name in named.person if name not in table.columns]
@@ -166,7 +167,7 @@ def _require(named: Named, table: Table) -> None:
 
 
 def _one_person(rows: Publisher, raw: PublishedTable, named: Named) -> Known:
-    """What attackers know of the person, and the truth."""
+    """Return the attacker's knowledge of the person, with the truth."""
     register = Register(table=named.table, truth=(named.column,), victim=named.person)
     found = from_register(rows, register, raw)
     if found.people != 1:
@@ -177,7 +178,7 @@ def _one_person(rows: Publisher, raw: PublishedTable, named: Named) -> Known:
 
 
 def _claim(name: str, column: Column, value: str) -> str:
-    """That a column has a value, as SQL."""
+    """Return the claim that a column has a value, as SQL."""
     quoted = exp.column(name, quoted=True)
     if column.type is ColumnType.BOOLEAN:
         said: exp.Expr = quoted if value == "true" else exp.not_(quoted)
@@ -189,7 +190,7 @@ def _claim(name: str, column: Column, value: str) -> str:
 
 
 def _seen(what: str, sets: MatchSets, column: str, value: str, prior: float) -> Seen:
-    """What who has a table believes of the person; where no row fits, as before."""
+    """Return the belief of an attacker who has a table; the prior if no row matches."""
     place, names = int(sets.group[0]), sets.names(column)
     if place < 0:
         return Seen(what=what, posterior=prior, rows=0, having=0)
