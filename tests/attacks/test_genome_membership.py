@@ -169,7 +169,7 @@ def wrong(**changes: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: wrong(published=sequenced().reference), "how many people"),
+        (lambda: wrong(published=sequenced().reference), "lack the number of people"),
         (lambda: wrong(reference=Frequencies(share=np.array([0.5]))), "the reference has 1"),
         (lambda: wrong(panel=sequenced().panel[:3]), "at least 30 people"),
         (lambda: wrong(panel=sequenced().panel[:, :9]), "4000 columns"),

@@ -162,7 +162,7 @@ def test_a_register_with_more_people_lowers_the_journalists_risk() -> None:
             "is about age",
         ),
         (Skewness(column="disease", values=("gout",)), "has no disease gout"),
-        (Similarity(column="disease"), "no numbers"),
+        (Similarity(column="disease"), "not numbers"),
         (
             Similarity(column="disease", hierarchy=hierarchy_from_rows("d", [("flu", "*")])),
             "does not cover 2 of the values",

@@ -31,7 +31,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 @dataclass(frozen=True, kw_only=True)
 class Averaging:
-    """The same count repeated `repeats` times for each victim; `noise` is the attacker's model of the noise.
+    """One count repeated `repeats` times for each victim; `noise` is the attacker's model of the noise.
 
     `same` is a condition that every row meets, whatever number replaces {i} in it. It varies the text of a
     question but not its meaning, against curators that store answers by their text.

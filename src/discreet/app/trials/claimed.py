@@ -101,8 +101,8 @@ def likely_claim(engine: Publisher, name: str, table: Table) -> str:
     ]
     if not sensitive and not others:
         raise RequestError(
-            f"attack: nothing says what is secret in {name}.",
-            hint="Say what is claimed: --claim \"disease = 'flu'\".",
+            f"attack: {name} has no sensitive column to make a claim about.",
+            hint="State a claim: --claim \"disease = 'flu'\".",
         )
     claims = [_claim(engine, name, each, table.columns[each]) for each in sensitive or others[:1]]
     return min(claims)[1]
@@ -122,7 +122,7 @@ def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple
     found = engine.count(counted.sql(dialect="duckdb")).secret.to_pylist()
     known = [row for row in found if declared.values is None or row[VALUE] in declared.values]
     if not known:
-        raise DataError(f"attack: {name} has no value of {column}.", hint="Say what is claimed with --claim.")
+        raise DataError(f"attack: {name} has no value of {column}.", hint="State a claim with --claim.")
     rows = sum(row[ROWS] for row in known)
     off, said = min((abs(row[ROWS] / rows - 0.5), row[VALUE]) for row in known)
     return off, exp.column(column, quoted=True).eq(exp.Literal.string(said)).sql(dialect="duckdb")
@@ -140,5 +140,5 @@ def middle(column: Column) -> str:
 
 def _no_condition(claim: str) -> RequestError:
     return RequestError(
-        f"--claim is a condition on a row; {claim} is none.", hint="Write --claim \"disease = 'flu'\"."
+        f"--claim must be a condition on a row; got {claim}.", hint="Write --claim \"disease = 'flu'\"."
     )

@@ -148,7 +148,7 @@ def _victim(request: Request) -> str:
     values = request.victim_values or {}
     if list(values) != ["name"]:
         raise RequestError(
-            "attack: a person of --genomes is named by the column.", hint="Write --victim name=COLUMN."
+            "attack: --victim must name a column of --genomes.", hint="Write --victim name=COLUMN."
         )
     return values["name"]
 
@@ -157,7 +157,7 @@ def _published(request: Request, shares: Shares, snps: pa.Array) -> Frequencies:
     people = request.people or shares.people
     if people is None:
         raise RequestError(
-            f"attack: nothing says how many people {shares.table} is about.",
+            f"attack: the number of people behind {shares.table} is unknown.",
             hint="Add --people N, or a column people.",
         )
     share = shares.of(snps)

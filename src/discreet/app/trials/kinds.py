@@ -80,7 +80,7 @@ def kind_of(request: Request) -> Release:
         if getattr(request, field) not in (None, ()) and field not in FITTING[kind]:
             others = [other for other, fields in FITTING.items() if field in fields]
             raise RequestError(
-                f"attack: {_option(field)} goes with {' or '.join(others)}, and {kind} would be attacked.",
+                f"attack: {_option(field)} applies to {' or '.join(others)}, but the release is {kind}.",
                 hint=f"Leave it out, or {WAYS[others[0]]}.",
             )
     return kind

@@ -34,11 +34,11 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
 
 VICTIM = "the victim"
-PICKS = "They take each of the rows that fit a person for that person's with the same probability."
+PICKS = "Every row that matches a person is assumed to be theirs with the same probability."
 OVERLAP = (
-    "Labels overlap here, so several classes may fit a person. The most that is learned of one person is "
-    "what an attacker learns who finds out, by elimination, which of them is the person's: nobody who knows "
-    "quasi-identifiers learns more. How often guesses are right is told of attackers who do not."
+    "Labels overlap here, so several classes may match a person. The highest belief is that of an attacker "
+    "who finds the person's class by elimination: nobody who knows only quasi-identifiers learns more. The "
+    "success rates are those of attackers who do not eliminate classes."
 )
 
 
@@ -138,7 +138,7 @@ def _by_class(request: Request, published: PublishedTable, scene: Scene) -> Stag
     """Return the prepared attack of an attacker who has only the release."""
     if request.earlier is not None:
         raise RequestError(
-            "attack: who is in two releases is not known.",
+            "attack: combining two releases needs knowledge of who is in both.",
             hint="Name a register with --knows, or the --policy of the table that they were made from.",
         )
     return Stage(

@@ -39,7 +39,7 @@ def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
     """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(
-            "attack: nothing says which ratings an attacker knows.",
+            "attack: no table of known ratings is given.",
             hint="Name a table of them with --knows: a name, a title, a rating and a date in each row.",
         )
     policy = None if request.policy is None else load(request.policy, engine=request.engine)
@@ -84,7 +84,7 @@ def _columns(request: Request, policy: Policy | None, name: str, kinds: Kinds) -
     person = request.person or _person(request, policy, kinds)
     if person is None:
         raise RequestError(
-            f"attack: nothing says which column of {name} tells whose rating it is.",
+            f"attack: no column of {name} is known to identify people.",
             hint="Name it with --person.",
         )
     left = {column: kind for column, kind in kinds.items() if column not in (*given.values(), person)}
@@ -120,7 +120,7 @@ def _known(request: Request, shown: Rated, register: str, table: Table) -> Rated
     unknown = [name for name in called if name not in (shown.title, shown.rating, shown.date, shown.person)]
     if unknown:
         raise RequestError(
-            f"attack: --column is about {unknown[0]}, which is not compared.",
+            f"attack: --column names {unknown[0]}, which is not compared.",
             hint=f"Compared are {', '.join(filter(None, (shown.title, shown.rating, shown.date)))}.",
         )
 
@@ -151,7 +151,7 @@ def _attack(request: Request, shown: Rated, heard: Heard) -> Scoreboard:
     stars = 0.0 if request.stars is None else parse_number("--stars", request.stars)
     if request.stars is not None and heard.steps is None:
         raise RequestError(
-            "attack: --stars says how far numbers may be off, and no ratings that are numbers are compared.",
+            "attack: --stars applies to numeric ratings, and none are compared.",
             hint="Leave it out, or name the column with --rating.",
         )
     days = default.days if request.days is None else request.days
@@ -177,7 +177,7 @@ def _assumed(request: Request, attack: Scoreboard, shown: Rated, told: Rated, he
     scored = (
         f"Guesses are scored by {told.truth} of the register, which attackers do not have."
         if told.truth is not None
-        else "Nothing says whose record is whose: a record is taken to be right as often as it is believed."
+        else "The true records are unknown: a match is assumed right as often as it is believed."
     )
     left = [
         f"{number:,} rows of {table} were left out: something is missing, or the release lacks the title."

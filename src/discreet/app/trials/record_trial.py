@@ -1,4 +1,4 @@
-"""Evaluation of one named record, attacked in the table itself, in a k-anonymous table and by a private answer.
+"""Evaluation of one named record: attacked in the table, in a k-anonymous table and by a private answer.
 
 Person      named by the custodian, by any columns that single out one row. Attackers know this person's
             quasi-identifiers, and that the person is in the table.
@@ -147,7 +147,7 @@ def attack_record(policy: Policy, engine: Engine, named: Named, tell: Tell = lam
 def _require(named: Named, table: Table) -> None:
     """Raise RequestError unless the named columns exist and have fitting roles."""
     if not named.person:
-        raise RequestError("attack: nobody is named.", hint="Say what is known of somebody, or give a key.")
+        raise RequestError("attack: no person is named.", hint="Give values that single out one row.")
     lacking = [name for name in named.person if name not in table.columns]
     if lacking:
         raise RequestError(
@@ -156,12 +156,12 @@ def _require(named: Named, table: Table) -> None:
     for what, names in (("known", known_of(table)), ("secret", secrets_of(table))):
         if not names:
             raise RequestError(
-                f"attack: nothing says what is {what} in {named.table}.",
+                f"attack: {named.table} has no column that is {what}.",
                 hint="Give role: quasi and role: sensitive to columns in the policy.",
             )
     if named.column not in secrets_of(table):
         raise RequestError(
-            f"attack: {named.column} is no sensitive column of {named.table}.",
+            f"attack: {named.column} is not a sensitive column of {named.table}.",
             hint=f"Those are {', '.join(secrets_of(table))}.",
         )
 
@@ -172,7 +172,8 @@ def _one_person(rows: Publisher, raw: PublishedTable, named: Named) -> Known:
     found = from_register(rows, register, raw)
     if found.people != 1:
         raise DataError(
-            f"attack: {found.people:,} rows of {named.table} read so.", hint="Say more, or give a key."
+            f"attack: {found.people:,} rows of {named.table} have these values.",
+            hint="Give values that single out one row.",
         )
     return replace(found, blank_is_unknown=False)
 

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 ASSUMED = (
     "Attackers know everybody's quasi-identifiers as the table has them, which no register tells better.",
-    "They take each of the rows that fit a person for that person's with the same probability.",
+    "Every row that matches a person is assumed to be theirs with the same probability.",
     "Guesses are scored by the table's own sensitive values, which attackers do not have.",
 )
 
 
 OVERLAP = (
-    "Labels overlap here: attackers are taken to find out by elimination which class is whose, as who knows "
-    "everybody may."
+    "Labels overlap here: attackers are assumed to find everybody's class by elimination, as an attacker who "
+    "knows everybody may."
 )
 
 

@@ -85,7 +85,7 @@ class Request:
         given = {"--at-most": self.at_most, "--posterior": self.posterior}
         said = [(option, text) for option, text in given.items() if text is not None]
         if len(said) > 1:
-            raise RequestError("--at-most and --posterior say the same.", hint="Give one of them.")
+            raise RequestError("--at-most and --posterior set the same bound.", hint="Give one of them.")
         return tuple(Bound(most=parse_probability(option, text), by=option) for option, text in said)
 
     def facts(self, sensitive: Sequence[str]) -> dict[str, tuple[Fact, ...]]:

@@ -1,4 +1,4 @@
-"""Every attack that applies to a published table with the given knowledge; the others are listed with reasons.
+"""Every attack that applies to a published table with the given knowledge, and why others are skipped.
 
 Columns     attacks on sensitive values run once for each sensitive column.
 People      if a person has several rows, and so several values of a column, ruling some out leaves no
@@ -47,9 +47,9 @@ Outcome = Run | Skipped
 class Scene:
     """Known people and their match sets, with further knowledge.
 
-    `hierarchies` are those of sensitive columns, `facts` what is known about their values, `ruled_out` how many
-    values an attacker without facts rules out. `earlier` are the match sets of the same people in earlier
-    releases. `is_population` is False if the people are one victim.
+    `hierarchies` are those of sensitive columns, `facts` what is known about their values, `ruled_out` how
+    many values an attacker without facts rules out. `earlier` are the match sets of the same people in
+    earlier releases. `is_population` is False if the people are one victim.
     """
 
     sets: MatchSets

@@ -32,7 +32,7 @@ class Scored:
 
 
 def scored(tried: Tried) -> Scored:
-    """Return success rates over an attack's claims if it makes them about some people, else over all attempts."""
+    """Return success rates over an attack's claims if some people have none, else over all attempts."""
     found = tried.findings
     guesses = found.figures.get("precision of guesses")
     claimed = 1.0 if guesses is None else found.figures["claimed"]
@@ -47,7 +47,7 @@ def scored(tried: Tried) -> Scored:
 
 
 def legend(trial: Trial) -> Iterator[str]:
-    """Yield explanations of the success rates, and the finding on uniqueness, which is not about the release."""
+    """Yield explanations of the success rates, and the finding on uniqueness in the register."""
     beside = [scored(tried).beside for tried in on_release(trial)]
     if any(each.startswith("of ") for each in beside):
         yield "right: of the claims that are made, and of how many of the people there is one."

@@ -50,14 +50,14 @@ def table_to_attack(policy: Policy, wanted: str | None) -> str:
         )
     if wanted is not None and wanted not in fitting:
         raise RequestError(
-            f"attack: a person may have several rows of {wanted}, so no count of one person is 0 or 1.",
+            f"attack: a person may have several rows of {wanted}, so a count of one person may exceed 1.",
             hint=f"Attack one of {', '.join(fitting)}."
             if fitting
-            else "Attack a table with one row a person.",
+            else "Attack a table with one row per person.",
         )
     if not fitting:
         raise RequestError(
-            "attack: no table of the policy has one row a person.", hint="Attack a release of it."
+            "attack: no table of the policy has one row per person.", hint="Attack a release instead."
         )
     return wanted or fitting[0]
 
@@ -113,7 +113,7 @@ def _known(table: Table, condition: exp.Expr, victim: Mapping[str, str] | None) 
         for name in victim:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
                 raise RequestError(
-                    f"attack: --victim names {name}, which nobody can ask by.", hint="Name others."
+                    f"attack: --victim names {name}, which no query may use.", hint="Name other columns."
                 )
         return list(victim)
     about = columns_of(condition)
