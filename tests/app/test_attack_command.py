@@ -332,7 +332,7 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
         (("four.csv", *ILLNESS, "--column", "zip"), "--column must be COLUMN=VALUE"),
         (
             ("four.csv", *ILLNESS, "--column", "zip=postcode"),
-            "how a register calls a column, and there is none",
+            "--column maps a column to a register",
         ),
         (("four.csv", *ILLNESS, "--knows", "salaries.csv"), "no column of the release's quasi-identifiers"),
         (
