@@ -143,7 +143,7 @@ def test_labels_that_are_read_only_in_part_are_told_of(
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [
-        ("age", "old", "what is known as age has none"),
+        ("age", "old", "the known values of age have none"),
         ("zip", "x", "four.csv has digits in zip, and the known values of zip have none"),
     ],
 )
