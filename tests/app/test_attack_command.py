@@ -143,8 +143,8 @@ def test_labels_that_are_read_only_in_part_are_told_of(
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [
-        ("age", "old", "what is known as age has none"),
-        ("zip", "x", "four.csv shows digits as zip, and what is known as zip has none"),
+        ("age", "old", "the known values of age have none"),
+        ("zip", "x", "four.csv has digits in zip, and the known values of zip have none"),
     ],
 )
 def test_a_register_of_another_type_is_refused(
@@ -303,7 +303,7 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("four.csv",), "nothing says which columns of four.csv"),
+        (("four.csv",), "no column of four.csv is known to be a quasi-identifier"),
         (("four.csv", "--quasi", "zip,height"), "four.csv has no column height. It has zip"),
         (
             ("four.csv", "--quasi", "zip", "--sensitive", "zip"),
@@ -317,7 +317,10 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
         (("four.csv", *ILLNESS, "--victim", "height=3"), "no column of the release's quasi-identifiers"),
         (("four.csv", *ILLNESS, "--knows", "absent.csv"), "absent.csv does not exist"),
         (("absent.csv", *ILLNESS), "absent.csv does not exist"),
-        (("four.csv", *ILLNESS, "--with", "three.csv"), "who is in two releases is not known"),
+        (
+            ("four.csv", *ILLNESS, "--with", "three.csv"),
+            "combining two releases needs knowledge of who is in both",
+        ),
         (("four.csv", *ILLNESS, "--rules-out", "Gout"), "the release has no disease Gout"),
         (("four.csv", *ILLNESS, "--rules-out", "age=3"), "age, which is not sensitive"),
         (("four.csv", *ILLNESS, "--base-rate", "Cancer"), "--base-rate must be VALUE:TIMES"),
@@ -329,7 +332,7 @@ def test_a_value_of_the_data_cannot_become_markup_of_the_report(
         (("four.csv", *ILLNESS, "--column", "zip"), "--column must be COLUMN=VALUE"),
         (
             ("four.csv", *ILLNESS, "--column", "zip=postcode"),
-            "how a register calls a column, and there is none",
+            "--column maps a column to a register",
         ),
         (("four.csv", *ILLNESS, "--knows", "salaries.csv"), "no column of the release's quasi-identifiers"),
         (
@@ -419,14 +422,14 @@ def test_every_kind_of_promise_is_attacked_and_holds(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--claim", "ill ="), "--claim is a condition on a row"),
-        (("--claim", "age + 1"), "--claim is a condition on a row; age + 1 is none"),
+        (("--claim", "ill ="), "--claim must be a condition on a row"),
+        (("--claim", "age + 1"), "--claim must be a condition on a row; got age + 1"),
         (("--claim", "cured"), "--claim names cured, which people does not have"),
         (("--table", "visits"), "the policy has no table visits"),
         (("--victim", "id=9999"), "what --victim names is not exactly one row"),
-        (("--victim", "name=Joe"), "--victim names name, which nobody can ask by"),
-        (("--knows", "people.csv"), "--knows goes with a published table"),
-        ((), "nothing says what is secret in people"),
+        (("--victim", "name=Joe"), "--victim names name, which no query may use"),
+        (("--knows", "people.csv"), "--knows applies to a published table"),
+        ((), "people has no sensitive column to make a claim about"),
     ],
 )
 def test_what_a_curator_cannot_be_attacked_with_is_refused(

@@ -131,7 +131,7 @@ def test_the_policy_says_whose_ratings_they_are(
     known_as(pa.table({"title": ["c", "d"], "rating": [5.0, 2.0]}), "heard.csv")
     words = ("halves.csv", "--title", "title", "--knows", "heard.csv")
     assert discreet("attack", *words) == 2
-    assert "nothing says which column of halves.csv tells whose rating it is" in capsys.readouterr().err
+    assert "no column of halves.csv is known to identify people" in capsys.readouterr().err
     table = "{source: halves.csv, person: who, rows_per_person: 4, columns: {who: {role: identifier}}}"
     Path("policy.yaml").write_text(f"tables: {{ratings: {table}}}\n")
     found = attacks(capsys, *words, "-p", "policy.yaml")["sparse ratings"]
@@ -153,26 +153,26 @@ def test_rows_that_lack_something_are_left_out_and_told_of(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (FILMS[:3], "nothing says which ratings an attacker knows"),
+        (FILMS[:3], "no table of known ratings is given"),
         (("ratings.parquet", "--title", "film", *FILMS[3:]), "ratings.parquet has no column film"),
         ((*FILMS, "--rating", "liked"), "ratings.parquet has no column liked"),
-        ((*FILMS, "--quasi", "title"), "--quasi goes with a published table, and ratings would be attacked"),
+        ((*FILMS, "--quasi", "title"), "--quasi applies to a published table, but the release is ratings"),
         ((*FILMS, "--victim", "name=Zoe"), "nobody in the register known.csv has name=Zoe"),
-        ((*FILMS, "--column", "place=x"), "--column is about place, which is not compared"),
+        ((*FILMS, "--column", "place=x"), "--column names place, which is not compared"),
         ((*FILMS, "--column", "title=x"), "the register known.csv has no column x"),
         ((*FILMS, "--wrong", "120%"), "--wrong must be a probability"),
         (("ratings.parquet", "--title", "title", "--knows", "reference.csv"), "has no column title"),
         (("known.csv", "--title", "title", "--knows", "ratings.parquet", "--person", "x"), "no column x"),
         (GENOMES[:3], "--reference is missing"),
         ((*GENOMES[:2], "ratings.parquet", *GENOMES[3:]), "no SNP with a number in every column"),
-        ((*GENOMES[:3], "--reference", "twice.csv"), "the reference twice.csv has a SNP twice"),
-        ((*GENOMES[:2], "reference.csv", *GENOMES[3:]), "has something else than 0, 1 and 2"),
-        (("reference.csv", *GENOMES[1:]), "nothing says how many people reference.csv is about"),
-        (("people.parquet", *GENOMES[1:]), "which column of people.parquet is the frequency"),
+        ((*GENOMES[:3], "--reference", "twice.csv"), "the reference twice.csv has two rows for one SNP"),
+        ((*GENOMES[:2], "reference.csv", *GENOMES[3:]), "has values other than 0, 1 and 2"),
+        (("reference.csv", *GENOMES[1:]), "the number of people behind reference.csv is unknown"),
+        (("people.parquet", *GENOMES[1:]), "people.parquet has no column frequency"),
         ((*GENOMES[:3], "--reference", "halves.csv"), "halves.csv does not exist"),
         ((*GENOMES, "--victim", "name=Zoe"), "has no column Zoe"),
         ((*GENOMES, "--epsilon", "x"), "--epsilon must be a finite number"),
-        ((*GENOMES, "--knows", "known.csv"), "--knows goes with a published table or ratings"),
+        ((*GENOMES, "--knows", "known.csv"), "--knows applies to a published table or ratings"),
         (("frequencies.csv", "--panel", "panel.parquet"), "which people frequencies.csv was made from"),
         (("frequencies.csv", "--original", "reference.csv"), "nobody is known who is not in the data"),
         (

@@ -91,7 +91,7 @@ def test_only_tables_with_something_known_and_something_secret_are_attacked(
 @pytest.mark.parametrize(
     ("person", "column", "error", "said"),
     [
-        ({}, "disease", RequestError, "nobody is named"),
+        ({}, "disease", RequestError, "no person is named"),
         ({"name": "Joe"}, "disease", RequestError, "no column name"),
         ({"id": "67"}, "age", RequestError, "no sensitive column"),
         ({"age": "27"}, "disease", DataError, "4 rows"),

@@ -169,9 +169,9 @@ def wrong(**changes: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: wrong(published=sequenced().reference), "how many people"),
+        (lambda: wrong(published=sequenced().reference), "lack the number of people"),
         (lambda: wrong(reference=Frequencies(share=np.array([0.5]))), "the reference has 1"),
-        (lambda: wrong(panel=sequenced().panel[:3]), "30 people at least"),
+        (lambda: wrong(panel=sequenced().panel[:3]), "at least 30 people"),
         (lambda: wrong(panel=sequenced().panel[:, :9]), "4000 columns"),
         (lambda: wrong(candidates=sequenced().candidates / 2), "whole numbers"),
         (lambda: wrong(candidates=sequenced().candidates - 1), "0, 1 or 2 copies"),

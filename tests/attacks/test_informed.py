@@ -49,7 +49,7 @@ def test_answers_add_up_in_odds() -> None:
 
 
 def test_a_true_world_that_is_not_possible_is_refused() -> None:
-    with pytest.raises(RequestError, match="a true world among the worlds"):
+    with pytest.raises(RequestError, match="a true world that is one of the worlds"):
         adversary(1).run([5.0], [4])
-    with pytest.raises(RequestError, match="but one world"):
+    with pytest.raises(RequestError, match="only one world"):
         InformedAdversary(worlds={1: 1.0}, mechanism=adversary(1).mechanism)

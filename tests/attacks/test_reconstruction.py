@@ -61,7 +61,7 @@ def test_sets_take_each_person_half_of_the_time() -> None:
 
 def test_what_does_not_fit_is_said_in_one_sentence() -> None:
     attack = Reconstruction(table=TABLE, claim=CLAIM, key="id")
-    with pytest.raises(RequestError, match=r"^reconstruction: it takes two or more people"):
+    with pytest.raises(RequestError, match=r"^reconstruction: it needs at least two people"):
         attack.run(Exactly(), [1, 2], [True], seeded(1))
     with pytest.raises(InvalidParameterError, match=r"^Reconstruction\.method must be one of least squares"):
         Reconstruction(table=TABLE, claim=CLAIM, key="id", method="magic")  # type: ignore[arg-type]

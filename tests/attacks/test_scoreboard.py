@@ -196,7 +196,7 @@ def told(**columns: Any) -> Overheard:
         (lambda: ratings(person=["joe"]), "one column of integers"),
         (lambda: ratings(person=[1]), "numbers from 0 to 0"),
         (lambda: ratings(day=[-1]), "Ratings.day"),
-        (lambda: told(truth=[]), "Nothing is known"),
+        (lambda: told(truth=[]), "No rating of a victim is known"),
         (lambda: told(victim=[1]), "Overheard.victim"),
         (lambda: told(names=("Joe", "Umeko")), "as many as the victims"),
         (lambda: Scoreboard(wrong=1), "wrong must be a share below 1"),

@@ -241,12 +241,12 @@ def test_tables_that_do_not_fit_get_one_sentence() -> None:
     for tables, said in (
         ((lacking, table, table), r"the synthetic table has no column age\. It has sex\."),
         ((table, table, lacking), r"the panel has no column age\."),
-        ((table.slice(0, 0), table, table), r"the synthetic table has too few rows\. Give 1 at least\."),
-        ((table, table, table.slice(0, 7)), r"the panel has too few rows\. Give 40 at least\."),
+        ((table.slice(0, 0), table, table), r"the synthetic table has too few rows\. Give at least 1\."),
+        ((table, table, table.slice(0, 7)), r"the panel has too few rows\. Give at least 40\."),
     ):
         with pytest.raises(RequestError, match=said):
             compare(*tables, kinds)
-    with pytest.raises(RequestError, match=r"two columns at least"):
+    with pytest.raises(RequestError, match=r"at least 2 and at most"):
         compare(table, table, table, {"age": ColumnType.INTEGER})
     words, _ = wide("age", pa.array(["old", "young"] * 50), ColumnType.INTEGER)
     with pytest.raises(RequestError, match=r"column age is declared a number, and a table holds something"):
@@ -256,9 +256,9 @@ def test_tables_that_do_not_fit_get_one_sentence() -> None:
 @pytest.mark.parametrize(
     ("attack", "said"),
     [
-        (lambda: AttributeInference(secret="sex", known=("sex",)), "sex is known, so it need not be"),
+        (lambda: AttributeInference(secret="sex", known=("sex",)), "sex is both known and secret"),
         (lambda: AttributeInference(secret="age", within=2), r"AttributeInference\.within must be a share"),
-        (lambda: Linkability(first=("age",), second=("age",)), "two sets of columns that have none in"),
+        (lambda: Linkability(first=("age",), second=("age",)), "two nonempty sets of columns"),
         (lambda: SinglingOut(columns=()), "a condition needs a column"),
         (lambda: SinglingOut(columns=("height",)).run(released(honest=True)), "there is no column height"),
         (lambda: Linkability(first=tuple(KINDS)).run(released(honest=True)), "second source has no column"),

@@ -140,7 +140,7 @@ def test_criteria_are_those_of_the_attacks() -> None:
     (inference,) = found.inference
     assert (inference.share, inference.baseline) == pytest.approx((5 / 6, 3 / 6))
     assert inference.learned == pytest.approx(4 / 7)  # flu is half of the release already
-    assert "83.3% are guessed rightly, 50%" in inference.sentence
+    assert "83.3% are guessed right, 50%" in inference.sentence
     assert found.risks is not None
     assert found.risks.prosecutor.highest == 1
     assert found.risks.journalist.success == found.risks.marketer
@@ -162,7 +162,7 @@ def test_a_register_with_more_people_lowers_the_journalists_risk() -> None:
             "is about age",
         ),
         (Skewness(column="disease", values=("gout",)), "has no disease gout"),
-        (Similarity(column="disease"), "no numbers"),
+        (Similarity(column="disease"), "not numbers"),
         (
             Similarity(column="disease", hierarchy=hierarchy_from_rows("d", [("flu", "*")])),
             "does not cover 2 of the values",

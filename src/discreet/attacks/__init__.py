@@ -1,9 +1,10 @@
-"""What an adversary with stated knowledge finds: one attack per file, and the audit of epsilon.
+"""Attacks on releases by an adversary with stated knowledge, one per file, and the audits of epsilon.
 
-On tables   `published` is what a reader of a release has, `known` what is known of people, and `match_sets`
-            which rows may be whose; the attacks on published tables run on those.
-Synthetic   `synthetic_release` puts a made-up table beside people who were in its data and people who were
-            not; `sweep` finds the columns for which it tells most, and runs its three attacks on them.
+Tables      `published_table` holds a release as its reader sees it, `attacker_knowledge` what is known about
+            people, and `match_sets` which rows may belong to whom; attacks on published tables run on those.
+Synthetic   `synthetic_release` compares a synthetic table with people who were in its data and people who
+            were not; `synthetic_sweep` finds the most revealing columns and runs the three attacks on them.
+Answers     `query_attacks` holds what attacks on a query interface share.
 """
 
 from discreet.attacks.attribute_inference import AttributeInference

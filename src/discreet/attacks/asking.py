@@ -1,12 +1,12 @@
-"""What attacks on answers share: something that answers SQL, victims, and beliefs from noisy combinations.
+"""Shared parts of attacks on answers: a query interface, victims, and posteriors from noisy counts.
 
-Answerer    a curator, or anything else that takes a SELECT and gives a table or a refusal. Attackers see no
-            more of it than that.
-Victim      a person, a condition that no other row meets, and whether the claim holds, by which the attack
-            is scored. Attackers do not use the truth.
-Belief      attacks end in an integer that is 1 if the claim is true and 0 if not, plus the noise of so many
-            answers. The posterior is Bayes' rule on that number; without noise it is certain. Where nothing
-            was answered it is the prior.
+Answerer    a curator, or anything else that takes a SELECT and returns a table or a refusal. Attackers see
+            nothing else of it.
+Victim      a person, a condition that only this person's row meets, and the truth of the claim, by which the
+            attack is scored. Attackers do not use the truth.
+Posterior   attacks end in an integer that is 1 if the claim is true and 0 if not, plus the noise of a known
+            number of answers. The posterior is Bayes' rule on that number; without noise it is certain. If
+            every question was refused, it is the prior.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 Noise = DiscreteLaplace | DiscreteGaussian
 
-NEGLIGIBLE = 60
+NEGLIGIBLE = 60  # terms below exp(-60) are left out of the sum
 LARGEST = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """Why there is no answer."""
+    """A refusal to answer, with the reason."""
 
     message: str
 
 
 class Answerer(Protocol):
-    """Answers SQL, or refuses to."""
+    """A query interface that answers SQL or refuses."""
 
     def ask(self, sql: str) -> pa.Table | Refused: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Victim:
-    """A person whom `where` singles out, and whether the claim about this person is true."""
+    """A person whom the condition `where` singles out, and the truth of the claim about this person."""
 
     name: str
     where: str
@@ -57,25 +57,26 @@ class Victim:
 
 
 def count(answerer: Answerer, table: str, where: str) -> int | None:
-    """One number of rows, or None where it is refused."""
+    """Return one row count from the answerer, or None if it refuses."""
     answer = answerer.ask(f"SELECT COUNT(*) AS n FROM {table} WHERE {where}")
     if isinstance(answer, Refused):
         return None
     if answer.num_rows != 1 or answer.num_columns != 1:
-        raise RequestError("attack: a COUNT came back as something else than one number.")
+        raise RequestError("attack: a COUNT was answered with a table instead of one number.")
     found = answer.column(0)[0].as_py()
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise RequestError("attack: a COUNT came back as something else than a number.")
+        raise RequestError("attack: a COUNT was answered with a value that is not a number.")
     return round(found)
 
 
 def require_victims(attack: Stated, victims: Sequence[Victim]) -> None:
+    """Raise RequestError if there is no victim."""
     if not victims:
         raise RequestError(f"{attack.name}: there is nobody to attack.", hint="Name at least one victim.")
 
 
 def believed(number: int | None, *, answers: int, noise: Noise | None, prior: float) -> float:
-    """The posterior of a claim that makes `number` 1 instead of 0, up to the noise of so many answers."""
+    """Return the posterior of a claim that makes `number` 1 instead of 0, up to the noise of the answers."""
     if number is None:
         return prior
     if noise is None:
@@ -94,7 +95,7 @@ def score(
     figures: Mapping[str, float],
     note: str = "",
 ) -> Findings:
-    """How often the likelier side was right, beside how often the commoner one is."""
+    """Return how often the more probable side of each claim was right, and how often the commoner side is."""
     truths = np.array([victim.truth for victim in victims])
     says = np.array([after > 0.5 if after != 0.5 else prior > 0.5 for after in posteriors])
     right, often = int(np.count_nonzero(says == truths)), int(truths.sum())
@@ -118,11 +119,12 @@ def score(
 
 
 def _log_mass(noise: Noise, answers: int, z: int) -> float:
-    """ln Pr[the noises of so many answers sum to z], up to a constant.
+    """Return ln Pr[the noises of this many answers sum to z], up to a constant.
 
-    Discrete Gaussian noises sum to nearly one of the summed variance, which is what an attacker takes it for.
-    Each discrete Laplace noise is the difference of two geometric numbers, so their sum is that of two
-    negative binomial ones; all terms are positive, so no digits are lost far out.
+    The sum of discrete Gaussian noises is close to one discrete Gaussian with the summed variance, which the
+    attacker uses. Each discrete Laplace noise is the difference of two geometric variables, so their sum is
+    the difference of two negative binomial variables; all terms are positive, so no digits are lost in the
+    tail.
     """
     if isinstance(noise, DiscreteGaussian):
         return -z * z / (2 * answers * float(noise.variance))
@@ -133,5 +135,6 @@ def _log_mass(noise: Noise, answers: int, z: int) -> float:
 
 
 def _log_ways(k: NDArray[np.int64], parts: int) -> NDArray[np.float64]:
+    """Return ln of the number of ways to write k as an ordered sum of `parts` nonnegative integers."""
     log_gamma = scipy.special.gammaln
     return np.asarray(log_gamma(k + parts) - log_gamma(k + 1) - log_gamma(parts))

@@ -1,10 +1,10 @@
-"""What an attack is: stated knowledge in, beliefs about named people out.
+"""The common form of attacks: stated knowledge in, beliefs about named people out.
 
-An attack says what its attacker *knows* and *learns*, how it is *scored*, and what it is *stopped by*. It
-returns what it found about each victim, and how often it was right beside how often guessing would have been:
-a number without its baseline says nothing.
+An attack states what its attacker *knows* and *learns*, how it is *scored*, and what it is *stopped by*. It
+returns its finding about each victim, its success rate, and the success rate of guessing: a success rate
+without its baseline has no meaning.
 
-Everything here is computed from real data where it is run on real data, so findings are the custodian's.
+Findings from real data are computed from real data, so they are for the custodian only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Points = tuple[tuple[float, float], ...]
 
 
 class Stated(Protocol):
-    """What every attack says of itself."""
+    """The description that every attack carries: its name, its knowledge, its gain and its defence."""
 
     @property
     def name(self) -> str: ...
@@ -35,7 +35,7 @@ class Stated(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What is now believed of one victim: the claim that gained the most."""
+    """The belief about one victim after the attack: the claim that gained the most."""
 
     victim: str
     claim: str
@@ -46,12 +46,13 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What one attack found.
+    """The result of one attack.
 
-    `success` is the share of `attempts` that were right, `baseline` what guessing without the release gets;
-    `interval` holds the success with 95% where attempts are a sample, and is the success itself where they
-    are everybody. `figures` are numbers of the attack's own, by name; `series` are its curves, as points.
-    `believed` and `factor` are of all claims; where they are not given, the victims are all there are.
+    `success` is the share of `attempts` that were right, `baseline` the share that guessing without the
+    release gets right. `interval` contains the success with 95% confidence if the attempts are a sample, and
+    equals the success if they are everybody. `figures` are the attack's own numbers by name, `series` its
+    curves as points. `overall_posterior` and `overall_odds_factor` cover all claims; if they are None,
+    `victims` is the complete list.
     """
 
     attack: str
@@ -71,26 +72,27 @@ class Findings:
 
     @property
     def highest(self) -> float:
-        """The highest belief that it comes to; 0 where it claims nothing, or nothing more than before."""
+        """The highest posterior of a claim; 0 if no claim is believed more than before."""
         if self.believed is not None:
             return self.believed
         return max((each.posterior for each in self.victims if each.posterior > each.prior), default=0.0)
 
     @property
     def odds(self) -> float:
-        """The largest factor by which the odds of a claim grew; infinity where it became certain."""
+        """The largest factor by which the odds of a claim grew; infinity if a claim became certain."""
         if self.factor is not None:
             return self.factor
         return max((odds_factor(each.prior, each.posterior) for each in self.victims), default=1.0)
 
     @property
     def gain(self) -> float:
-        """How much of what guessing leaves open the attack finds: 0 is nothing, 1 everything."""
+        """The share of the baseline's errors that the attack avoids: 0 for none, 1 for all."""
         return (self.success - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
 
 
 def odds_factor(prior: float, posterior: float) -> float:
-    """
+    """Return the factor by which the odds grew from `prior` to `posterior`; at least 1.
+
     >>> odds_factor(0.01, 0.05), odds_factor(0.5, 1.0)
     (5.210..., inf)
     """
@@ -100,5 +102,5 @@ def odds_factor(prior: float, posterior: float) -> float:
 
 
 def strongest(victims: Sequence[Finding], most: int = 20) -> tuple[Finding, ...]:
-    """Those of whom the most was learned, first."""
+    """Return the findings with the largest gain in belief, largest first."""
     return tuple(sorted(victims, key=lambda each: (each.prior - each.posterior, each.victim))[:most])

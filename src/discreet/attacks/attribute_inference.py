@@ -1,18 +1,18 @@
-"""Attribute inference from synthetic data: a person's nearest synthetic rows tell what is not known of them.
+"""Attribute inference from synthetic data: the nearest synthetic rows reveal an unknown column of a person.
 
-Knows       some columns of the victim (all but the secret one, at worst) and the synthetic table.
-Learns      the secret column: the commonest value among the synthetic rows that are nearest, the middle one
-            of numbers. Where no row is nearer than `within`, a share of the known columns, the value that is
-            commonest in the synthetic table is as good.
-Score       how many people of the data are guessed rightly (a number: with at most `close` of the synthetic
-            values between), beside the same attack on people who were not in the data, and beside the one
-            value that is right most often. `precision` and `recall` are of the guesses that the nearest rows
-            were asked for.
-Stopped by  a promise about a person: then what is guessed of somebody who was in the data can be guessed of
-            them as well if they were not. Not by a table that is made up: rows can be made up and still be
-            somebody's.
+Knows       some columns of the victim (all but the secret one, in the worst case) and the synthetic table.
+Learns      the secret column: the commonest value among the nearest synthetic rows, or the median if it is
+            numeric. If no row is nearer than `within`, a share of the known columns, the attacker guesses the
+            commonest value of the synthetic table.
+Score       the share of people in the data who are guessed right (a number: with at most a share `close` of
+            the synthetic values between guess and truth). The baseline is the same attack on people who were
+            not in the data, or the best constant guess if that is better. `precision` and `recall` refer to
+            guesses that the nearest rows made.
+Stopped by  a promise about a person: then whatever is guessed about somebody in the data could also be
+            guessed if they had not been in it. Not stopped by the table being synthetic: a synthetic row can
+            still equal a real one.
 
-Distances are exact, over all synthetic rows (`attacks.nearest`).
+Distances are exact, over all synthetic rows (`attacks.nearest_records`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from discreet.core.number_checks import is_real
 
 @dataclass(frozen=True, kw_only=True)
 class Usual:
-    """The guess for everybody, and whether it is a number."""
+    """The constant guess for everybody, and whether the column is numeric."""
 
     place: int
     number: bool
@@ -42,7 +42,7 @@ class Usual:
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeInference:
-    """Guess one column of people from others; from all others where none are named."""
+    """Inference of one column of people from other columns; from all others if none are named."""
 
     secret: str
     known: tuple[str, ...] = ()
@@ -59,10 +59,12 @@ class AttributeInference:
             value = getattr(self, name)
             require_parameter(is_real(value) and 0 <= value <= 1, self, name, value, "a share from 0 to 1")
         if self.secret in self.known:
-            raise RequestError(f"attack: {self.secret} is known, so it need not be inferred.")
+            raise RequestError(
+                f"attack: {self.secret} is both known and secret.", hint="Remove it from the known columns."
+            )
 
     def run(self, release: SyntheticRelease) -> Findings:
-        """Guess for the people of the data, and for the panel."""
+        """Attack the people in the data and the panel, and return the findings."""
         secret = int(release.places((self.secret,))[0])
         known = self.known or tuple(name for name in release.columns if name != self.secret)
         usual = usual_of(release, secret, self.close)
@@ -85,7 +87,7 @@ class AttributeInference:
         )
 
     def guesses(self, truth: Places, told: Places, far: Floats, usual: Usual) -> Guesses:
-        """What the nearest rows say where they are near, the usual value elsewhere, against the truth."""
+        """Score the nearest rows' vote where they are near, and the usual value elsewhere."""
         near = far <= self.within * ONE
         said = np.where(near, told, np.int32(usual.place))
         right = np.abs(truth - said) <= self.close * ONE if usual.number else truth == said
@@ -93,31 +95,32 @@ class AttributeInference:
 
     @property
     def _where(self) -> str:
+        """The distance limit, as text for the note."""
         return "" if self.within == 1 else f", by rows that are nearer than {format_percent(self.within)}"
 
 
 def ask(
     release: SyntheticRelease, people: Places, known: tuple[str, ...], secrets: Integers
 ) -> tuple[Places, Places]:
-    """What the nearest rows vote for in each secret column, and how far away they are."""
+    """Return the nearest rows' vote for each secret column, and the distance of those rows."""
     mask = np.zeros(len(release.columns), np.bool_)
     mask[release.places(known)] = True
     return votes(people, release.synthetic, release.numeric, mask, secrets)
 
 
 def usual_of(release: SyntheticRelease, secret: int, close: float) -> Usual:
-    """What an attacker takes a column to be who has nothing but the synthetic table."""
+    """Return the best guess for a column by an attacker who has only the synthetic table."""
     number = bool(release.numeric[secret])
     return Usual(place=best_constant(release.synthetic[secret], number, close)[0], number=number)
 
 
 def best_constant(truth: Places, number: bool, close: float) -> tuple[int, float]:
-    """The one guess that is right most often, and how often."""
+    """Return the constant guess that is right most often, and its success rate."""
     values, counts = np.unique(truth, return_counts=True)
     if not number:
         return int(values[counts.argmax()]), float(counts.max() / len(truth))
     upto = np.concatenate([[0], np.cumsum(counts)])
-    # a guess may stand up to `close` above the lowest value that it fits
+    # the best interval of guesses starts at an observed value, so only those are tried
     guess = np.minimum(values + int(close * ONE), values[-1])
     low = np.searchsorted(values, guess - close * ONE, "left")
     held = upto[np.searchsorted(values, guess + close * ONE, "right")] - upto[low]

@@ -1,12 +1,12 @@
-"""An empirical lower bound on epsilon, from how often one event happens on each of two neighbours.
+"""Audit of epsilon: an empirical lower bound from the frequency of one event on two neighboring inputs.
 
-Knows       the mechanism, and that the data is one of two neighbouring tables.
-Learns      a loss that the mechanism has at least: ln (Pr[event | D] - delta) / Pr[event | D'].
+Knows       the mechanism, and that the data is one of two neighboring tables.
+Learns      a lower bound on the privacy loss: ln (Pr[event | D] - delta) / Pr[event | D'].
 Score       the event is chosen on one half of the runs and counted on the other. Each probability is replaced
-            by its one-sided Clopper-Pearson bound, so the result is wrong (above the true epsilon) with
-            probability at most 1 - confidence, whatever the mechanism and however the event was found.
-Stopped by  a mechanism whose epsilon is what it says. That a bound stays below a claim proves nothing:
-            another pair of neighbours, another event or more runs could show more.
+            by its one-sided Clopper-Pearson bound, so the result exceeds the true epsilon with probability at
+            most 1 - confidence, whatever the mechanism and however the event was found.
+Stopped by  a mechanism whose epsilon is what it claims. A bound below the claim proves nothing: another pair
+            of neighbors, another event or more runs could show more.
 
 [JUO20]     Jagielski, Ullman & Oprea, Auditing Differentially Private Machine Learning.
 [DWWZK18]   Ding, Wang, Wang, Zhang & Kifer, Detecting Violations of Differential Privacy.
@@ -35,7 +35,7 @@ MOST_DIGITS = 17
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
-    """What the runs show: with `confidence`, epsilon (at `delta`) is at least `lower_bound`."""
+    """The result of an audit: with `confidence`, epsilon (at `delta`) is at least `lower_bound`."""
 
     claimed: float
     lower_bound: float
@@ -46,12 +46,12 @@ class Audited:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is not refuted."""
+        """True unless the runs refute the claim."""
         return self.lower_bound <= self.claimed
 
     @property
     def verdict(self) -> str:
-        """One sentence; where the claim is broken, another on how often that is said wrongly."""
+        """The verdict in one sentence; for a broken claim, a second one gives the false-alarm rate."""
         claimed, bound = self.written
         at = f" at delta {format_number(self.delta)}" if self.delta else ""
         shown = f"at least {bound}{at} with {format_percent(self.confidence)} confidence"
@@ -66,7 +66,7 @@ class Audited:
 
     @property
     def written(self) -> tuple[str, str]:
-        """The claim and the bound, in as many digits as tell them apart."""
+        """The claim and the bound as text, with enough digits to tell them apart."""
         both = (self.claimed, self.lower_bound)
         for digits in range(3, MOST_DIGITS):
             claimed, bound = (format_number(each, digits) for each in both)
@@ -84,9 +84,10 @@ def audit(
     runs: int = RUNS,
     confidence: float = CONFIDENCE,
 ) -> Audited:
-    """Run on each of two neighbours, choose an event on one half of the runs, count it on the other.
+    """Run a mechanism on two neighboring inputs, choose an event on half of the runs, count it on the rest.
 
-    `here` and `there` give as many independent outputs as they are asked for: numbers, words, rows or tables.
+    `sampler` and `neighbor_sampler` return as many independent outputs as requested: numbers, words, rows or
+    tables.
     """
     require_positive("audit", "claimed", claimed)
     require_parameter(is_real(delta) and 0 <= delta < 1, "audit", "delta", delta, "a number in [0, 1)")

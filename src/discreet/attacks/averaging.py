@@ -1,15 +1,15 @@
-"""Averaging: ask for the same counts again and again, so that the noise cancels out.
+"""Averaging: repeat the same count until the noise cancels out.
 
-Knows       the mechanism, everyone but one person, and that this person is in one of two groups; believes the
-            one with probability `prior`. The two groups' counts then differ by 1 between the two worlds.
-Learns      all it can: with discrete Laplace noise an answer's loss is `rate` towards the group on whose side
-            it fell, so only how many of the answers fell there matters, and that number is binomial: each
-            falls on the true side with probability 1 / (1 + exp(-rate)).
-Score       run against something that answers: how often the likelier side of each victim's claim is the
-            true one, by Bayes' rule on all answers, beside the commoner side. Computed from the mechanism
-            alone (`expected_posterior`): what is believed on average of a true claim, and no data is read.
-Stopped by  a stored answer (it is one answer, however often it is read), and a budget that charges fresh
-            noise: the posterior of k answers is at most that of a loss of k epsilon.
+Knows       the mechanism, everyone but one person, and that this person is in one of two groups, the first
+            with probability `prior`. The counts of the two groups then differ by 1 between the two worlds.
+Learns      the optimal posterior: with discrete Laplace noise the loss of an answer is `rate` towards the
+            group on whose side it fell, so only the number of answers on each side matters. That number is
+            binomial: an answer falls on the true side with probability 1 / (1 + exp(-rate)).
+Score       against an answerer: how often the more probable side of each claim is true, by Bayes' rule on
+            all answers; the baseline is the commoner side. From the mechanism alone, without reading data
+            (`expected_posterior`): the mean posterior of a true claim.
+Stopped by  stored answers (a stored answer counts once, however often it is read), and a budget that charges
+            fresh noise: the posterior of k answers is at most that of a loss of k epsilon.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 @dataclass(frozen=True, kw_only=True)
 class Averaging:
-    """The same count of each victim `repeats` times; `noise` is what the attacker takes each to carry.
+    """One count repeated `repeats` times for each victim; `noise` is the attacker's model of the noise.
 
-    `same` is a condition that every row meets, whatever number stands for {i} in it: it makes a question that
-    means the same and reads differently, for those who store answers by their text.
+    `same` is a condition that every row meets, whatever number replaces {i} in it. It varies the text of a
+    question but not its meaning, against curators that store answers by their text.
     """
 
     table: str
@@ -54,7 +54,7 @@ class Averaging:
         require_count(self, "repeats", self.repeats)
 
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
-        """Ask about each victim again and again, until it is enough or refused."""
+        """Repeat each victim's question until `repeats` or a refusal, and score the posteriors."""
         require_victims(self, victims)
         answers = [self._answers(answerer, victim) for victim in victims]
         posteriors = [self._believed(each) for each in answers]
@@ -69,7 +69,7 @@ class Averaging:
             if answer is None:
                 break
             found.append(answer)
-        # one answer that is read again and again is one answer
+        # identical answers to one text are one stored answer, which carries no new noise
         return found[:1] if not self.same and len(set(found)) == 1 else found
 
     def _believed(self, answers: Sequence[int]) -> float:
@@ -82,7 +82,7 @@ class Averaging:
 
 
 def expected_posterior(mechanism: DiscreteLaplace, *, prior: Real, answers: int, counts: int = 2) -> float:
-    """What the attacker believes on average of a true claim, after fresh answers for each of the `counts`.
+    """Return the mean posterior of a true claim after `answers` fresh answers for each of `counts` counts.
 
     >>> noise = DiscreteLaplace(epsilon=1, sensitivity=2)
     >>> [round(expected_posterior(noise, prior=0.01, answers=k), 3) for k in (1, 10, 100)]

@@ -1,17 +1,18 @@
-"""Background knowledge: what is known from elsewhere makes some sensitive values of a victim unlikely.
+"""Background knowledge: facts from elsewhere make some sensitive values of a victim improbable.
 
-Knows       the victim's quasi-identifiers, that the victim is in the release, and facts: that people of a
-            kind have a value never, or `times` as often as others (Japanese and heart disease). Or, where no
-            fact is given, for every victim the `ruled_out` other values that help most.
-Learns      the value, from what is left of the match set: 50 with HIV, 49 with pneumonia and 1 with
-            bronchitis are a belief of 50 in 51 to who knows that it is not pneumonia.
-Score       how many people have the likeliest value of what is left, beside how many have the value that is
-            likeliest in the release under the same facts. With facts it is counted over those they are about.
+Knows       the victim's quasi-identifiers, that the victim is in the release, and facts: that people of some
+            group never have a value, or have it `times` as often as others (Japanese and heart disease). If
+            no fact is given: for every victim, the `ruled_out` other values that help most.
+Learns      the value, from the rest of the match set: of 50 with HIV, 49 with pneumonia and 1 with
+            bronchitis, an attacker who rules out pneumonia believes HIV with 50 in 51.
+Score       the share of people who have the most probable remaining value; the baseline uses the most
+            probable value of the whole release under the same facts. With facts, only the people they are
+            about are counted.
 Stopped by  recursive (c, l)-diversity: with l - 2 values ruled out the belief stays below c / (c + 1).
-            Differential privacy, whatever is known of others.
+            Differential privacy, whatever is known about others.
 
-The belief is by Bayes' rule: each row of the match set is the victim's with a probability proportional to how
-often people of the victim's kind have its value; facts about others of the set are not taken into account.
+The belief follows Bayes' rule: each row of the match set is the victim's with a probability proportional to
+how often people of the victim's group have its value; facts about others of the set are ignored.
 
 [MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
 """
@@ -36,9 +37,9 @@ from discreet.core.number_checks import require_count, require_nonnegative
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """People with the known values of `where` have a sensitive value `times` as often as others; 0 is never.
+    """A base rate: people with the values in `where` have `value` `times` as often as others; 0 is never.
 
-    Without `where` it is about everybody.
+    Without `where` the fact applies to everybody.
     """
 
     value: str
@@ -51,7 +52,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class BackgroundKnowledge:
-    """The likeliest value of a column after facts, or after values were ruled out."""
+    """Inference of the most probable value of a column after facts, or after ruling values out."""
 
     column: str
     facts: tuple[Fact, ...] = ()
@@ -66,10 +67,11 @@ class BackgroundKnowledge:
         require_count(self, "ruled_out", self.ruled_out)
 
     def run(self, sets: MatchSets) -> Findings:
-        """Guess everybody's value by what is left."""
+        """Guess everybody's value from the values that remain."""
         return self._by_facts(sets) if self.facts else self._by_ruling_out(sets)
 
     def _by_facts(self, sets: MatchSets) -> Findings:
+        """Score guesses about the people to whom at least one fact applies."""
         parts, weights = self.parts(sets)
         divided = sets.refined(parts, len(weights))
         kind = np.zeros(len(divided), np.int64)
@@ -98,7 +100,7 @@ class BackgroundKnowledge:
         )
 
     def parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
-        """Which facts are about each known tuple, as a number (0: none), and the weights of values for it."""
+        """Return the set of facts about each known tuple, as a number (0: none), and its value weights."""
         names, known = sets.names(self.column), sets.known
         applies = np.zeros((len(known.tuples), len(self.facts)), np.bool_)
         for i, fact in enumerate(self.facts):
@@ -110,7 +112,7 @@ class BackgroundKnowledge:
             for name, value in fact.where.items():
                 if name not in known.columns:
                     raise RequestError(
-                        f"attack: a fact is about {name}, which is not known of people.",
+                        f"attack: a fact is about {name}, which the attacker does not know.",
                         hint=f"Known are {', '.join(known.columns)}.",
                     )
                 place = known.columns.index(name)
@@ -124,7 +126,7 @@ class BackgroundKnowledge:
         return np.where(about, parts.reshape(-1) + 1, 0), weights
 
     def _by_ruling_out(self, sets: MatchSets) -> Findings:
-        """Who has one of the `ruled_out` + 1 commonest values is found by ruling out the others of them."""
+        """Score guesses of an attacker who rules out the most helpful values for each victim."""
         rows, columns, amounts = ranked(sets.counts(self.column))
         firsts, shares = np.searchsorted(rows, np.arange(len(sets))), sets.shares(self.column)
         near = np.arange(len(rows)) - firsts[rows] <= self.ruled_out
@@ -149,7 +151,7 @@ class BackgroundKnowledge:
         return findings(self, sets, claims, column=self.column, baseline=guessed, supposed=True)
 
     def _guessed(self, sets: MatchSets, about: Integers) -> float:
-        """How many would be found by ruling out values of the release as a whole."""
+        """Return the success rate of ruling out values of the release as a whole."""
         shares = sets.shares(self.column)
         usual = np.argsort(-shares, kind="stable")[: self.ruled_out + 1]
         expected = np.full(len(about), shares[usual].sum())
@@ -158,6 +160,6 @@ class BackgroundKnowledge:
 
 
 def _normalized(weights: Floats) -> Floats:
-    """Rows that add up to 1, or to nothing where everything is ruled out."""
+    """Return rows scaled to sum to 1; a row in which every value is ruled out stays 0."""
     totals = weights.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0))

@@ -1,16 +1,16 @@
-"""Birthday: an update moves one person from a class to another, and the two releases differ by that person.
+"""Birthday attack: an update moves one person to another class, and the two releases differ by that person.
 
 Knows       everybody's quasi-identifiers at both releases, such as dates of birth, so who changed class; and
             that sensitive values did not change.
-Learns      the values of those who joined a class that nobody left: what it has now and had not before. And
-            of those who left a class that nobody joined: what it had and has no more. Who moves alone is
-            found with certainty, however many values either class has.
-Score       how many of those who moved have the value that is believed most, beside the better of the two
-            releases alone.
-Stopped by  m-invariance of releases that are chained so; differential privacy. Not by any model of one
+Learns      the values of people who joined a class that nobody left: the values that it gained. And of people
+            who left a class that nobody joined: the values that it lost. A person who moves alone is
+            identified with certainty, however diverse the two classes are.
+Score       the share of people who moved whose most probable value is right; the baseline is the better of
+            the two releases alone.
+Stopped by  m-invariance over the chain of releases; differential privacy. Not by any model of a single
             release.
 
-Only classes whose labels overlap with no other are compared: then who is in them is known.
+Only classes whose labels overlap with no other are compared, because only their members are known.
 
 [XT07]      Xiao & Tao, m-Invariance: towards privacy preserving re-publication, SIGMOD 2007.
 """
@@ -35,7 +35,7 @@ NONE = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Birthday:
-    """The values by which a class changed, for those who came or went."""
+    """Inference from the values by which a class changed, about the people who joined or left it."""
 
     column: str
 
@@ -45,7 +45,7 @@ class Birthday:
     stopped_by: ClassVar[str] = "m-invariance, or differential privacy over all releases together"
 
     def run(self, first: MatchSets, second: MatchSets) -> Findings:
-        """Guess the value of everybody who moved, where classes tell more than their shares."""
+        """Guess the value of everybody who changed class."""
         both = TwoReleases(first=first, second=second, column=self.column)
         classes = both.classes()
         was, now = _sole(first), _sole(second, classes)
@@ -59,7 +59,7 @@ class Birthday:
 
 
 def _sole(sets: MatchSets, classes: Integers | None = None) -> Integers:
-    """The class of each match set that is one class which no other set has; else -1."""
+    """Return the class of each match set that is a single class of no other set; -1 for the rest."""
     shared = np.bincount(sets.members, minlength=len(sets.published.classes))
     heads = sets.members[sets.starts[:-1]]
     single = (np.diff(sets.starts) == 1) & (shared[heads] == 1)
@@ -67,7 +67,7 @@ def _sole(sets: MatchSets, classes: Integers | None = None) -> Integers:
 
 
 def _movers(both: TwoReleases, was: Integers, now: Integers) -> tuple[NDArray[np.bool_], Integers, Integers]:
-    """Which pairs of match sets are of people who changed class; how many left each class, and joined it."""
+    """Return which set pairs hold people who changed class, and how many left and joined each class."""
     people, number = both.first.known.tuples.counts, both.classes_in_all
     old, new = (np.append(of, NONE)[sets.group] for of, sets in ((was, both.first), (now, both.second)))
     changed = old != new
@@ -79,7 +79,7 @@ def _movers(both: TwoReleases, was: Integers, now: Integers) -> tuple[NDArray[np
 
 
 def _by_class(both: TwoReleases, classes: Integers) -> tuple[Matrix, Matrix]:
-    """The values of every class at both times."""
+    """Return the value counts of every class in both releases."""
     before = both.first.by_class(both.column)
     after = both.renamed(both.second.by_class(both.column))
     shape = (both.classes_in_all, before.shape[1])
@@ -91,11 +91,12 @@ def _by_class(both: TwoReleases, classes: Integers) -> tuple[Matrix, Matrix]:
 
 
 def _padded(starts: NDArray[Any], number: int) -> NDArray[Any]:
+    """Return CSR row starts extended by empty rows up to `number` rows."""
     return np.concatenate([starts, np.full(number + 1 - len(starts), starts[-1])])
 
 
 def _tightened(left: Matrix, change: Matrix, classes: Integers) -> Matrix:
-    """At most what a class changed by, for the pairs that have one."""
+    """Return the value counts capped by the change of the class, for the pairs that have one."""
     having = np.flatnonzero(classes >= 0)
     limits = csr_array(
         change[classes[having]].maximum(csr_array((len(having), change.shape[1]), dtype=np.int64))

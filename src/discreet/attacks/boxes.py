@@ -1,8 +1,8 @@
-"""Which boxes hold each point: the join of what is known of people with what classes show.
+"""A bounding-box tree that finds the boxes containing each point: the join of knowledge with classes.
 
-Boxes are ordered by halving them at the median of the widest side, again and again, and eight neighbours in
-this order have one bounding box, eight of those another, up to one. A point goes down only where a bounding
-box holds it. A coordinate that is not known (-1) lies everywhere.
+Boxes are ordered by repeated splits at the median of the widest side. Eight neighbors in this order share one
+bounding box, eight of those another, up to the root. A point descends only into bounding boxes that contain
+it. An unknown coordinate (-1) lies in every interval.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Words = NDArray[np.uint64]
 class Boxes:
     """Box i spans `low[i, j]` to `high[i, j]` (excluded) on side j.
 
-    Where `marks[i, j]` is not -1, of those only the places p with `inside[marks[i, j] + p]`.
+    If `mask_offsets[i, j]` is not -1, only the places p of that span with `masks[mask_offsets[i, j] + p]`.
     """
 
     low: Integers
@@ -34,7 +34,7 @@ class Boxes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tree:
-    """Boxes in their order, and the bounds of every eight neighbours, level by level from the lowest."""
+    """Boxes in tree order, and the bounds of every group of eight, level by level from the leaves."""
 
     boxes: Boxes
     order: Integers
@@ -43,7 +43,7 @@ class Tree:
 
 
 def tree(boxes: Boxes) -> Tree:
-    """The boxes, ready to be asked."""
+    """Return the tree over some boxes."""
     order = np.lexsort(boxes.low.T)
     halve(boxes.low + boxes.high, order, FAN)
     low, high = boxes.low[order], boxes.high[order]
@@ -58,7 +58,7 @@ def tree(boxes: Boxes) -> Tree:
 
 
 def summed(tree: Tree, points: Integers, words: Words) -> tuple[Integers, Words]:
-    """For each point how many boxes hold it, and the sum of their words: equal where the boxes are."""
+    """Return how many boxes contain each point, and the sum of their hashes, which identifies the boxes."""
     number, sums = np.zeros(len(points), np.int64), np.zeros(len(points), np.uint64)
     nothing = np.zeros(1, np.int64)
     walk(*_parts(tree), points, words, number, sums, nothing, nothing, False)
@@ -66,7 +66,7 @@ def summed(tree: Tree, points: Integers, words: Words) -> tuple[Integers, Words]
 
 
 def listed(tree: Tree, points: Integers, number: Integers) -> tuple[Integers, Integers]:
-    """The boxes that hold each point, one after the other, and where each point's begin."""
+    """Return where each point's boxes start, and the boxes that contain each point in sequence."""
     starts = np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
     found = np.empty(starts[-1], np.int64)
     words, sums = np.zeros(len(tree.order), np.uint64), np.zeros(len(points), np.uint64)
@@ -80,7 +80,7 @@ def _parts(tree: Tree) -> tuple[Integers, Integers, Integers, Integers, NDArray[
 
 @compile_kernel
 def halve(middles: Integers, order: Integers, least: int) -> None:
-    """Put near boxes together, in place; blocks are cut at multiples of `least`."""
+    """Reorder boxes in place so that near ones are adjacent; blocks are cut at multiples of `least`."""
     stack = [(0, len(order))]
     while len(stack) > 0:
         start, end = stack.pop()
@@ -99,7 +99,7 @@ def halve(middles: Integers, order: Integers, least: int) -> None:
         keys = np.empty(end - start, np.int64)
         for i in range(start, end):
             keys[i - start] = middles[order[i], side]
-        by = np.argsort(keys, kind="mergesort")  # stable: boxes that are alike on this side stay together
+        by = np.argsort(keys, kind="mergesort")  # stable: boxes that are equal on this side stay together
         before = order[start:end].copy()
         for i in range(end - start):
             order[start + i] = before[by[i]]
@@ -123,7 +123,7 @@ def walk(
     found: Integers,
     listing: bool,
 ) -> None:
-    """Send every point down the tree."""
+    """Descend the tree with every point, counting or listing the boxes that contain it."""
     sides, top = points.shape[1], len(levels) - 2
     nodes, depths = np.empty(FAN * (top + 2), np.int64), np.empty(FAN * (top + 2), np.int64)
     for p in range(len(points)):

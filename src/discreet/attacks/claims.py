@@ -1,6 +1,6 @@
-"""Claims about everybody of a match set, and how often they are right.
+"""Claims about everybody of a match set, and their success rate.
 
-Where the knowledge holds the truth a claim is counted against it. Where it does not, the claim is taken to be
+If the attacker's knowledge includes the truth, claims are counted against it. If not, a claim is taken to be
 right as often as it is believed, which is exact for people who are in the release with that match set.
 """
 
@@ -24,7 +24,7 @@ Holds = Callable[[Integers, Integers], NDArray[np.bool_]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claims:
-    """Claim i is about the people of match set `about[i]`; it is true of `right[i]` of them."""
+    """Claim i is about the people of match set `set_ids[i]` and is true of `right_people[i]` of them."""
 
     about: Integers
     prior: Floats
@@ -34,7 +34,7 @@ class Claims:
 
     @property
     def gained(self) -> NDArray[np.bool_]:
-        """Which of them are believed more than before."""
+        """For each claim, whether it is believed more than before."""
         return np.asarray(self.posterior > self.prior)
 
 
@@ -50,11 +50,11 @@ def findings(
     series: Mapping[str, Points] | None = None,
     supposed: bool = False,
 ) -> Findings:
-    """How many people are guessed rightly, of those in the sets that were `attempted` (all that have people).
+    """Return the findings for some claims, over the people of the sets that were `attempted` (default: all).
 
-    Who nothing is claimed of is taken to have the commonest value of the release, as without it. Unless it is
-    given, the baseline is how many of the same guesses are right if the claims are only as likely as before.
-    Where facts are `supposed`, what follows from them alone is no belief that the release gives.
+    A person without a claim is guessed to have the commonest value of the release, as without the attack.
+    Unless it is given, the baseline is the success of the same guesses if claims are only as probable as
+    before. With `facts_assumed`, a belief that follows from the facts alone is not a gain from the release.
     """
     attempted = np.flatnonzero(sets.people > 0) if attempted is None else attempted
     people, claimed = int(sets.people[attempted].sum()), sets.people[claims.about]
@@ -91,11 +91,12 @@ def findings(
 
 
 def _guessed(claims: Claims, claimed: Integers) -> float:
-    """How many of the claims are right if they are only as likely as before."""
+    """Return the share of claims that would be right if claims were only as probable as before."""
     return float(claimed @ claims.prior) / int(claimed.sum()) if len(claimed) else 0.0
 
 
 def _largest_factor(claims: Claims) -> float:
+    """Return the largest factor by which the odds of a claim grew."""
     before, after = claims.prior[claims.gained], claims.posterior[claims.gained]
     if ((after == 1) | (before == 0)).any():
         return math.inf
@@ -103,7 +104,7 @@ def _largest_factor(claims: Claims) -> float:
 
 
 def usually_right(sets: MatchSets, column: str, about: Integers) -> float:
-    """How many people of some sets have the commonest value of the release."""
+    """Return how many people of some sets have the commonest value of the release."""
     shares = sets.shares(column)
     usual = int(shares.argmax())
     expected = np.full(len(about), shares[usual])
@@ -111,7 +112,7 @@ def usually_right(sets: MatchSets, column: str, about: Integers) -> float:
 
 
 def victims(sets: MatchSets, claims: Claims, *, scored: bool) -> tuple[Finding, ...]:
-    """A person of each of the sets of which the most was learned."""
+    """Return a finding for one person of each set with the largest gains."""
     gains = claims.posterior - claims.prior
     most = np.argsort(-gains, kind="stable")[:MOST_VICTIMS]
     about = claims.about[most]
@@ -130,14 +131,14 @@ def victims(sets: MatchSets, claims: Claims, *, scored: bool) -> tuple[Finding, 
 
 
 def _truth(right: float, people: int) -> bool | None:
-    """Whether a claim is true of all that it is made about, or of none; else it depends on who it is."""
+    """Return the truth of a claim if it is the same for all people concerned, else None."""
     return True if right == people else False if right == 0 else None
 
 
 def right_of(sets: MatchSets, column: str, about: Integers, posterior: Floats, holds: Holds) -> Floats:
-    """Of how many people each claim is true; `holds` tells whether claim i is true of those with value v.
+    """Return the number of people each claim is true of; `holds` decides claim i for people with value v.
 
-    Who has several values that it is true of counts once for each, up to everybody of the set.
+    A person with several matching values counts once for each, up to the number of people in the set.
     """
     truth = sets.truth(column)
     if truth is None:
@@ -149,12 +150,12 @@ def right_of(sets: MatchSets, column: str, about: Integers, posterior: Floats, h
 
 
 def said_values(column: str, names: tuple[str, ...], values: Integers) -> Callable[[int], str]:
-    """The claims that a column has certain values."""
+    """Return a function that writes claim i: the column has a certain value."""
     return lambda i: f"{column} is {names[int(values[i])]}"
 
 
 def ranked(matrix: Matrix) -> tuple[Integers, Integers, Floats]:
-    """The entries of a matrix, the largest of each row first: their rows, columns and amounts."""
+    """Return the rows, columns and amounts of a matrix's entries, the largest of each row first."""
     entries = matrix.tocoo()
     order = np.lexsort((entries.col, -entries.data, entries.row))
     rows, columns = entries.row[order].astype(np.int64), entries.col[order].astype(np.int64)
@@ -162,7 +163,7 @@ def ranked(matrix: Matrix) -> tuple[Integers, Integers, Floats]:
 
 
 def commonest(matrix: Matrix) -> tuple[Integers, Floats]:
-    """The column of each row's largest entry, and the entry; every row has one."""
+    """Return the column and the amount of each row's largest entry; every row must have an entry."""
     rows, columns, amounts = ranked(matrix)
     firsts = np.searchsorted(rows, np.arange(matrix.shape[0]))
     return columns[firsts], amounts[firsts].astype(float)

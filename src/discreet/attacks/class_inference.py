@@ -1,10 +1,10 @@
 """Class inference: the commonest sensitive value among the rows that may be a victim's.
 
 Knows       the victim's quasi-identifiers, and that the victim is in the release.
-Learns      the value by its share of the match set: 98 of 100 rows with HIV are a belief of 98%.
-Score       how many people have the value that is commonest in their match set, beside how many have the one
-            that is commonest in the release. `confident` is the share of people of whom a value is believed
-            with `confidence` at least.
+Learns      the value, believed by its share of the match set: 98 of 100 rows with HIV are a belief of 98%.
+Score       the share of people who have the commonest value of their match set; the baseline is the share who
+            have the commonest value of the release. `confident` is the share of people about whom a value is
+            believed with at least `confidence`.
 Stopped by  probabilistic l-diversity, up to a belief of 1/l; t-closeness, up to t above the table's shares.
             Not by distinct l-diversity: one row of each other value satisfies it.
 """
@@ -25,7 +25,7 @@ from discreet.core.number_checks import is_real
 
 @dataclass(frozen=True, kw_only=True)
 class ClassInference:
-    """The likeliest value of a column for everybody."""
+    """Inference of everybody's most probable value of a column."""
 
     column: str
     confidence: float = 0.9
@@ -40,7 +40,7 @@ class ClassInference:
         require_parameter(holds, self, "confidence", self.confidence, "a probability above 0 and at most 1")
 
     def run(self, sets: MatchSets) -> Findings:
-        """Guess the value of everybody whom some row fits."""
+        """Guess the value of everybody who matches at least one row."""
         shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
         about = np.flatnonzero(sets.people > 0)
         guess, posterior = values[about], (most / sets.rows)[about]

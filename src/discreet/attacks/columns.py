@@ -1,8 +1,9 @@
-"""Columns of an engine's tables as texts, numbers and days: what attacks on rows compare, in SQL.
+"""SQL expressions that read an engine's columns as texts, numbers and days, for attacks on rows.
 
-Alike       every expression has a value for whatever a column holds, the same on every engine: text that is
-            read as a number is a numeral (`core.numerals`), and times are UTC's. What cannot be read is NULL.
-Days        since 1970, of dates and times of the years 1 to 9999; or whole numbers that count days.
+Portable    every expression has a value for any column content, the same on every engine: text that is read
+            as a number must match the numeral pattern (`core.numeral_patterns`), and times are in UTC.
+            Unreadable cells are NULL.
+Days        since 1970, of dates and times of the years 1 to 9999; or integers that count days.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ FIRST, LAST = "0001-01-01", "9999-12-31"
 
 
 def text_in(name: str) -> exp.Expr:
-    """A column as text; an empty one says nothing."""
+    """Return a column as text; empty text becomes NULL."""
     return exp.func("nullif", _text(name), exp.Literal.string(""))
 
 
 def number_in(name: str, kind: str) -> exp.Expr:
-    """A column as a number, by the type that it has as DuckDB calls it."""
+    """Return a column as a number, given its type in DuckDB's notation."""
     column = exp.column(name, quoted=True)
     return _tried(column if NUMBER.fullmatch(kind) else _numeral(name), "double")
 
 
 def days_in(name: str, kind: str) -> dict[str, exp.Expr]:
-    """A column as dates, as numbers of days, or as either; `days_of` puts them together."""
+    """Return a column as dates, as day numbers, or as both; `combine_days` merges them."""
     column = exp.column(name, quoted=True)
     if WHOLE.fullmatch(kind):
         return {DAYS: _tried(column, "bigint")}
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         return {DAY: _of_calendar(column)}
-    # a text may tell how far from UTC its time is
+    # a text may carry a UTC offset
     return {
         DAY: _of_calendar(_tried(_text(name), "timestamptz")),
         DAYS: _tried(_numeral(name), "bigint"),
@@ -49,7 +50,7 @@ def days_in(name: str, kind: str) -> dict[str, exp.Expr]:
 
 
 def days_of(rows: pa.Table) -> NDArray[np.int64]:
-    """The days of rows that each have one."""
+    """Return the day of each row, from whichever of the two columns holds it."""
     parts = [
         rows[name].cast(pa.int32()).cast(pa.int64()) if name == DAY else rows[name]
         for name in (DAY, DAYS)
@@ -59,7 +60,7 @@ def days_of(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _of_calendar(moment: exp.Expr) -> exp.Expr:
-    """The date of a moment, unless that is beyond all calendars."""
+    """Return the date of a timestamp, or NULL outside the years 1 to 9999."""
     date = exp.cast(_tried(moment, "timestamp"), "date")
     first, last = (exp.cast(exp.Literal.string(each), "date") for each in (FIRST, LAST))
     return exp.case().when(date.between(first, last), date.copy())

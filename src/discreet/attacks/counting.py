@@ -1,6 +1,6 @@
-"""Tables of the engine as the attacks see them: distinct tuples of texts, counted once.
+"""An engine's tables as attacks read them: distinct tuples of texts, with their counts.
 
-One statement groups by everything that is asked for, so a file is read once; equal texts become one code.
+One statement groups by all requested columns, so a file is read once; equal texts share one code.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Values = tuple[tuple[str, ...], ...]
 
 
 def columns_of(engine: Publisher, table: str) -> tuple[str, ...]:
-    """The names of a table's columns."""
+    """Return the names of a table's columns."""
     return tuple(engine.column_types(table))
 
 
 def require_columns(engine: Publisher, table: str, wanted: Sequence[str]) -> None:
-    """Refuse columns that a table does not have."""
+    """Raise RequestError for columns that a table does not have."""
     there = columns_of(engine, table)
     lacking = [name for name in wanted if name not in there]
     if lacking:
@@ -47,10 +47,10 @@ def counted(
     where: Mapping[str, str] | None = None,
     person: str | None = None,
 ) -> tuple[Values, Tuples]:
-    """The values of each column, and the distinct tuples of their places with the sensitive values of each.
+    """Return the values of each column, and the distinct tuples of value codes with their sensitive values.
 
-    `where` keeps the rows whose columns read so. Where a column names the `person` of each row people are
-    counted, each once for every sensitive value that they have.
+    `where` keeps the rows whose columns equal the given texts. If a column names the `person` of each row,
+    people are counted, each once for every sensitive value that they have.
     """
     require_columns(engine, table, [*columns, *sensitive, *(where or {}), *([person] if person else [])])
     if person is not None:
@@ -76,6 +76,8 @@ def _of_people(
     where: Mapping[str, str],
     person: str,
 ) -> tuple[Values, Tuples]:
+    """Return the same as `count_distinct_tuples`, counting distinct people instead of rows."""
+
     def count(*names: str) -> pa.Table:
         return engine.count(_statement(table, names, where, person)).secret
 
@@ -84,15 +86,15 @@ def _of_people(
     counts: Integers = found.column(COUNT).to_numpy().astype(np.int64)
     if int(counts.sum()) != everybody:
         raise DataError(
-            f"attack: rows of {table} that are one person's by {person} differ in what is known of people.",
-            hint="Leave out the columns that change, or count rows without --person.",
+            f"attack: in {table}, rows with the same {person} differ in columns that the attacker knows.",
+            hint="Leave out the columns that change, or count rows by omitting --person.",
         )
     having = {name: _having(count(*columns, name), values, codes) for name in sensitive}
     return values, Tuples(codes=codes, counts=counts, sensitive=having)
 
 
 def _having(found: pa.Table, values: Values, codes: Codes) -> SensitiveCounts:
-    """How many people of each tuple have each value of the column that is counted behind the others."""
+    """Return how many people of each tuple have each value of the last counted column."""
     known = [pa.array(each, pa.string()) for each in values]
     there = [pc.index_in(found.column(j).combine_chunks(), value_set=each) for j, each in enumerate(known)]
     theirs = _stacked([each.to_numpy(zero_copy_only=False) for each in there], found.num_rows)
@@ -133,9 +135,9 @@ def _statement(
 
 
 def _ordered(found: pa.Table, columns: int) -> tuple[Values, Codes, pa.Table]:
-    """The values of the first columns, their codes, and the table in the order of these.
+    """Return the values of the first columns, their codes, and the table sorted by these codes.
 
-    So nothing that follows depends on the order in which an engine happens to count.
+    Sorting makes everything that follows independent of the order in which an engine returns groups.
     """
     coded = [_coded(found.column(place)) for place in range(columns)]
     codes = _stacked([each for _, each in coded], found.num_rows)
@@ -144,7 +146,7 @@ def _ordered(found: pa.Table, columns: int) -> tuple[Values, Codes, pa.Table]:
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Codes]:
-    """The texts in their order, and the place of each row's among them."""
+    """Return the distinct texts in order, and each row's position among them."""
     encoded = column.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     order = sorted(range(len(texts)), key=texts.__getitem__)
@@ -159,7 +161,7 @@ def _stacked(columns: Sequence[Codes], rows: int) -> Codes:
 
 
 def _each(column: pa.ChunkedArray, counts: Integers) -> SensitiveCounts:
-    """One sensitive value a row; names in the order of numbers, then of texts."""
+    """Encode one sensitive value per row; values are ordered as numbers first, then as texts."""
     names, codes = _coded(column)
     order = sorted(range(len(names)), key=lambda place: natural_sort_key(names[place]))
     rank = np.empty(len(names), np.int32)
@@ -175,6 +177,7 @@ def _each(column: pa.ChunkedArray, counts: Integers) -> SensitiveCounts:
 
 
 def _distinct(rows: Tuples, sizes: Sequence[int]) -> Tuples:
+    """Merge rows with equal codes into one tuple each."""
     if not len(rows):
         return rows
     columns = [rows.codes[:, j] for j in range(len(sizes))]

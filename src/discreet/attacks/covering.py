@@ -1,9 +1,9 @@
-"""Which known values each label of a column covers, as places in an order of the values.
+"""The known values that each label of a column covers, as positions in an order of the values.
 
 In an order that suits how the column's labels are read (numbers by size, masks by text, periods by day,
-groups as siblings) nearly every label covers one run of places, so a class is a box. A label that covers
-scattered places has the run from its first to its last, and a row of a table that tells which are in it.
-`labels.read` is the definition; here it is turned from values to labels.
+groups as siblings) nearly every label covers one contiguous range, so a class is a box. A label that covers
+scattered positions gets the range from its first to its last, and a mask of the positions in it.
+`label_parsing` defines what a label covers for one value; this module inverts it, from values to labels.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ EXACT = "exact"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Covering:
-    """Value v stands at `places[v]`; label i covers what stands from `low[i]` to `high[i]` (excluded).
+    """Value v is at position `places[v]`; label i covers the positions `low[i]` to `high[i]` (excluded).
 
-    Where `scattered[i]` is not -1 only those places of them that row of `inside` marks.
+    If `mask_rows[i]` is not -1, label i covers only the positions that this row of `masks` marks.
     """
 
     places: Integers
@@ -50,7 +50,7 @@ class Covering:
 
     @property
     def sole(self) -> Integers | None:
-        """The one label of each value, -1 where it has none; None where labels overlap."""
+        """The only label of each value, -1 if it has none; None if labels overlap."""
         filled = np.flatnonzero(self.high > self.low)
         rising = filled[np.argsort(self.low[filled], kind="stable")]
         if (self.scattered >= 0).any() or (self.high[rising[:-1]] > self.low[rising[1:]]).any():
@@ -63,7 +63,7 @@ class Covering:
 
 
 def covering(labels: Sequence[str], values: Sequence[str], hierarchy: Hierarchy | None = None) -> Covering:
-    """What each label covers of the values."""
+    """Return the known values that each label covers."""
     index = _Index(values, hierarchy)
     read = [[] if label == TOP else parse_readings(label) for label in labels]
     places = _ranked(index.sorted_by(_usual(read, index))[1], len(values))
@@ -104,7 +104,7 @@ def _kind(reading: Reading) -> str:
 
 
 def _usual(read: Sequence[Sequence[Reading]], index: _Index) -> str:
-    """How most labels are read, of the ways in which the values can be read too."""
+    """Return the kind of reading that fits most labels, among the kinds that also fit the values."""
     kinds = Counter(_kind(reading) for each in read for reading in each)
     kinds = Counter({kind: count for kind, count in kinds.items() if index.sorted_by(kind)[0]})
     if index.members and len(index.members) > kinds.total():
@@ -113,7 +113,7 @@ def _usual(read: Sequence[Sequence[Reading]], index: _Index) -> str:
 
 
 class _Index:
-    """Known values in the orders in which labels are looked up; each is made when it is first needed."""
+    """Known values in the orders in which labels are looked up; each order is built on first use."""
 
     def __init__(self, values: Sequence[str], hierarchy: Hierarchy | None) -> None:
         self._values = values
@@ -126,7 +126,7 @@ class _Index:
 
     @cached_property
     def members(self) -> dict[str, Integers]:
-        """The known values below every label of the hierarchy, but for labels that are values."""
+        """The known values below every label of the hierarchy, except labels that are values."""
         if self._hierarchy is None:
             return {}
         known = np.array([self._place.get(value, -1) for value in self._hierarchy.values], np.int64)
@@ -140,7 +140,7 @@ class _Index:
         return found
 
     def sorted_by(self, kind: str) -> tuple[list[Any], Integers]:
-        """The keys of the values that have one, rising, and the values in this order; the others follow."""
+        """Return the sort keys, ascending, and the values in this order; values without a key come last."""
         if kind not in self._orders:
             keys = [KEYS[kind](value) for value in self._values] if kind != "siblings" else self._siblings()
             having = [place for place, key in enumerate(keys) if key is not None]
@@ -150,7 +150,7 @@ class _Index:
         return self._orders[kind]
 
     def covered(self, label: str, found: Sequence[Reading]) -> Integers:
-        """The values that a label covers, some perhaps twice."""
+        """Return the values that a label covers, possibly with duplicates."""
         parts = [self._read(reading) for reading in found]
         if label in self._place:
             parts.append(np.array([self._place[label]], np.int64))
@@ -159,6 +159,7 @@ class _Index:
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def _read(self, reading: Reading) -> Integers:
+        """Return the values in the range that one reading of a label describes."""
         keys, order = self.sorted_by(_kind(reading))
         if isinstance(reading, NumberRange):
             low, high = _between(keys, reading)
@@ -173,6 +174,7 @@ class _Index:
         return order[low:high]
 
     def _siblings(self) -> list[Any]:
+        """Return each value's path in the hierarchy from the top, so that siblings sort together."""
         if self._hierarchy is None:
             return [None] * len(self._values)
         maps = np.stack(self._hierarchy.maps[::-1], axis=1).tolist()
@@ -181,6 +183,7 @@ class _Index:
 
 
 def _between(keys: list[Any], reading: NumberRange) -> Run:
+    """Return the range of sorted keys that lie in an interval."""
     low, high = 0, len(keys)
     if reading.low is not None:
         low = (bisect_right if reading.low_open else bisect_left)(keys, reading.low)

@@ -1,13 +1,14 @@
-"""The three criteria of the European guidance, from what the attacks found; and the three attackers.
+"""The three criteria of the European guidance, computed from attack findings, and the three attacker models.
 
 singling out   the share of people whose match set is one row.
-linkability    the share of people who are linked to their row by picking from their match set, beside picking
-               from all rows.
-inference      how many people's sensitive value is guessed rightly from their match set, beside guessing from
-               the release as a whole; in words also the share of people of whom a value is believed with
-               `significant` probability at least that the release as a whole does not give.
+linkability    the share of people who are linked to their row by picking from their match set; the baseline
+               picks from all rows.
+inference      the share of people whose sensitive value is guessed right from their match set; the baseline
+               guesses from the release as a whole. The sentence also gives the share of people about whom a
+               value is believed with at least `significant` probability that the release as a whole does not
+               give.
 
-Prosecutor, journalist and marketer are those of `discreet.anonymity.risk`, with the people of a register as
+Prosecutor, journalist and marketer are defined in `discreet.anonymity.risk`, with the people of a register as
 the population.
 
 [WP216]        Article 29 Working Party, Opinion 05/2014 on anonymisation techniques.
@@ -31,9 +32,9 @@ from discreet.core.number_checks import require_probability
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion:
-    """One criterion: a share of people, what it would be without the release, and how it reads.
+    """One criterion: a share of people, its baseline without the release, and a sentence.
 
-    Of inference, `learned` is the share of whom a value is believed significantly that was not before.
+    For inference, `learned` is the share about whom a value became significantly believed.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Criterion:
 
 @dataclass(frozen=True, kw_only=True)
 class Criteria:
-    """The guidance's three, one inference for each sensitive column, and the three attackers of a table."""
+    """The three criteria, with one inference for each sensitive column, and the attacker models' risks."""
 
     singling_out: Criterion
     linkability: Criterion
@@ -54,8 +55,8 @@ class Criteria:
 
 
 def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.5) -> Criteria:
-    """What a release allows to who has this knowledge."""
-    require_probability("criteria", "significant", significant)
+    """Return what a release allows an attacker with this knowledge."""
+    require_probability("evaluate_criteria", "significant", significant)
     linked = Linkage().run(sets)
     return Criteria(
         singling_out=_singling_out(sets),
@@ -66,7 +67,7 @@ def criteria(sets: MatchSets, columns: Sequence[str], *, significant: float = 0.
 
 
 def criteria_of_synthetic(singled: Findings, linked: Findings, inferred: Findings) -> Criteria:
-    """The same from the three attacks on a synthetic table, beside what they find of people of a panel."""
+    """Return the criteria from the three attacks on a synthetic table, with the panel as the baseline."""
 
     def one(name: str, found: Findings, what: str) -> Criterion:
         others = f"{_share(found.baseline)} of people who are not in the data, or by one guess for everybody"
@@ -76,7 +77,7 @@ def criteria_of_synthetic(singled: Findings, linked: Findings, inferred: Finding
     return Criteria(
         singling_out=one("singling out", singled, "are singled out"),
         linkability=one("linkability", linked, "are linked from one source to another"),
-        inference=(one("inference", inferred, "have a value that is inferred rightly"),),
+        inference=(one("inference", inferred, "have a value that is inferred correctly"),),
     )
 
 
@@ -86,7 +87,7 @@ def _singling_out(sets: MatchSets) -> Criterion:
         name="singling out",
         share=alone,
         baseline=float(sets.published.rows == 1),
-        sentence=f"Of {_share(alone)} of the people who are known exactly one row may be theirs.",
+        sentence=f"{_share(alone)} of the people who are known match exactly one row.",
     )
 
 
@@ -96,7 +97,7 @@ def _linkability(linked: Findings) -> Criterion:
         name="linkability",
         share=share,
         baseline=linked.baseline,
-        sentence=f"{_share(share)} of them are linked to their own row by picking one that fits.",
+        sentence=f"{_share(share)} of them are linked to their own row by picking a matching one.",
     )
 
 
@@ -111,9 +112,9 @@ def _inference(sets: MatchSets, column: str, significant: float) -> Criterion:
         baseline=guessed.baseline,
         learned=share,
         sentence=(
-            f"Of {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
-            f"that the release as a whole does not give; {_share(guessed.success)} are guessed rightly, "
-            f"{_share(guessed.baseline)} without knowing who they are."
+            f"For {_share(share)} of them a value of {column} is believed with {_share(significant)} or more "
+            f"that the release as a whole does not give; {_share(guessed.success)} are guessed right, "
+            f"{_share(guessed.baseline)} without their quasi-identifiers."
         ),
     )
 

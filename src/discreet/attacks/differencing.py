@@ -3,9 +3,10 @@
 Knows       a condition that only the victim's row meets, and the mechanism if there is one.
 Learns      COUNT(claim) - COUNT(claim and not the victim), which is 1 if the claim is true and else 0, plus
             the noise of two answers.
-Score       how often the likelier side of each victim's claim is the true one, beside the commoner side.
-Stopped by  noise on every count, and a budget over all counts together: what two answers tell of one person
-            is at most what they cost. Refusing small counts does not stop it, for both counts are large.
+Score       how often the more probable side of each victim's claim is true; the baseline is the commoner
+            side.
+Stopped by  noise on every count, and a budget over all counts: two answers reveal at most what they cost.
+            Refusing small counts does not stop it, because both counts are large.
 
 [Denning82] Denning, Cryptography and Data Security, chapter 6.
 """
@@ -23,7 +24,7 @@ from discreet.core.number_checks import require_probability
 
 @dataclass(frozen=True, kw_only=True)
 class Differencing:
-    """Two counts for each victim; `noise` is what the attacker takes each answer to carry."""
+    """Two counts for each victim; `noise` is the attacker's model of the noise of each answer."""
 
     table: str
     claim: str
@@ -39,7 +40,7 @@ class Differencing:
         require_probability(self, "prior", self.prior)
 
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
-        """Ask two questions for each victim, and believe what follows."""
+        """Ask two questions for each victim and score the posteriors."""
         require_victims(self, victims)
         all_of_them = count(answerer, self.table, self.claim)
         found, refused = [], 0

@@ -1,16 +1,14 @@
-"""Events that tell two neighbours apart, learned from outputs of any shape.
+"""Events that distinguish two neighboring inputs, learned from outputs of any shape.
 
-An output is a number, a word, nothing (None), or a row or mapping of such cells; cells at the same place, or
-under the same key, are a column here, and a cell that an output does not have is nothing. Outputs may also
-come in columns.
+An output is a number, a word, nothing (None), or a row or mapping of such cells. Cells at the same position,
+or under the same key, form a column; a cell that an output lacks is None. Outputs may also come in columns.
 
-Score       the logarithm of how much likelier an output is on the one neighbour than on the other, as if its
-            columns were independent: numbers by where they lie (each value by itself where there are few,
-            else in bins) and by whether they are finer than 2**-53, which sums of doubles give away; words
-            by themselves. For independent noise in every column this is the ordering that tells most. Beside
-            it, every single number by its size.
-Event       the score is at least a threshold, or at most: the one whose lower bound on epsilon is largest.
-            Score and threshold are learned from different runs, since a score flatters what it was made of.
+Score       the log-likelihood ratio of an output on the two inputs, as if its columns were independent:
+            numbers by their position (each value separately if there are few, else in bins) and by whether
+            they are finer than 2**-53, which sums of doubles reveal; words by themselves. For independent
+            noise in every column this is the optimal ordering. Single numbers, by their size, are tried too.
+Event       the score is at least a threshold, or at most: the one with the largest lower bound on epsilon.
+            Score and threshold are learned from different runs, since a score overfits its own runs.
 """
 
 from __future__ import annotations
@@ -44,9 +42,9 @@ TRIED = 4 * THRESHOLDS
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What happens more often on one neighbour: `score` at or above `threshold` (or at or below).
+    """An event that is more frequent on one input: `score` at or above `threshold` (or at or below).
 
-    `reversed` says that the one it is likelier on is the second.
+    `favors_neighbor` means that it is more frequent on the second input.
     """
 
     score: Score
@@ -55,12 +53,13 @@ class Event:
     reversed: bool
 
     def hits(self, outputs: Columns) -> int:
+        """Return the number of outputs in which the event happens."""
         scores = self.score(outputs)
         return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
 
 
 def columns(here: Outputs, there: Outputs) -> tuple[Columns, Columns]:
-    """The cells of the outputs on both neighbours, in the same columns.
+    """Return the cells of the outputs on both inputs, arranged in the same columns.
 
     >>> columns([(1, "a"), (2,)], [(3, "b")])
     ({(0,): array([1., 2.]), (1,): array(['a', None], dtype=object)},
@@ -81,12 +80,12 @@ def columns(here: Outputs, there: Outputs) -> tuple[Columns, Columns]:
 
 
 def part(outputs: Columns, low: int, high: int) -> Columns:
-    """The runs from `low` up to `high`."""
+    """Return the runs from `low` up to `high`."""
     return {name: column[low:high] for name, column in outputs.items()}
 
 
 def choose(here: Columns, there: Columns, *, miss: float, delta: float) -> Event:
-    """The event that shows the most: scores from one half of these runs, thresholds from the other."""
+    """Return the event with the largest bound; half of these runs give the scores, half the thresholds."""
     half = len(next(iter(here.values()))) // 2
     learned = [part(side, 0, half) for side in (here, there)]
     judged = [part(side, half, 2 * half) for side in (here, there)]
@@ -98,7 +97,7 @@ def choose(here: Columns, there: Columns, *, miss: float, delta: float) -> Event
 
 
 def is_fine(numbers: Floats) -> NDArray[np.bool_]:
-    """Whether each is no multiple of 2**-53, the spacing of doubles just below 1."""
+    """Return which numbers are not multiples of 2**-53, the spacing of doubles just below 1."""
     finite = np.where(np.isfinite(numbers) & (np.abs(numbers) < 1), numbers, 0.0)
     scaled = np.ldexp(finite, FINEST)
     return np.asarray(scaled != np.floor(scaled))
@@ -107,6 +106,7 @@ def is_fine(numbers: Floats) -> NDArray[np.bool_]:
 def _best(
     score: Score, here: Columns, there: Columns, *, miss: float, delta: float
 ) -> tuple[tuple[float, float], Event]:
+    """Return the threshold event with the largest bound for one score, and the bound."""
     first, second = np.sort(score(here)), np.sort(score(there))
     ties = np.unique(np.concatenate([first, second]))
     tried = ties[np.unique(np.linspace(0, ties.size - 1, THRESHOLDS).astype(int))]
@@ -127,9 +127,9 @@ def _best(
 
 
 def _promising(hits: int, others: int, trials: int, *, miss: float, delta: float) -> tuple[float, float]:
-    """A bound that holds for all thresholds that are tried, so that rare events do not win by luck.
+    """Return a bound that holds for all tried thresholds at once, so that rare events do not win by luck.
 
-    Where it shows nothing, as with few runs, one that holds for each.
+    The second component, which breaks ties when few runs show nothing, holds for each threshold alone.
     """
     all_of_them, each = min(miss, LIKELY) / TRIED, max(miss, LIKELY)
     return (
@@ -139,17 +139,21 @@ def _promising(hits: int, others: int, trials: int, *, miss: float, delta: float
 
 
 def _reaching(ordered: Floats, thresholds: Floats, *, above: bool) -> NDArray[np.int64]:
+    """Return how many scores are at or above each threshold (or at or below)."""
     if above:
         return np.asarray(ordered.size - np.searchsorted(ordered, thresholds, side="left"))
     return np.asarray(np.searchsorted(ordered, thresholds, side="right"))
 
 
 def _scores(here: Columns, there: Columns) -> list[Score]:
+    """Return the candidate scores: the likelihood ratio, and single numeric columns."""
     numbers = [name for name, column in here.items() if column.dtype.kind == "f"]
     return [_likelihood_ratio(here, there), *(_size(name) for name in numbers[:SINGLE])]
 
 
 def _size(name: tuple[object, ...]) -> Score:
+    """Return a score that is the value of one column."""
+
     def score(outputs: Columns) -> Floats:
         return np.nan_to_num(outputs[name].astype(np.float64), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
 
@@ -157,6 +161,7 @@ def _size(name: tuple[object, ...]) -> Score:
 
 
 def _likelihood_ratio(here: Columns, there: Columns) -> Score:
+    """Return the log-likelihood-ratio score, with columns taken as independent."""
     coders = {name: _coder(np.concatenate([here[name], there[name]])) for name in here}
     weights = {}
     for name, (size, code) in coders.items():
@@ -171,7 +176,7 @@ def _likelihood_ratio(here: Columns, there: Columns) -> Score:
 
 
 def _coder(seen: Column) -> tuple[int, Callable[[Column], Codes]]:
-    """How many codes there are, and the code of each cell."""
+    """Return the number of codes of a column, and a function that encodes its cells."""
     if seen.dtype.kind != "f":
         places = {word: place for place, word in enumerate(dict.fromkeys(seen.tolist()))}
         unknown = len(places)
@@ -190,6 +195,7 @@ def _coder(seen: Column) -> tuple[int, Callable[[Column], Codes]]:
 
 
 def _read(outputs: Outputs) -> Columns:
+    """Return outputs as columns."""
     if isinstance(outputs, dict):
         return outputs
     if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "iuf":

@@ -1,12 +1,12 @@
-"""Floating point: what the last bits of a noisy double say about the number before the noise.
+"""Floating-point attack: the last bits of a noisy double reveal the number before the noise.
 
 Knows       that the exact answer is 0 or 1, and that noise was added to it as one double to another.
-Learns      which it is, where an output lies close to 0. Noise near 0 has bits far below 2**-53; noise near
-            -1 has not, and 1 more than it has not either. So an output in (0, 1/8) that is no multiple of
-            2**-53 says that the exact answer is 0, whatever epsilon was claimed [Mironov12].
-Score       of the outputs in (0, 1/8) on both, how many are told right by their last bits, beside the
-            commoner of the two: the rule is learned on one half of the runs and scored on the other.
-            `epsilon` is what the event alone proves, by Clopper-Pearson with 95%.
+Learns      which it is, for outputs close to 0. Noise near 0 has bits far below 2**-53; noise near -1 has
+            not, nor has 1 plus such noise. So an output in (0, 1/8) that is not a multiple of 2**-53 shows
+            that the exact answer is 0, whatever epsilon was claimed [Mironov12].
+Score       the share of outputs in (0, 1/8), from both answers, that the last bits classify right; the
+            baseline is the commoner answer. The rule is learned on one half of the runs and scored on the
+            other. `epsilon` is the lower bound from this event alone, by Clopper-Pearson with 95%.
 Stopped by  noise on a grid that does not depend on the data: integers, or multiples of a declared step.
 
 [Mironov12] Mironov, On Significance of the Least Significant Bits for Differential Privacy.
@@ -37,7 +37,7 @@ MISS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class FloatingPoint:
-    """Looks at the last bits of `runs` outputs on each of 0 and 1."""
+    """Inspection of the last bits of `runs` outputs on each of the exact answers 0 and 1."""
 
     runs: int = 100_000
 
@@ -50,7 +50,7 @@ class FloatingPoint:
         require_count(self, "runs", self.runs, minimum=100)
 
     def run(self, release: Release) -> Findings:
-        """`release(value, runs)` gives that many outputs for the exact answer `value`, as doubles."""
+        """Attack `release(value, runs)`, which returns `runs` doubles for the exact answer `value`."""
         outputs = [np.asarray(release(value, self.runs), np.float64) for value in (0, 1)]
         if any(each.shape != (self.runs,) for each in outputs):
             raise RequestError("floating point: a release must give one number for each run.")
@@ -100,5 +100,5 @@ class FloatingPoint:
 
 
 def _split(fine: NDArray[np.bool_], near: NDArray[np.bool_]) -> tuple[int, int]:
-    """How many outputs near 0 are coarse, and how many fine."""
+    """Return the number of coarse and of fine outputs near 0."""
     return int(np.count_nonzero(near & ~fine)), int(np.count_nonzero(fine))

@@ -1,26 +1,27 @@
-"""Genome membership: allele frequencies of a study tell whether someone's genome was counted in them.
+"""Genome membership: allele frequencies of a study reveal whether a person's genome was counted in them.
 
 Knows       the victim's genotypes (0, 1 or 2 copies of each SNP's allele), the study's published frequencies
-            and how many people it had, frequencies of a reference sample, and the genotypes of a panel of
-            people of the same origin who are not in the study.
-Learns      whether the victim was in the study, and so what everyone in it has: a disease, say.
+            and size, frequencies of a reference sample, and the genotypes of a panel of people of the same
+            origin who are not in the study.
+Learns      whether the victim was in the study, and so what everyone in it has: a disease, for example.
 Score       two statistics. Homer's: sum |y - pop| - |y - mix|, with y half the copies, pop the reference's
             and mix the study's share [HSRD08]. The likelihood ratio: sum ln P(copies | study's share) -
-            ln P(copies | reference's), by Hardy-Weinberg [SOJH09]. The panel says where a statistic stands
-            for those who are not in the study, and how wide (so no SNP need be independent of another); a
-            victim above the panel's mean by the normal quantile of `false_positives` is taken for a member.
+            ln P(copies | reference's), by Hardy-Weinberg [SOJH09]. The panel gives the mean and the spread of
+            a statistic for people outside the study (so SNPs need not be independent); a victim above the
+            panel's mean by the normal quantile of `false_positives` is taken for a member.
             The success is the share of members found, the power; guessing finds `false_positives` of them.
             For M independent SNPs, n people in the study and m in the reference, the power is about
-            Phi(sqrt(M / (n (1 + n / m))) - z), z the quantile (`attacks.genomes`).
-            Noise that is known to be in the frequencies is counted in: a share is drawn back to the
-            reference's by as much of its deviation as is noise.
-            The posterior is Bayes' rule between two normal laws: the panel's, and the same one around what
-            the study's shares say is a member's mean. Where an epsilon is stated, no output is likelier with
-            a person than without by more than e^epsilon, and the posterior heeds that, unlike normal laws.
-            Where more members are found than it allows, it is not true: then nothing of it is believed.
+            Phi(sqrt(M / (n (1 + n / m))) - z), z the quantile (`attacks.allele_frequencies`).
+            Known noise in the frequencies is taken into account: a share is shrunk towards the reference's by
+            the part of its deviation that is noise.
+            The posterior is Bayes' rule between two normal distributions: the panel's, and the same one
+            around the mean of a member according to the study's shares. If an epsilon is stated, no output is
+            more probable with a person than without by more than e^epsilon; the posterior is clipped to that,
+            because normal distributions are not. If more members are found than epsilon allows, the statement
+            is false and is ignored.
 Stopped by  a promise about a person over all SNPs together: under epsilon the power is at most
-            min(e^epsilon a, 1 - e^-epsilon (1 - a)) at a share `a` of false positives. An epsilon for each
-            SNP is another matter: over M of them it adds up to M epsilon, which promises nothing.
+            min(e^epsilon a, 1 - e^-epsilon (1 - a)) at a share `a` of false positives. An epsilon per SNP is
+            weaker: over M SNPs it adds up to M epsilon, which promises nothing.
 
 [HSRD08]    Homer, Szelinger, Redman, Duggan et al., Resolving Individuals Contributing Trace Amounts of DNA.
 [SOJH09]    Sankararaman, Obozinski, Jordan & Halperin, Genomic Privacy and Limits of Individual Detection.
@@ -63,7 +64,7 @@ LEAST_PANEL = 30
 
 @dataclass(frozen=True, kw_only=True)
 class GenomeMembership:
-    """Tell from published frequencies whether genomes were counted in them."""
+    """Inference from published frequencies whether genomes were counted in them."""
 
     statistic: Literal["likelihood ratio", "homer"] = "likelihood ratio"
     false_positives: float = 0.05
@@ -90,7 +91,7 @@ class GenomeMembership:
         panel: Genotypes,
         names: Sequence[str] = (),
     ) -> Findings:
-        """Judge every candidate, and compare with who was a `member`."""
+        """Judge every candidate, and compare with the truth in `member`."""
         _fits(published, reference, candidates, member, panel)
         known = names or [f"candidate {who}" for who in range(len(candidates))]
         require_parameter(
@@ -118,7 +119,7 @@ class GenomeMembership:
         )
 
     def weights(self, shares: Floats, reference: Floats) -> Weights:
-        """What a copy of each allele counts for a candidate."""
+        """Return the weight of each copy of an allele in a candidate's statistic."""
         if self.statistic == "likelihood ratio":
             return Weights(np.log(shares / reference) - np.log((1 - shares) / (1 - reference)), None)
         none, one, two = (np.abs(y - reference) - np.abs(y - shares) for y in (0.0, 0.5, 1.0))
@@ -167,7 +168,7 @@ class GenomeMembership:
 
 
 def _marks(snps: int) -> list[int]:
-    """Where the curve has its points: 100, 200, 500, 1,000 and so on, and all."""
+    """Return the numbers of SNPs at which the curve has points: 100, 200, 500, 1,000 and so on, and all."""
     steps = (FEWEST * 10**power * step for power in range(12) for step in (1, 2, 5))
     return [*(step for step in steps if step < snps), snps]
 
@@ -205,9 +206,10 @@ def _curves(
 def _fits(
     published: Frequencies, reference: Frequencies, candidates: Genotypes, member: Booleans, panel: Genotypes
 ) -> None:
+    """Raise RequestError unless tables, genotypes and truth fit together."""
     snps = published.share.size
     if published.people is None:
-        raise RequestError("The published frequencies do not say how many people the study had.")
+        raise RequestError("The published frequencies lack the number of people in the study.")
     if reference.share.size != snps:
         raise RequestError(
             f"{snps} frequencies are published, but the reference has {reference.share.size}.",
@@ -217,8 +219,8 @@ def _fits(
         _check_genotypes(name, np.asarray(genotypes), snps, least)
     if np.shape(member) != (len(candidates),) or not np.any(member):
         raise RequestError(
-            "For each candidate it must be said whether they were in the study, and one at least was.",
-            hint="Give `member` as a column of truth values as long as the candidates.",
+            "`member` must say for each candidate whether they were in the study, and at least one must be.",
+            hint="Give `member` as one truth value per candidate.",
         )
 
 
@@ -228,9 +230,9 @@ def _check_genotypes(name: str, genotypes: NDArray[np.generic], snps: int, least
             f"The {name} must be a table of whole numbers with {snps} columns, one for each SNP."
         )
     if len(genotypes) < least:
-        raise RequestError(f"The {name} must be {least} people at least.")
+        raise RequestError(f"The {name} must be at least {least} people.")
     if genotypes.min() < 0 or genotypes.max() > 2:
         raise RequestError(
             f"The genotypes of the {name} must be 0, 1 or 2 copies.",
-            hint="Leave out SNPs that were not read in somebody.",
+            hint="Leave out SNPs that are not genotyped in every person.",
         )

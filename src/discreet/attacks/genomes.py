@@ -1,10 +1,10 @@
-"""Allele frequencies of a study, and what can be expected of someone who wants to know who was in it.
+"""Allele frequencies of a study, and the expected power of membership inference from them.
 
 A study of n people publishes, for each of M SNPs, the share of an allele among its 2 n chromosomes. Each
-member's genome moved every share a little towards itself; a reference of m people says where the shares would
-stand without them. A share deviates from the reference's with a variance of p (1 - p) (1 / 2n + 1 / 2m) from
-sampling, and that of the noise, if there is some; a member adds p (1 - p) / n to the mean of its product
-with their own deviation. Over independent SNPs the best sum of such products puts members
+member's genome moved every share a little towards itself; a reference of m people estimates the shares
+without them. A share deviates from the reference's with a variance of p (1 - p) (1 / 2n + 1 / 2m) from
+sampling, plus that of the noise, if any; a member adds p (1 - p) / n to the mean of its product with their
+own deviation. Over independent SNPs the best sum of such products puts members
 sqrt(sum p (1 - p) / V / 2) / n standard deviations above the others, V the whole variance; without noise that
 is sqrt(M / (n (1 + n / m))).
 """
@@ -29,10 +29,10 @@ BLOCK = 4_096  # SNPs that are multiplied together in single precision
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Frequencies:
-    """The share of each SNP's allele among `people`, or the exact shares where `people` is None.
+    """The share of each SNP's allele among `people`, or the exact shares if `people` is None.
 
-    `noise` is the variance that was added to each count of alleles; `epsilon` what the release then costs
-    a person, over all SNPs.
+    `noise` is the variance that was added to each allele count; `epsilon` is the resulting privacy loss of a
+    person, over all SNPs.
     """
 
     share: Floats
@@ -57,20 +57,20 @@ class Frequencies:
 
     @property
     def inside(self) -> Floats:
-        """Shares between 0 and 1 of which a logarithm can be taken: half an allele from each end."""
+        """Shares clipped to half an allele from 0 and 1, so that logarithms exist."""
         edge = 1 / (4 * self.people) if self.people else 1e-9
         return np.clip(self.share, edge, 1 - edge)
 
 
 class Weights(NamedTuple):
-    """A statistic as a sum over SNPs: `copy` for each copy of the allele, `both` more for two of them."""
+    """A statistic as a sum over SNPs: `per_copy` for each copy of the allele, plus `both_copies` for two."""
 
     copy: Floats
     both: Floats | None
 
 
 def expected_shares(published: Frequencies, reference: Frequencies) -> Floats:
-    """The study's shares as far as what was published is not noise."""
+    """Return the posterior mean of the study's shares, given the noise in the published ones."""
     middle = reference.inside
     if not published.noise:
         return published.inside
@@ -81,7 +81,7 @@ def expected_shares(published: Frequencies, reference: Frequencies) -> Floats:
 
 
 def expected_shift(published: Frequencies, reference: Frequencies, snps: int | None = None) -> float:
-    """By how many standard deviations of the others a member stands out, for independent SNPs.
+    """Return by how many standard deviations members exceed the others, for independent SNPs.
 
     >>> study, exact = (Frequencies(share=np.full(8_100, 0.5), people=n) for n in (100, None))
     >>> expected_shift(study, exact)
@@ -94,24 +94,24 @@ def expected_shift(published: Frequencies, reference: Frequencies, snps: int | N
 
 
 def expected_power(shift: float, false_positives: float) -> float:
-    """The share of members above the quantile that `false_positives` of the others pass."""
+    """Return the share of members above the quantile that `false_positives` of the others exceed."""
     return float(scipy.special.ndtr(shift - quantile(false_positives)))
 
 
 def most_power(epsilon: Real, false_positives: float) -> float:
-    """What no attack on a release of this epsilon exceeds, whoever else is known.
+    """Return the highest power of any attack on a release with this epsilon, whatever else is known.
 
     >>> most_power(0, 0.05), round(most_power(1, 0.05), 4)
     (0.05, 0.1359)
     """
-    require_nonnegative("most_power", "epsilon", epsilon)
-    require_probability("most_power", "false_positives", false_positives)
+    require_nonnegative("maximum_power", "epsilon", epsilon)
+    require_probability("maximum_power", "false_positives", false_positives)
     kept = math.exp(-epsilon)
     return min(1.0 if kept == 0 else false_positives / kept, 1 - (1 - false_positives) * kept)
 
 
 def totals(genotypes: Genotypes, weights: Weights, marks: list[int]) -> Floats:
-    """Each person's statistic over the first SNPs, up to each mark."""
+    """Return each person's statistic over the first SNPs, for each number of SNPs."""
     sums = np.empty((len(genotypes), len(marks)))
     running, begin = np.zeros(len(genotypes)), 0
     for place, mark in enumerate(marks):
@@ -130,13 +130,13 @@ def _product(genotypes: Genotypes, weights: Weights, part: slice) -> Floats:
 
 
 def mean(weights: Weights, shares: Floats) -> float:
-    """The expected statistic of someone whose alleles are drawn by these shares."""
+    """Return the expected statistic of a person whose alleles are drawn by these shares."""
     both = 0.0 if weights.both is None else float(weights.both @ shares**2)
     return float(weights.copy @ (2 * shares)) + both
 
 
 def _variances(published: Frequencies, reference: Frequencies) -> tuple[Floats, Floats]:
-    """Of a published share around the reference's: by sampling, and by noise."""
+    """Return the variances of a published share around the reference's: from sampling, and from noise."""
     people, middle = published.people or 1, reference.inside
     halves = 1 / (2 * people) + (1 / (2 * reference.people) if reference.people else 0.0)
     sampled = middle * (1 - middle) * halves
@@ -144,5 +144,5 @@ def _variances(published: Frequencies, reference: Frequencies) -> tuple[Floats, 
 
 
 def quantile(rate: float) -> float:
-    """What a standard normal passes with probability `rate`."""
+    """Return the value that a standard normal variable exceeds with probability `rate`."""
     return -float(scipy.special.ndtri(rate))

@@ -1,12 +1,11 @@
-"""Allele frequencies and genotypes, read from tables of an engine that have a row for each SNP.
+"""Allele frequencies and genotypes, read from an engine's tables with one row for each SNP.
 
 Frequencies  the first column is the SNP's name, `frequency` (or the only other number) the allele's share,
-             `people`, where there is such a column, how many people it was counted in.
+             `people`, if there is such a column, the number of people it was counted in.
 Genotypes    the first column is the SNP's name; every other column is a person: 0, 1 or 2 copies of the
-             allele that the frequencies are of.
+             allele that the frequencies refer to.
 
-Tables are put side by side by the names of SNPs; SNPs that a table lacks, or that were not read in somebody,
-are left out of all.
+Tables are joined by SNP name; SNPs that are missing from a table, or not genotyped in a person, are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FREQUENCY, PEOPLE = "frequency", "people"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shares:
-    """The shares of named SNPs, and the number of people that they are of, where the table says it."""
+    """The shares of named SNPs, and the number of people behind them if the table gives it."""
 
     table: str
     snps: pa.Array
@@ -39,12 +38,13 @@ class Shares:
     people: int | None
 
     def of(self, snps: pa.Array) -> Floats:
+        """Return the shares of some SNPs."""
         return np.asarray(self.share[_places(snps, self.snps)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Genomes:
-    """People by name, and their copies: a row for each SNP."""
+    """Named people and their allele copies, with a row for each SNP."""
 
     table: str
     snps: pa.Array
@@ -52,14 +52,14 @@ class Genomes:
     copies: Genotypes
 
     def of(self, snps: pa.Array) -> Genotypes:
-        """A row for each person, over some SNPs."""
+        """Return the copies of some SNPs, with a row for each person."""
         return np.ascontiguousarray(self.copies[_places(snps, self.snps)].T)
 
     def only(self, name: str) -> Genomes:
-        """One of them."""
+        """Return the genome of one person."""
         if name not in self.names:
             raise RequestError(
-                f"attack: {self.table} has no column {name}, so nobody of that name.",
+                f"attack: {self.table} has no column {name}, so no person of that name.",
                 hint="Name one of its people.",
             )
         at = self.names.index(name)
@@ -67,12 +67,12 @@ class Genomes:
 
 
 def read_shares(engine: Publisher, table: str, numbers: Sequence[str]) -> Shares:
-    """Frequencies; `numbers` are the columns of the table that hold numbers."""
+    """Read frequencies; `numbers` are the numeric columns of the table."""
     snp, *others = columns_of(engine, table)
     shares = [name for name in others if name in numbers and name != PEOPLE]
     if FREQUENCY not in others and len(shares) != 1:
         raise RequestError(
-            f"attack: nothing says which column of {table} is the frequency.",
+            f"attack: {table} has no column {FREQUENCY}, and not exactly one other numeric column.",
             hint=f"Give a row for each SNP: its name first, then a column {FREQUENCY}.",
         )
     wanted = [FREQUENCY if FREQUENCY in others else shares[0], *(name for name in others if name == PEOPLE)]
@@ -87,7 +87,7 @@ def read_shares(engine: Publisher, table: str, numbers: Sequence[str]) -> Shares
 
 
 def read_genomes(engine: Publisher, table: str) -> Genomes:
-    """Genotypes; SNPs that were not read in somebody are left out."""
+    """Read genotypes, leaving out SNPs that are not genotyped in every person."""
     snp, *names = columns_of(engine, table)
     if not names:
         raise RequestError(
@@ -101,7 +101,7 @@ def read_genomes(engine: Publisher, table: str) -> Genomes:
         column = found.column(place + 1).to_numpy()
         if not np.isin(column, (0, 1, 2)).all():
             raise DataError(
-                f"attack: column {names[place]} of {table} has something else than 0, 1 and 2.",
+                f"attack: column {names[place]} of {table} has values other than 0, 1 and 2.",
                 hint="A genotype is how many copies of the allele a person has.",
             )
         copies[:, place] = column
@@ -109,7 +109,7 @@ def read_genomes(engine: Publisher, table: str) -> Genomes:
 
 
 def shared_snps(first: Shares, *others: Shares | Genomes) -> pa.Array:
-    """The SNPs that all tables have, in the order of their names: rows of an engine have none."""
+    """Return the SNPs that all tables have, sorted by name, because engine rows have no order."""
     snps = first.snps.take(pc.sort_indices(first.snps))
     for other in others:
         snps = snps.filter(pc.is_in(snps, value_set=other.snps))
@@ -122,7 +122,7 @@ def shared_snps(first: Shares, *others: Shares | Genomes) -> pa.Array:
 
 
 def _rows(engine: Publisher, table: str, snp: str, columns: Sequence[str]) -> pa.Table:
-    """The SNPs that are whole: no number of theirs is missing or is none."""
+    """Return the complete rows: those with a number in every column."""
     kinds = engine.column_types(table)
     numbers = [number_in(name, kinds[name]).as_(f"c{place}") for place, name in enumerate(columns)]
     select = exp.select(exp.cast(exp.column(snp, quoted=True), "text").as_("snp"), *numbers)
@@ -137,9 +137,10 @@ def _rows(engine: Publisher, table: str, snp: str, columns: Sequence[str]) -> pa
 
 
 def _names(found: pa.Table, table: str) -> pa.Array:
+    """Return the SNP names; raise DataError if one occurs twice."""
     names = found.column("snp").combine_chunks()
     if len(names.unique()) != len(names):
-        raise DataError(f"attack: {table} has a SNP twice.", hint="Give one row for each.")
+        raise DataError(f"attack: {table} has two rows for one SNP.", hint="Give one row for each.")
     return names
 
 

@@ -1,12 +1,11 @@
-"""Judging an attack on synthetic data by people who were not in the data.
+"""Evaluation of attacks on synthetic data against a panel of people who were not in the data.
 
-What a synthetic table says of people like a victim is no harm to the victim: the same is found of those who
-were not in the data. So guessing here means the better of two: what the same attack finds of the panel, and
-what the best single guess for everybody would. A baseline below that calls it an attack where a table only
-tells what most people have.
+A synthetic table harms nobody by what it reveals about similar people: the same is found about people who
+were not in the data. So the baseline is the better of two: the same attack on the panel, and the best
+constant guess. A lower baseline would count as an attack what only reflects the population.
 
-What is believed of one person goes by how near the person is to a synthetic row, before and after
-(`nearness`).
+The belief about one person depends on how near the person is to a synthetic row, before and after
+(`nearness_beliefs`).
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ def judged(
     figures: Mapping[str, float] | None = None,
     note: str = "",
 ) -> Findings:
-    """Guesses about the people of the data beside guesses about the panel, and beside one guess for all.
+    """Return the findings from guesses about the people in the data, about the panel, and a constant guess.
 
-    `said` gives a victim's name and the claim.
+    `describe` returns a victim's name and the claim.
     """
     hits, attempts = int(victims.right.sum()), len(victims.right)
     among_others, claimed = float(panel.right.mean()), victims.claimed
@@ -72,7 +71,7 @@ def judged(
 def _findings(
     victims: Guesses, believed: Beliefs, said: Callable[[int], tuple[str, str]]
 ) -> tuple[Finding, ...]:
-    """Those of whom the data told most, the nearest first."""
+    """Return findings about the victims with the largest gains, the nearest first."""
     order = np.lexsort((victims.far, -believed.posterior, ~believed.gained))
     found = []
     for who in order[victims.claimed[order]][:MOST_VICTIMS].tolist():
@@ -90,7 +89,7 @@ def _findings(
 
 
 def _curve(guesses: Guesses) -> Points:
-    """The share of right guesses among the nearest twentieth of people, two twentieths, and so on."""
+    """Return the share of right guesses among the nearest 5% of people, 10%, and so on."""
     right = guesses.right[np.argsort(guesses.far, kind="stable")]
     ends = np.unique(np.linspace(1, len(right), CURVE + 1)[1:].astype(int))
     upto = np.cumsum(right)

@@ -1,10 +1,11 @@
 """Homogeneity: all rows that may be a victim's have the same sensitive value.
 
 Knows       the victim's quasi-identifiers, and that the victim is in the release.
-Learns      the value, with certainty, although nobody knows which row is the victim's.
-Score       how many people are guessed rightly: by the value where it is certain, else by the commonest of
-            the release; beside guessing that one of everybody. `claimed` is the share of people whose value
-            is certain, `precision` how many of those have it, `recall` the share who are found so.
+Learns      the value, with certainty, without knowing which row is the victim's.
+Score       the share of people who are guessed right: by the value if it is certain, else by the commonest
+            value of the release; the baseline guesses the commonest for everybody. `claimed` is the share of
+            people whose value is certain, `precision` the share of those claims that are true, `recall` the
+            share of all people with a true claim.
 Stopped by  l-diversity of every kind, for l of 2 at least. Not by k-anonymity, however large k.
 
 [MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
@@ -24,7 +25,7 @@ from discreet.attacks.match_sets import MatchSets
 
 @dataclass(frozen=True, kw_only=True)
 class Homogeneity:
-    """The match sets with one value of a column."""
+    """Inference from match sets that have a single value of a column."""
 
     column: str
 
@@ -34,7 +35,7 @@ class Homogeneity:
     stopped_by: ClassVar[str] = "l-diversity"
 
     def run(self, sets: MatchSets) -> Findings:
-        """Claim the value of everybody whose rows agree."""
+        """Claim the value of everybody whose matching rows agree."""
         shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
         about = np.flatnonzero((most == sets.rows) & (sets.people > 0) & (shares[values] < 1))
         claimed, certain = values[about], np.ones(len(about))

@@ -1,14 +1,15 @@
-"""The informed adversary: everything is known but one person's value, and the answer came with known noise.
+"""The informed adversary, who knows everything but one person's value, and sees answers with known noise.
 
 Knows       all other records, so the exact answer in every possible world; the mechanism; a prior.
-Learns      the exact posterior of every world, by Bayes' rule on the answers: nobody who sees the same
-            answers can know better.
-Score       each release is attacked alone: how often the world believed in most is the true one, beside the
-            world of the highest prior. Fair only over worlds drawn by the prior: in a world that is at an end
-            of the range, a guess of that end is right often whatever was released.
+Learns      the exact posterior of every world, by Bayes' rule on the answers: the most that anybody can learn
+            from the same answers.
+Score       each release is attacked separately: how often the most probable world is the true one; the
+            baseline is the world with the highest prior. The score is fair only over worlds drawn by the
+            prior: if the true world is at an end of the range, guessing that end is often right whatever was
+            released.
 Stopped by  noise whose epsilon is ln gamma of the promise: odds then change by a factor of gamma at most.
-            Noise at an epsilon that was picked without looking at priors may not: the LPB paper's Table I has
-            a mean at epsilon 2 that takes 20% to 54%.
+            Noise at an epsilon chosen without regard to priors may not: the LPB paper's Table I has a mean at
+            epsilon 2 that raises 20% to 54%.
 
 [LPB]       Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy, Table I.
 """
@@ -28,7 +29,7 @@ from discreet.core.number_checks import Real
 
 @dataclass(frozen=True, kw_only=True)
 class InformedAdversary:
-    """`worlds` maps each value that the person may have to the exact answer in that world.
+    """An adversary whose `worlds` map each possible value of the person to the exact answer.
 
     >>> from discreet.mechanisms import Laplace
     >>> noise = Laplace(epsilon=2, sensitivity=2.25, resolution=0.001)
@@ -49,27 +50,27 @@ class InformedAdversary:
 
     def __post_init__(self) -> None:
         if len(self.worlds) < 2:
-            raise RequestError("informed adversary: there is but one world.", hint="Give two or more.")
+            raise RequestError("informed adversary: there is only one world.", hint="Give two or more.")
 
     @property
     def before(self) -> dict[object, float]:
-        """The prior of each world; all alike where none was given."""
+        """The prior of each world; uniform unless given."""
         return {w: float(p) for w, p in (self.prior or uniform_prior(self.worlds)).items()}
 
     def believes(self, *outputs: float) -> dict[object, float]:
-        """The belief in each world after all these independent outputs."""
+        """Return the posterior of each world after all these independent outputs."""
         now = self.before
         for output in outputs:
             now = compute_posterior(self.mechanism, self.worlds, now, output)
         return now
 
     def run(self, outputs: Sequence[float], truths: Sequence[object]) -> Findings:
-        """Attack each of several releases alone; `truths` are the worlds that they were made in."""
+        """Attack several releases separately; `truths` are the worlds that produced them."""
         fits = len(outputs) == len(truths) > 0 and all(truth in self.worlds for truth in truths)
         if not fits:
             raise RequestError(
-                "informed adversary: it takes an output or more, and a true world among the worlds for each.",
-                hint="Give the value that the person really has, once for each output.",
+                "informed adversary: every output needs a true world that is one of the worlds.",
+                hint="Give at least one output, and the person's true value for each.",
             )
         beliefs = {output: self.believes(output) for output in dict.fromkeys(outputs)}
         made = list(zip(outputs, truths, strict=True))
@@ -92,7 +93,7 @@ class InformedAdversary:
         )
 
     def _guessed(self, truth: object) -> float:
-        """How often the world of the highest prior, or one of them, is the true one."""
+        """Return the success probability of guessing a world with the highest prior."""
         highest = max(self.before.values())
         likeliest = [world for world, p in self.before.items() if p == highest]
         return (truth in likeliest) / len(likeliest)

@@ -1,13 +1,15 @@
-"""Intersection: two releases about the same people, each safe on its own, are laid over each other.
+"""Intersection: two releases about the same people, each safe on its own, are combined.
 
 Knows       the victim's quasi-identifiers at both times, that the victim is in both releases, and that the
             sensitive value did not change.
-Learns      the values that both match sets have; often it is one. A value that x rows of the one and y of the
-            other have is that of at most min(x, y) people who are in both, and is believed by its part of
-            these: the exact share where the overlap holds nobody else, and no more than each release tells
-            where the two are the same. A person may have several rows: then they are at least the people.
-Score       how many people have the value that is believed most, beside the better of the two releases alone.
-Stopped by  m-invariance of releases that are chained so; differential privacy, whose losses add up. Not by
+Learns      the values that both match sets share; often there is one. A value of x rows in one release and y
+            in the other belongs to at most min(x, y) people who are in both, and is believed by its share of
+            these minima. The share is exact if nobody else is in the overlap, and no more than each release
+            reveals if the two are equal. Where a person may have several rows, rows are an upper bound on
+            people.
+Score       the share of people whose most probable value is right; the baseline is the better of the two
+            releases alone.
+Stopped by  m-invariance over the chain of releases; differential privacy, whose losses add up. Not by
             k-anonymity, l-diversity or t-closeness of each release.
 
 [GKS08]     Ganta, Kasiviswanathan & Smith, Composition attacks and auxiliary information, KDD 2008.
@@ -30,7 +32,7 @@ from discreet.attacks.two_releases import TwoReleases
 
 @dataclass(frozen=True, kw_only=True)
 class Intersection:
-    """The values that both match sets of a person have."""
+    """Inference from the values that both match sets of a person share."""
 
     column: str
 
@@ -40,7 +42,7 @@ class Intersection:
     stopped_by: ClassVar[str] = "m-invariance, or differential privacy over all releases together"
 
     def run(self, first: MatchSets, second: MatchSets) -> Findings:
-        """Guess the value of everybody whom rows of both releases fit."""
+        """Guess the value of everybody who matches rows of both releases."""
         both = TwoReleases(first=first, second=second, column=self.column)
         counts = both.counts
         left = csr_array(counts[0].minimum(counts[1]))
@@ -48,7 +50,7 @@ class Intersection:
 
 
 def combined(attack: Stated, both: TwoReleases, left: Matrix, about: Integers) -> Findings:
-    """Findings from how many people of each pair of match sets may have each value."""
+    """Return findings from how many people of each pair of match sets may have each value."""
     pairs, column = both.pairs, both.column
     about = about[pairs.people[about] > 0]
     values, most = commonest(left[about])

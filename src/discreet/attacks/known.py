@@ -1,12 +1,12 @@
-"""What an attacker knows of people: a register of tuples that can be named, and the truth where it is given.
+"""An attacker's knowledge: people as tuples of known values, with names and true sensitive values if given.
 
-A register  a public table, such as a voter list, of which some columns are those of the release.
-Everybody   the people of the original table by all their quasi-identifiers: the strongest attacker of the
-            table's models, and the one whose guesses can be scored, as their sensitive values are at hand.
-A victim    the row or rows of a register that read as stated: name=Joe.
+Register    a public table, such as a voter list, that shares some columns with the release.
+Original    the people of the original table by all their quasi-identifiers: the strongest attacker that the
+            table's privacy models consider, whose guesses can be scored by the true sensitive values.
+Victim      the rows of a register with the stated values: name=Joe.
 
-An empty cell of a register says nothing, and fits whatever a release shows; of the original table it is a
-value like others, as a release shows it as one.
+An empty cell of a register is unknown and matches any label; in the original table it is a value like others,
+because a release shows it as one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Naming = Callable[[Integers], list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Register:
-    """A table of the engine; `person` names people, `truth` are sensitive columns that are for scoring.
+    """A table of the engine; `name_column` names people, `truth` are sensitive columns used for scoring only.
 
-    Rows are people, unless `unit` is the column by which several of them are one person's.
+    Rows are people, unless several rows with the same `person_id` are one person.
     """
 
     table: str
@@ -48,9 +48,9 @@ class Register:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
-    """`tuples.counts[i]` people have the values `values[j][tuples.codes[i, j]]`.
+    """Known people: `tuples.counts[i]` of them have the values `values[j][tuples.codes[i, j]]`.
 
-    `tuples.sensitive` is their truth, where it is known.
+    `tuples.sensitive` holds their true sensitive values, if known.
     """
 
     columns: tuple[str, ...]
@@ -64,10 +64,11 @@ class Known:
         return self.tuples.rows
 
     def names(self, places: Integers) -> list[str]:
-        """How one person of each tuple is called: by name, or by what is known."""
+        """Return a name for one person of each tuple, or a description of what is known."""
         return self.described(places) if self.naming is None else self.naming(places)
 
     def described(self, places: Integers) -> list[str]:
+        """Return a description of each tuple by its known values."""
         codes = self.tuples.codes[places].tolist()
         return [
             ", ".join(
@@ -79,7 +80,7 @@ class Known:
 
 
 def from_register(engine: Publisher, register: Register, published: PublishedTable, *others: str) -> Known:
-    """The people of a register by the columns that it shares with a release, and `others` of its own."""
+    """Read the people of a register by the columns shared with a release, and some extra columns."""
     there = columns_of(engine, register.table)
     shared = [name for name in published.columns if name in there]
     columns = list(dict.fromkeys([*shared, *others]))
@@ -99,7 +100,7 @@ def from_register(engine: Publisher, register: Register, published: PublishedTab
 
 
 def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:
-    """The people of the original table; tuples that only a population has are nobody of it."""
+    """Return full knowledge of the original table; tuples that occur only in the population are left out."""
     return Known(
         columns=tuple(hierarchy.name for hierarchy in hierarchies),
         values=tuple(hierarchy.values for hierarchy in hierarchies),
@@ -108,21 +109,22 @@ def everybody(tuples: Tuples, hierarchies: Sequence[Hierarchy]) -> Known:
 
 
 def _nobody(register: Register) -> DataError:
+    """Return the error for a register without people."""
     if register.victim is None:
-        return DataError(f"attack: {register.table} is empty.", hint="Give one with people.")
+        return DataError(f"attack: {register.table} is empty.", hint="Give a register with rows.")
     return nobody_has(register.table, register.victim)
 
 
 def nobody_has(table: str, values: Mapping[str, str]) -> DataError:
-    """What is said of a victim whom a register does not have."""
+    """Return the error for a victim who is not in the register."""
     asked = " and ".join(f"{name}={value}" for name, value in values.items())
-    return DataError(f"attack: nobody in {table} has {asked}.", hint="Check how the register writes it.")
+    return DataError(f"attack: nobody in {table} has {asked}.", hint="Check the spelling in the register.")
 
 
 def _naming(
     engine: Publisher, register: Register, columns: Sequence[str], values: Values, tuples: Tuples
 ) -> Naming:
-    """Looks up one name for each of a few tuples, in the engine."""
+    """Return a function that looks up one name for each of a few tuples, in the engine."""
 
     def names(places: Integers) -> list[str]:
         lent = {

@@ -1,10 +1,10 @@
-"""Which labels of a release an attacker can read: by themselves or by a hierarchy they say whom they cover.
+"""Detection of labels that an attacker cannot read, by their text or by a hierarchy.
 
-A label that cannot be read covers nobody, and an attack that takes this for safety gives a false all-clear.
-So what cannot be read is told apart from what fits nobody:
+A label that cannot be read covers nobody, and an attack that took this for safety would give a false
+all-clear. So labels that cannot be read are distinguished from labels that match nobody:
 
-    [20, 24], 2023-05, 130**   legible where a known value is a number, a day, or has a digit as they have
-    Higher education           legible where it is a known value, or a label of the column's hierarchy
+    [20, 24], 2023-05, 130**   legible if a known value is a number, a day, or has a digit respectively
+    Higher education           legible if it is a known value, or a label of the column's hierarchy
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ NUMBERS, DAYS, DIGITS = "numbers", "days", "digits"
 
 @dataclass(frozen=True, kw_only=True)
 class Illegible:
-    """`unread` of the `labels` of a column cannot be read; all that is known lacks the `kind` they show."""
+    """A column of which `illegible` of `total` labels cannot be read.
+
+    `kind` is the kind of value that the labels show and that no known value has, if any.
+    """
 
     column: str
     called: str
@@ -40,13 +43,14 @@ class Illegible:
 
     @property
     def wholly(self) -> bool:
+        """True if no label of the column can be read."""
         return self.unread == self.labels
 
 
 def illegible(
     published: PublishedTable, known: Known, columns: Mapping[str, str] | None = None
 ) -> tuple[Illegible, ...]:
-    """The shared columns with labels that cannot be read; columns of which nothing is known are none."""
+    """Return the shared columns with illegible labels, leaving out columns without any known value."""
     found = []
     for place, other in pairs(published, known, columns or {}):
         name = published.columns[place]
@@ -74,7 +78,7 @@ def _named(hierarchy: Hierarchy | None) -> set[str]:
 
 
 def _kinds(values: Collection[str]) -> set[str | None]:
-    """The kinds of which some value is; every text has characters to be masked."""
+    """Return the kinds of the values; masks (None) fit every text."""
     kinds: set[str | None] = {None}
     if any(parse_number(value) is not None for value in values):
         kinds.add(NUMBERS)
@@ -90,7 +94,7 @@ def _read(label: str, kinds: Collection[str | None]) -> bool:
 
 
 def _kind(reading: Reading) -> str | None:
-    """What values must have to be compared with a label."""
+    """Return the kind of value that a label can be compared with."""
     if isinstance(reading, NumberRange):
         return NUMBERS
     if isinstance(reading, DateRange):

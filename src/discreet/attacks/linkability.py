@@ -1,13 +1,13 @@
-"""Linkability through synthetic data: two sources that share no column, joined by the synthetic rows.
+"""Linkability through synthetic data: two sources without a common column, joined by the synthetic rows.
 
-Knows       some columns of `lineup` people from one source and others of the same people from another, in no
-            common order, and the synthetic table, which has both.
-Learns      which records of the two sources are the same person's: those that some synthetic row is nearest
-            to, taken together.
-Score       how many people of the data are put together rightly, beside the same attack on people who were
-            not in the data (columns that go together in everybody join records too), and beside picking one
-            of the line-up. `precision` is of those for whom one record alone was nearest.
-Stopped by  a promise about a person, kept by how the table was made.
+Knows       some columns of `lineup` people from one source and others of the same people from another, in
+            different orders, and the synthetic table, which has both.
+Learns      which records of the two sources belong to the same person: the pair that some synthetic row is
+            nearest to.
+Score       the share of people in the data who are linked correctly. The baseline is the same attack on
+            people who were not in the data (columns that correlate in everybody link records too), or picking
+            at random from the line-up. `precision` counts people for whom a single record was nearest.
+Stopped by  a promise about a person that the synthesizer keeps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.core.number_checks import require_count
 
 @dataclass(frozen=True, kw_only=True)
 class Linkability:
-    """Join two parts of people's records; unless named, the second is all columns that the first has not."""
+    """Linkage of two parts of people's records; by default the second part is all remaining columns."""
 
     first: tuple[str, ...]
     second: tuple[str, ...] = ()
@@ -43,12 +43,12 @@ class Linkability:
         require_count(self, "lineup", self.lineup, minimum=2)
         if not self.first or set(self.first) & set(self.second):
             raise RequestError(
-                "attack: linkability takes two sets of columns that have none in common.",
-                hint="Name the columns of the first source, and of the second those that the first has not.",
+                "attack: linkability needs two nonempty sets of columns without a common column.",
+                hint="Name the columns of the first source, and for the second only other columns.",
             )
 
     def run(self, release: SyntheticRelease) -> Findings:
-        """Put together the people of the data, and the panel."""
+        """Link the records of the people in the data, and of the panel."""
         second = self.second or tuple(name for name in release.columns if name not in self.first)
         if not second:
             raise RequestError("attack: the second source has no column.", hint="Name fewer for the first.")
@@ -63,7 +63,7 @@ class Linkability:
             constant=1 / self.lineup,
             said=lambda who: (
                 f"row {release.attacked[who] + 1} of the data",
-                f"what the second source says of row {release.attacked[found[who]] + 1} is theirs",
+                f"the second source's record of row {release.attacked[found[who]] + 1} is theirs",
             ),
             note=f"{', '.join(self.first)} joined with {', '.join(second)}, among {self.lineup} people.",
         )
@@ -71,10 +71,12 @@ class Linkability:
     def _guesses(
         self, release: SyntheticRelease, people: Places, parts: tuple[Integers, Integers]
     ) -> tuple[Integers, Guesses]:
-        """Everybody in line-ups; those who are left over are not looked at."""
+        """Return the linked record and the guess for everybody in a full line-up; the rest are skipped."""
         size, number = self.lineup, people.shape[1] // self.lineup
         if not number:
-            raise RequestError(f"attack: a line-up of {size} takes as many people.", hint=f"Use {FEWEST}.")
+            raise RequestError(
+                f"attack: a line-up of {size} needs at least {size} people.", hint=f"Use {FEWEST}."
+            )
         best, alone, far = (np.empty(number * size, np.int64) for _ in range(3))
         for start in range(0, number * size, size):
             some = slice(start, start + size)

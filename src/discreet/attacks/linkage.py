@@ -2,11 +2,11 @@
 
 Knows       a register of people by name, with some of the release's quasi-identifiers; and that a victim is
             in the release (`present`), or only that the register is the population it was drawn from.
-Learns      which rows may be a victim's: the match set. Of two rows each is theirs with one half; where it is
-            one row, the victim is singled out and all that the row says is known.
-Score       how many of those whom some row fits are linked to their own row by picking one of the match set
-            at random, beside picking one of all rows; `recall` is the same of everybody in the register.
-Stopped by  k-anonymity: every match set then has k rows at least. Not by leaving out names.
+Learns      which rows may be a victim's: the match set. Each of its n rows is the victim's with probability
+            1/n; if it is one row, the victim is singled out and the whole row is known.
+Score       the share of matched people who are linked to their own row by picking from the match set at
+            random; the baseline picks from all rows. `recall` is the same share of the whole register.
+Stopped by  k-anonymity: every match set then has k rows at least. Not by removing names.
 
 [Sweeney02] Sweeney, k-Anonymity: a model for protecting privacy, 2002: the voter list of Massachusetts.
 """
@@ -28,7 +28,7 @@ CURVE = "share of people by match set"
 
 @dataclass(frozen=True, kw_only=True)
 class Linkage:
-    """A row picked from each person's match set."""
+    """Linkage by picking a row from each person's match set."""
 
     present: bool = True
 
@@ -38,7 +38,7 @@ class Linkage:
     stopped_by: ClassVar[str] = "k-anonymity over the columns that are shared"
 
     def run(self, sets: MatchSets) -> Findings:
-        """Link everybody who is known."""
+        """Link everybody in the attacker's knowledge."""
         rows, people = sets.rows, sets.people
         candidates = rows if self.present else np.maximum(rows, people)
         everyone = sets.published.rows if self.present else max(sets.published.rows, sets.known.people)
@@ -56,7 +56,7 @@ class Linkage:
 
 
 def _curve(sets: MatchSets) -> dict[str, Points]:
-    """The re-identification curve: how many people are left with so many rows, or fewer."""
+    """Return the re-identification curve: the share of people with a match set of each size or smaller."""
     matched = sets.people > 0
     sizes = sorted({*(size for size in SMALL if size <= sets.published.rows), 1})
     share = {size: int(sets.people[matched & (sets.rows <= size)].sum()) for size in sizes}

@@ -1,4 +1,4 @@
-"""From how often an event happens on two neighbours to a loss that is shown, with stated confidence."""
+"""Lower bound on epsilon from the frequency of an event on two neighboring inputs, with stated confidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.core.number_checks import require_count, require_probability
 def epsilon_lower_bound(
     hits: int, neighbour_hits: int, trials: int, *, miss: float, delta: float = 0.0
 ) -> float:
-    """At least this much loss is shown by `hits` against `neighbour_hits`, both out of `trials`.
+    """Return the loss proved by `hits` against `neighbour_hits`, both out of `trials` runs.
 
     The event must be fixed without looking at the runs that are counted here; then the result is above the
     epsilon that holds with `delta` with probability at most `miss`.

@@ -1,12 +1,12 @@
-"""Match sets: the rows of a release that may be one person's, by all that is known of that person.
+"""Match sets: the rows of a release that may be one person's, given all that is known about that person.
 
-A class may be a person's if it shows, in every column that is known, a label that covers the known value.
-Where labels do not overlap that is one class; where they do (local recoding, blanked cells) it is several.
-People with the same classes have the same match set, and an attacker cannot tell them apart.
+A class may be a person's if it shows, in every known column, a label that covers the known value. If labels
+do not overlap that is one class; if they do (local recoding, suppressed cells) it is several. People with the
+same classes have the same match set, and an attacker cannot tell them apart.
 
-Belief      To an attacker who takes the person to be in the release, each row of the match set is theirs with
-            the same probability, so a sensitive value is believed by its share of those rows. This is what
-            the models of `discreet.anonymity.models` bound.
+Belief      For an attacker who knows that the person is in the release, each row of the match set is theirs
+            with the same probability, so a sensitive value is believed by its share of those rows. This is
+            what the models of `discreet.anonymity.models` bound.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ UNMATCHED = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overlap:
-    """Where labels overlap: `shown` numbers classes by what they show of the columns that are known; `vague`
-    are known tuples with a cell that says nothing.
+    """Overlapping labels: `label_ids` numbers classes by their labels in the known columns.
+
+    `has_unknown` marks known tuples with an unknown cell.
     """
 
     shown: Integers
@@ -46,9 +47,9 @@ class Overlap:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MatchSets:
-    """What an attacker has of people: tuple i of `known` has match set `group[i]`, or -1 if no row fits.
+    """Match sets of known people: tuple i of `known` has match set `group[i]`, or -1 if no row matches.
 
-    Set s is the classes `members[starts[s]:starts[s + 1]]` of the release.
+    Set s consists of the classes `members[starts[s]:starts[s + 1]]` of the release.
     """
 
     published: PublishedTable
@@ -63,23 +64,23 @@ class MatchSets:
 
     @cached_property
     def rows(self) -> Integers:
-        """How many rows each set has."""
+        """The number of rows in each set."""
         sizes = np.concatenate([[0], np.cumsum(self.published.classes.counts[self.members])])
         return np.asarray(sizes[self.starts[1:]] - sizes[self.starts[:-1]])
 
     @cached_property
     def people(self) -> Integers:
-        """How many people of the knowledge each set has."""
+        """The number of known people in each set."""
         inside = self.group >= 0
         return np.bincount(self.group[inside], self.known.tuples.counts[inside], len(self)).astype(np.int64)
 
     @property
     def unmatched(self) -> int:
-        """People whom no row of the release fits."""
+        """The number of people who match no row of the release."""
         return self.known.people - int(self.people.sum())
 
     def counts(self, column: str) -> Matrix:
-        """How often each set's rows have each sensitive value."""
+        """Return how often each set's rows have each sensitive value."""
         sets = csr_array(
             (np.ones(len(self.members), np.int64), self.members, self.starts),
             shape=(len(self), len(self.published.classes)),
@@ -87,23 +88,23 @@ class MatchSets:
         return csr_array(sets @ self.by_class(column))
 
     def by_class(self, column: str) -> Matrix:
-        """The same for the classes of the release."""
+        """Return how often each class's rows have each sensitive value."""
         return _matrix(self._published(column), len(self.published.classes))
 
     def names(self, column: str) -> tuple[str, ...]:
-        """The values of a sensitive column that the release has."""
+        """Return the values of a sensitive column in the release."""
         return self._published(column).names
 
     def shares(self, column: str) -> Floats:
-        """What is believed of everybody from the release as a whole: each value's part of its rows."""
+        """Return each value's share of the release's rows: the belief about anybody without a match set."""
         return np.asarray(self.totals(column) / self.published.rows)
 
     def totals(self, column: str) -> Integers:
-        """How often each value occurs in the release."""
+        """Return how often each value occurs in the release."""
         return self._published(column).totals
 
     def truth(self, column: str) -> Matrix | None:
-        """How many people of each set have each value, of those that the release has; None if not known."""
+        """Return how many people of each set truly have each value of the release; None if unknown."""
         given = self.known.tuples.sensitive.get(column)
         if given is None:
             return None
@@ -115,7 +116,7 @@ class MatchSets:
         return csr_array(to_sets @ matched)
 
     def examples(self, sets: Integers) -> Integers:
-        """A known tuple of each set, one that most people have."""
+        """Return a known tuple of each set, one that most people have."""
         inside = np.flatnonzero(self.group >= 0)
         rising = inside[np.argsort(self.known.tuples.counts[inside], kind="stable")]
         first = np.full(len(self), -1, np.int64)
@@ -123,7 +124,7 @@ class MatchSets:
         return first[sets]
 
     def refined(self, parts: Integers, number: int) -> MatchSets:
-        """Sets divided by something that is known of people: tuple i is in part `parts[i]` below `number`."""
+        """Return the sets split by a known property: tuple i is in part `parts[i]` below `number`."""
         inside = self.group >= 0
         keys, many = number_rows([self.group[inside], parts[inside]], [max(len(self), 1), number])
         group = np.full(len(self.group), UNMATCHED, np.int64)
@@ -135,7 +136,7 @@ class MatchSets:
 
     @cached_property
     def as_classes(self) -> EquivalenceClasses:
-        """The release's classes, with how many people of the knowledge each may hold."""
+        """The release's classes, with the number of known people that each may contain."""
         return replace(self.published.as_classes, population=self._population)
 
     @property
@@ -156,7 +157,7 @@ class MatchSets:
 
 
 def from_classes(published: PublishedTable) -> MatchSets:
-    """Everybody in the release, of whom no more is known than what their class shows."""
+    """Return match sets for everybody in the release, known only by what their class shows."""
     number = len(published.classes)
     known = Known(columns=published.columns, values=published.labels, tuples=published.classes)
     return MatchSets(
@@ -169,10 +170,10 @@ def from_classes(published: PublishedTable) -> MatchSets:
 
 
 def told(published: PublishedTable, known: Known, classes: Integers) -> MatchSets:
-    """Match sets of people whose classes are found out: tuple i of `known` is in `classes[i]`, or -1.
+    """Return match sets of people whose class is known: tuple i of `known` is in `classes[i]`, or -1.
 
-    Where labels overlap, who knows everybody may find out by elimination which class is whose. Within a class
-    nothing tells rows apart, so no attacker who knows quasi-identifiers believes more than this one.
+    If labels overlap, an attacker who knows everybody may find each person's class by elimination. Rows of a
+    class cannot be told apart, so no attacker who knows quasi-identifiers believes more than this one.
     """
     number = len(published.classes)
     return MatchSets(
@@ -189,7 +190,7 @@ def _matrix(column: SensitiveCounts, number: int) -> Matrix:
 
 
 def _renamed(column: SensitiveCounts, names: tuple[str, ...]) -> SensitiveCounts:
-    """The same under the codes of other names; values that are not among them are left out."""
+    """Return a sensitive column with the codes of other names; values without a code are left out."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in column.names], np.int32)[column.values]
     owners = np.repeat(np.arange(len(column.starts) - 1), np.diff(column.starts))[codes >= 0]

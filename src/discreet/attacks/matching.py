@@ -1,7 +1,7 @@
-"""Matching: which classes of a release may be whose, from what labels cover of what is known.
+"""Matching of a release's classes with known people, by what labels cover.
 
-Where no labels overlap, every known tuple shows one label in each column and is looked up by it. Where they
-do, classes are boxes and known tuples are points, and a match set is the boxes that hold a point.
+If no labels overlap, every known tuple shows one label in each column and is looked up by it. If they do,
+classes are boxes and known tuples are points, and a match set is the boxes that contain a point.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from discreet.core.errors import RequestError
 
 
 def match(published: PublishedTable, known: Known, columns: Mapping[str, str] | None = None) -> MatchSets:
-    """The match sets of all that are known.
+    """Return the match sets of all known people.
 
-    `columns` says under which name the knowledge has a column of the release; without it names are the same.
+    `columns` maps a column of the release to its name in the knowledge, if the names differ.
     """
     sides = _sides(published, known, columns or {})
     return _by_label(published, known, sides) or _by_box(published, known, sides)
@@ -33,7 +33,7 @@ def match(published: PublishedTable, known: Known, columns: Mapping[str, str] | 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Side:
-    """One shared column: the label of each class, the value of each known tuple, and what labels cover."""
+    """One shared column: each class's label, each known tuple's value, and what labels cover."""
 
     labels: Integers
     values: Integers
@@ -42,7 +42,7 @@ class _Side:
 
 
 def _by_label(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> MatchSets | None:
-    """Where labels do not overlap a known tuple shows one label in every column, and is looked up by it."""
+    """Match by looking up labels; None if labels overlap."""
     columns, sizes, number = [], [], len(published.classes)
     for side in sides:
         sole = None if side.unknown.any() else side.covering.sole
@@ -66,12 +66,12 @@ def _by_label(published: PublishedTable, known: Known, sides: Sequence[_Side]) -
 
 
 def _by_box(published: PublishedTable, known: Known, sides: Sequence[_Side]) -> MatchSets:
-    """Where they do, classes are boxes that may hold the same point."""
+    """Match by finding the boxes that contain each point, for labels that overlap."""
     boxes, points, kept = _geometry(sides)
     found = tree(boxes)
     words = np.random.Generator(np.random.Philox(0)).integers(0, 2**64, len(kept), np.uint64)
     number, sums = summed(found, points, words)
-    # Sums of 64 random bits: two different sets among a million are taken as one with less than 1e-7.
+    # Sums of 64-bit hashes: among a million sets, two collide with probability below 1e-7.
     matched = np.flatnonzero(number > 0)
     _, firsts, ids = np.unique(sums[matched], return_index=True, return_inverse=True)
     group = np.full(len(points), UNMATCHED, np.int64)
@@ -110,7 +110,7 @@ def _sides(published: PublishedTable, known: Known, columns: Mapping[str, str]) 
 
 
 def pairs(published: PublishedTable, known: Known, columns: Mapping[str, str]) -> list[tuple[int, int]]:
-    """The places of each shared column in the release and in the knowledge."""
+    """Return the position of each shared column in the release and in the knowledge."""
     for name, called in columns.items():
         if name not in published.columns or called not in known.columns:
             raise RequestError(
@@ -124,14 +124,14 @@ def pairs(published: PublishedTable, known: Known, columns: Mapping[str, str]) -
     ]
     if not pairs:
         raise RequestError(
-            "attack: what is known has no column of the release's quasi-identifiers.",
+            "attack: the attacker's knowledge shares no column with the release's quasi-identifiers.",
             hint=f"The release has {', '.join(published.columns)}; known are {', '.join(known.columns)}.",
         )
     return pairs
 
 
 def _geometry(sides: Sequence[_Side]) -> tuple[Boxes, Integers, Integers]:
-    """Classes as boxes, known tuples as points, and which classes the boxes are."""
+    """Return classes as boxes, known tuples as points, and the class of each box."""
     covers = [side.covering for side in sides]
     low = np.stack([each.low[side.labels] for each, side in zip(covers, sides, strict=True)], axis=1)
     high = np.stack([each.high[side.labels] for each, side in zip(covers, sides, strict=True)], axis=1)
@@ -141,7 +141,7 @@ def _geometry(sides: Sequence[_Side]) -> tuple[Boxes, Integers, Integers]:
     offsets = np.cumsum([0, *(each.inside.size for each in covers)])
     marks = np.stack([_marks(side, int(offsets[j])) for j, side in enumerate(sides)], axis=1)
     inside = np.concatenate([each.inside.ravel() for each in covers])
-    # a value that is not known fits a label that covers nothing of what is known
+    # an unknown value may match even a label that covers no known value
     kept = np.arange(len(low)) if (points < 0).any() else np.flatnonzero((low < high).all(axis=1))
     return Boxes(low=low[kept], high=high[kept], marks=marks[kept], inside=inside), points, kept
 

@@ -1,11 +1,11 @@
-"""Exact nearest records among many, by a distance over columns of both kinds.
+"""Exact nearest records among many, by a distance over numeric and categorical columns.
 
-Distance    the sum over columns of a share from 0 to 1: for words, whether they differ; for numbers, what
-            share of the synthetic values lies between them [Gower71, on ranks]. A missing value differs from
-            all others. Shares are whole numbers out of `ONE`, so that sums and ties are exact.
-Layout      a table is one contiguous row of 32-bit integers for each column. A record is compared with all of
-            a column at once, which the processor does eight at a time: that is faster than a tree in more
-            than a few dimensions, and exact.
+Distance    the sum over columns of a share from 0 to 1: for words, whether they differ; for numbers, the
+            share of the synthetic values between them [Gower71, on ranks]. A missing value differs from all
+            others. Shares are integers out of `ONE`, so that sums and ties are exact.
+Layout      a table is one contiguous row of 32-bit integers for each column. A record is compared with a
+            whole column at once, eight values per instruction, which is faster than a tree in more than a few
+            dimensions, and exact.
 
 [Gower71]   Gower, A General Coefficient of Similarity and Some of Its Properties.
 """
@@ -30,7 +30,7 @@ BLOCK = 1_024
 
 @compile_kernel
 def spread(record: Places, table: Places, numeric: Booleans, start: int, out: Places) -> None:
-    """The distances of a record from the rows that begin at `start`, into `out`."""
+    """Write the distances of a record from the rows that begin at `start` into `out`."""
     out[:] = 0
     for j in range(len(table)):
         place, column = record[j], table[j, start : start + len(out)]
@@ -43,21 +43,21 @@ def spread(record: Places, table: Places, numeric: Booleans, start: int, out: Pl
 
 
 def closest(records: Places, table: Places, numeric: Booleans) -> Integers:
-    """For each record the first of the rows that are nearest to it."""
+    """Return the first nearest row of each record."""
     return first_of_nearest(_contiguous(records), table, numeric)
 
 
 def insiders(records: Places, table: Places, numeric: Booleans, width: int) -> Integers:
-    """How many rows are within `width` of each record in every number, and the same in every word."""
+    """Return how many rows are within `width` of each record in every number and equal in every word."""
     return count_inside(_contiguous(records), table, numeric, width)
 
 
 def votes(
     records: Places, table: Places, numeric: Booleans, known: Booleans, secrets: Integers
 ) -> tuple[Places, Places]:
-    """For each secret column and record: what the nearest rows vote for, and how far away they are.
+    """Return, for each secret column and record, the vote of the nearest rows and their distance.
 
-    Distances are over the columns that are `known`, but for the secret itself.
+    Distances are over the `known` columns except the secret itself.
     """
     shown = np.flatnonzero(known)
     return vote_of_nearest(
@@ -72,7 +72,7 @@ def votes(
 
 
 def together(records: Places, table: Places, numeric: Booleans, first: Integers, second: Integers) -> Places:
-    """How near some row is to the `first` columns of record i and the `second` of record j, for all pairs."""
+    """Return how near some row is to the `first` columns of record i and the `second` of j, for all pairs."""
     here, there = _contiguous(records[first]), _contiguous(records[second])
     return nearest_to_both(here, there, table[first], table[second], numeric[first], numeric[second])
 
@@ -83,7 +83,7 @@ def _contiguous(records: Places) -> Places:
 
 @compile_kernel
 def first_of_nearest(records: Places, table: Places, numeric: Booleans) -> Integers:
-    """`closest`."""
+    """Compute `find_nearest_rows`."""
     rows = table.shape[1]
     found, out = np.empty(records.shape[1], np.int64), np.empty(rows, np.int32)
     for r in range(records.shape[1]):
@@ -94,7 +94,7 @@ def first_of_nearest(records: Places, table: Places, numeric: Booleans) -> Integ
 
 @compile_kernel
 def count_inside(records: Places, table: Places, numeric: Booleans, width: int) -> Integers:
-    """`insiders`."""
+    """Compute `count_rows_within`."""
     rows = table.shape[1]
     found, held = np.zeros(records.shape[1], np.int64), np.empty(rows, np.int32)
     for r in range(records.shape[1]):
@@ -113,7 +113,7 @@ def count_inside(records: Places, table: Places, numeric: Booleans, width: int) 
 
 @compile_kernel
 def vote(held: Places, number: bool) -> int:
-    """The middle of numbers; of words the commonest, the first of those that are."""
+    """Return the median of numbers, or the commonest word (the smallest code among ties)."""
     held.sort()
     if number:
         return int(held[(len(held) - 1) // 2])
@@ -136,7 +136,7 @@ def vote_of_nearest(
     secret_kinds: Booleans,
     left_out: Booleans,
 ) -> tuple[Places, Places]:
-    """`votes`; where `left_out`, a secret is among the columns of the table, and is taken off again."""
+    """Compute `vote_secrets`; where `left_out`, the secret's own distance is subtracted again."""
     rows, people = table.shape[1], records.shape[1]
     picked = np.empty((len(secrets), people), np.int32)
     away = np.empty((len(secrets), people), np.int32)
@@ -171,7 +171,7 @@ def vote_of_nearest(
 def nearest_to_both(
     left: Places, right: Places, lefts: Places, rights: Places, left_kinds: Booleans, right_kinds: Booleans
 ) -> Places:
-    """`together`; `lefts` and `rights` are the columns of the same table that either record has."""
+    """Compute `compute_joint_distances`; `lefts` and `rights` are the table's columns of either record."""
     rows, size = lefts.shape[1], left.shape[1]
     best = np.full((size, size), FURTHEST, np.int32)
     here, there = np.empty((size, BLOCK), np.int32), np.empty((size, BLOCK), np.int32)

@@ -1,16 +1,16 @@
-"""What is believed of people by how near they are to a synthetic row, beside people who are not in the data.
+"""Beliefs about people by their distance from a synthetic row, compared with people who are not in the data.
 
-Rings       people of the data from the nearest on: the first forty, as many again, twice as many, and so on.
-            Those at the same distance are in one ring.
-Posterior   how often guesses about the people of a ring are right.
-Prior       how often the same guesses are right about people of the panel who are as near, or about the forty
-            nearest to the ring where there are fewer; but no less than by one guess for everybody. Who is
-            near to a synthetic row is guessed well, in the data or not: that is no harm to anybody.
-Chance      a ring where the panel's guesses would be as often right in one of twenty sweeps, by the
-            hypergeometric law and over all rings together, shows nothing: there prior and posterior are the
-            share of both together.
-Odds        the factor by which odds grew at least: from the most that the panel's guesses may be right to the
-            least that those of the ring may be, with 95% each.
+Rings       people in the data from the nearest on: the first forty, as many again, twice as many, and so on.
+            People at the same distance are in one ring.
+Posterior   the share of right guesses about the people of a ring.
+Prior       the share of right guesses about people of the panel at the same distance, or about the forty
+            nearest to the ring if there are fewer; but at least the success of one constant guess. People
+            near a synthetic row are guessed well, in the data or not: that harms nobody.
+Chance      if the panel would reach a ring's success by chance in one of twenty sweeps, by the hypergeometric
+            distribution and over all rings together, the ring shows nothing: then prior and posterior are the
+            pooled success.
+Odds        a lower bound on the growth of odds: from the upper 95% bound of the panel's success to the lower
+            95% bound of the ring's.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ CHANCE = 0.05
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guesses:
-    """What was guessed of some people: whether it was `right`, whether the attacker would stand by it
-    (`claimed`), and how `far` from a synthetic row it was got."""
+    """Guesses about some people: whether each is `right`, and whether the attacker would claim it.
+
+    `distance` is that of the synthetic row from which the guess was made.
+    """
 
     right: Booleans
     claimed: Booleans
@@ -43,7 +45,7 @@ class Guesses:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Beliefs:
-    """Of each person of the data, before and after; `factor` is what odds grew by at least, in any ring."""
+    """Beliefs about each person in the data; `factor` is a lower bound on the growth of odds in any ring."""
 
     prior: Floats
     posterior: Floats
@@ -51,11 +53,12 @@ class Beliefs:
 
     @property
     def gained(self) -> Booleans:
+        """For each person, whether the belief grew."""
         return np.asarray(self.posterior > self.prior)
 
 
 def beliefs(victims: Guesses, panel: Guesses, constant: float) -> Beliefs:
-    """What is believed of each of the people of the data; `constant` is the share that one guess gets."""
+    """Return the belief about each person in the data; `constant` is the success of one constant guess."""
     ring = _rings(victims.far)
     level = CHANCE / (int(ring.max()) + 1)
     prior, posterior, factor = np.empty(len(ring)), np.empty(len(ring)), 1.0
@@ -72,7 +75,7 @@ def beliefs(victims: Guesses, panel: Guesses, constant: float) -> Beliefs:
 
 
 def _rings(far: Floats) -> Integers:
-    """The ring of each person, from the nearest out; the last is no smaller than the first."""
+    """Return the ring of each person, from the nearest out; the last is no smaller than the first."""
     places = np.unique(far, return_inverse=True)[1]
     nearer = np.concatenate([[0], np.cumsum(np.bincount(places))])[places]
     ring = np.floor(np.log2(nearer // ALIKE + 1)).astype(np.int64)
@@ -83,23 +86,25 @@ def _rings(far: Floats) -> Integers:
 
 
 def _members(ring: Integers) -> Iterator[Integers]:
+    """Yield the people of each ring."""
     for each in range(int(ring.max()) + 1):
         yield np.flatnonzero(ring == each)
 
 
 def _as_near(far: Floats, ring: Floats) -> Integers:
-    """Who of the panel is as near as the people of a ring; the forty who are nearest to that, at least."""
+    """Return the panel's people at the distances of a ring; at least the forty nearest to it."""
     beyond = np.maximum(np.maximum(ring.min() - far, far - ring.max()), 0)
     inside = np.flatnonzero(beyond == 0)
     return inside if len(inside) >= ALIKE else np.argsort(beyond, kind="stable")[:ALIKE]
 
 
 def _most(theirs: Booleans, constant: float) -> float:
+    """Return the upper bound on the success of the panel or of the constant guess."""
     return max(clopper_pearson(int(theirs.sum()), len(theirs))[1], constant)
 
 
 def _chance(ours: Booleans, theirs: Booleans) -> float:
-    """How probable it is that as many of all right guesses are about the people of the data."""
+    """Return the probability that this many of all right guesses are about the people in the data."""
     from scipy.stats import hypergeom  # takes a second to load, and nothing else here needs it
 
     both, right = len(ours) + len(theirs), int(ours.sum() + theirs.sum())

@@ -1,14 +1,15 @@
-"""Where labels overlap, an attacker may find out which of the classes that fit a person is theirs.
+"""Elimination: where labels overlap, an attacker may find out which of the matching classes is a person's.
 
-Several classes fit a person whose values are covered by labels of all of them. Who takes each of their rows
-for the person's believes a value by its share of all these rows. Who knows everybody can rule classes out: a
-class that only three people fit holds these three. How far that leads depends on what else is known, but
-within a class nothing tells rows apart, so no attacker who knows quasi-identifiers believes more than is true
-of one of the classes. `apart` is that attacker: everybody who may be in a class is taken to be told that they
-are. What is found so is the most that can be believed of anybody, and no share of people.
+Several classes match a person whose values are covered by labels of all of them. An attacker who takes each
+of their rows for the person's with the same probability believes a value by its share of all these rows. An
+attacker who knows everybody can rule classes out: a class that only three people match contains these three.
+How far that leads depends on other knowledge. But rows of a class cannot be told apart, so no attacker who
+knows quasi-identifiers believes more than what is true of one of the classes. This module models that
+attacker, who knows for everybody who may be in a class that they are. Its findings are the highest belief
+about anybody, not a share of people.
 
-Classes that show the same in every column that is known are not told apart by anybody, and stay together.
-Nor is it told of who has an empty cell in a register: what is not known there rules nothing out.
+Classes with the same labels in every known column cannot be told apart, and stay together. People with an
+empty cell in a register are left out: an unknown value rules nothing out.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from discreet.attacks.match_sets import UNMATCHED, MatchSets
 
 
 def apart(sets: MatchSets, parts: Integers | None = None) -> MatchSets | None:
-    """A match set for each class that fits somebody, and one whom it fits; None where none can be told.
+    """Return a match set, with one person, for each class that matches somebody; None if nothing separates.
 
-    With `parts`, known tuples of different parts are not taken for one another.
+    With `parts`, known tuples of different parts are kept apart.
     """
     if sets.overlap is None:
         return None
@@ -45,7 +46,7 @@ def apart(sets: MatchSets, parts: Integers | None = None) -> MatchSets | None:
 
 
 def _each(sets: MatchSets, persons: Integers, shown: Integers) -> MatchSets:
-    """Person i in all classes that are shown as `shown[i]`."""
+    """Return match sets with person i in all classes that have the label id `shown[i]`."""
     assert sets.overlap is not None
     order = np.argsort(sets.overlap.shown, kind="stable")
     rising = sets.overlap.shown[order]
@@ -63,7 +64,7 @@ def _each(sets: MatchSets, persons: Integers, shown: Integers) -> MatchSets:
 
 
 def _only(known: Known, places: Integers) -> Known:
-    """Some of the known tuples, in this order, each perhaps several times."""
+    """Return some of the known tuples, in this order, possibly repeated."""
     naming = known.naming
     return replace(
         known,
@@ -73,7 +74,7 @@ def _only(known: Known, places: Integers) -> Known:
 
 
 def strongest_of(found: Findings, told: Findings) -> Findings:
-    """What is found with the most that can be believed of anybody, where that is more."""
+    """Return the findings with the highest belief of either, keeping the success rates of the first."""
     factor = max(found.odds, told.odds)
     if told.highest <= found.highest:
         return replace(found, factor=factor)

@@ -1,7 +1,7 @@
-"""Two neighbours for each mechanism, as far apart as its requirement allows, and draws from it on either.
+"""Neighboring inputs for each mechanism, as far apart as its sensitivity allows, and samplers of its outputs.
 
-A pair is what an audit is run on. For mechanisms that add noise the truths are just their sensitivity apart;
-for those that choose, one score rises as all others fall, among so many that the fall counts.
+Audits run on such pairs. For additive noise the inputs are exactly the sensitivity apart; for selection, one
+score rises as all others fall, with enough candidates for the fall to matter.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ CALLED: dict[type, tuple[str, ...]] = {
     NoisyMax: ("reportnoisymax",),
     SmoothMedian: ("median",),
 }
-"""What mechanisms are called elsewhere."""
+"""Names of mechanisms in other libraries."""
 
 
 class Mechanism(Protocol):
-    """What every mechanism does."""
+    """The interface of every mechanism."""
 
     @property
     def guarantee(self) -> Guarantee: ...
@@ -60,7 +60,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A mechanism and what it is run on: two exact inputs of neighbouring tables."""
+    """A mechanism and two exact inputs from neighboring tables."""
 
     mechanism: Mechanism
     here: object
@@ -68,20 +68,20 @@ class Pair:
 
     @property
     def runs(self) -> int:
-        """How many runs take seconds."""
+        """The number of runs that takes seconds."""
         return MANY if isinstance(self.mechanism, Laplace | Gaussian) or _many(self.mechanism, 1) else FEW
 
     def draws(self, random: Randomness) -> tuple[Draw, Draw]:
-        """Outputs on the one and on the other."""
+        """Return samplers of the outputs on the two inputs."""
         return draws(self.mechanism, self.here, random), draws(self.mechanism, self.there, random)
 
 
 def draws(mechanism: Mechanism, truth: object, random: Randomness) -> Draw:
-    """Independent outputs of a mechanism on one exact input."""
+    """Return a sampler of independent outputs of a mechanism on one exact input."""
 
     def drawn(runs: int) -> Outputs:
         if isinstance(mechanism, Laplace | Gaussian) and isinstance(truth, Fraction):
-            # the truths of pairs are on the grid, so that there is nothing to round
+            # inputs of pairs lie on the grid, so nothing is rounded
             steps = draws(mechanism.integer_mechanism, int(truth / mechanism.resolution), random)(runs)
             return np.asarray(steps, np.float64) * float(mechanism.resolution)
         many = _many(mechanism, runs)
@@ -94,13 +94,13 @@ def draws(mechanism: Mechanism, truth: object, random: Randomness) -> Draw:
 
 
 def _many(mechanism: Mechanism, runs: int) -> Callable[[Any, Randomness], Released[Any]] | None:
-    """Its release of many integers at once, as if each were alone: the noise of each is the same."""
+    """Return the release of many integers at once, with the noise that each would have alone, or None."""
     alone = replace(mechanism, places=runs) if isinstance(mechanism, DiscreteGaussian) else mechanism
     return getattr(alone, "release_many", None)
 
 
 def pair(name: str, *, epsilon: Real, delta: Real = DELTA) -> Pair:
-    """The pair of a mechanism by its name, as `discrete-laplace` or `DiscreteLaplace`, or one of `CALLED`."""
+    """Return a mechanism's pair by name, as `discrete-laplace`, `DiscreteLaplace` or an alternative name."""
     require_positive("audit", "epsilon", epsilon)
     require_parameter(
         is_real(delta) and 0 < delta <= 0.5, "audit", "delta", delta, "a number above 0 and at most 1/2"
@@ -136,7 +136,7 @@ def _gaussian_variance(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _quantile(epsilon: Fraction, _: Fraction) -> Pair:
-    """One of two rows leaves the lower end: then all values are not alike any more."""
+    """Return a pair in which one of two rows leaves the lower bound, so that the values become equal."""
     mechanism = Quantile(epsilon=epsilon, low=0, high=10)
     return Pair(
         mechanism=mechanism,
@@ -146,14 +146,14 @@ def _quantile(epsilon: Fraction, _: Fraction) -> Pair:
 
 
 def _median(epsilon: Fraction, delta: Fraction) -> Pair:
-    """The middle row moves from one end to the other."""
+    """Return a pair in which the middle row moves from one bound to the other."""
     here, there = (np.array([0] * 5 + [middle] + [100] * 5) for middle in (0, 100))
     mechanism = SmoothMedian(epsilon=epsilon, delta=delta, low=0, high=100)
     return Pair(mechanism=mechanism, here=ValueCounts.from_rows(here), there=ValueCounts.from_rows(there))
 
 
 def _groups(epsilon: Fraction, delta: Fraction) -> Pair:
-    """One group that is shown about as often as not, with one person more or less."""
+    """Return a pair in which one group, shown about as often as not, gains one person."""
     mechanism = GroupSelection(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)
     here, there = (
         GroupCounts(np.array(["group"]), np.array([mechanism.threshold + more], np.int64)) for more in (1, 0)

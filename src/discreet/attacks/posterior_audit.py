@@ -1,11 +1,11 @@
-"""Realized posteriors against the promised cap: do attackers come to believe no more than was promised?
+"""Audit of a promise: realized posteriors of simulated attackers against the promised cap.
 
 Knows       the mechanism, all other records, and that a claim about one person has the promise's prior.
 Learns      its exact posterior from every output, by Bayes' rule.
-Score       the claim is true in every run. The share of runs in which the posterior is above the promised one
-            must be 0 under a promise without a tail, and may be its tail otherwise. With a tail the verdict
-            rests on a Clopper-Pearson interval: a promise that is kept is called broken with probability at
-            most 1 - confidence. Without one a single run above the cap is enough.
+Score       the claim is true in every run. The share of runs in which the posterior exceeds the promised one
+            must be 0 under a promise without a tail, and at most its tail otherwise. With a tail the verdict
+            uses a Clopper-Pearson interval: a promise that is kept is called broken with probability at most
+            1 - confidence. Without one, a single run above the cap is enough.
 Stopped by  a mechanism whose guarantee the promise admits.
 """
 
@@ -31,7 +31,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorAudited:
-    """How many of the simulated attackers came to believe more than was promised."""
+    """The number of simulated attackers whose posterior exceeded the promised cap."""
 
     prior: float
     cap: float
@@ -49,12 +49,12 @@ class PosteriorAudited:
 
     @property
     def holds(self) -> bool:
-        """Whether the promise is not refuted."""
+        """True unless the runs refute the promise."""
         return self.above == 0 if self.tail == 0 else self.interval[0] <= self.tail
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The verdict in one sentence."""
         allowed = f"; a chance of {format_chance(self.tail)} is promised" if self.tail else ""
         ended = (
             f"{self.above:,} of {self.runs:,} attackers ended above {format_percent_up(self.cap)}{allowed}"
@@ -69,12 +69,12 @@ def posterior_audit(
     *,
     confidence: float = CONFIDENCE,
 ) -> PosteriorAudited:
-    """Judge what attackers believe of true claims to which they gave the promise's prior at most."""
-    require_probability("posterior_audit", "confidence", confidence)
+    """Judge posteriors of true claims whose prior was at most the promise's prior."""
+    require_probability("audit_posteriors", "confidence", confidence)
     reached = np.asarray(list(posteriors) if not isinstance(posteriors, np.ndarray) else posteriors)
     believed = reached.size > 0 and bool(np.all((reached >= 0) & (reached <= 1)))
     require_parameter(
-        believed, "posterior_audit", "posteriors", f"{reached.size} values", "one or more probabilities"
+        believed, "audit_posteriors", "posteriors", f"{reached.size} values", "one or more probabilities"
     )
     above = int(np.count_nonzero(reached > promise.posterior * (1 + ROUNDING)))
     return PosteriorAudited(
@@ -90,10 +90,10 @@ def posterior_audit(
 
 
 def after(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is believed of a true claim after outputs of these losses.
+    """Return the posteriors of a true claim after outputs with these losses.
 
     >>> after(0.01, np.array([0.0, np.log(99)])).round(4)
     array([0.01, 0.5 ])
     """
-    require_probability("after", "prior", prior)
+    require_probability("posterior_after_loss", "prior", prior)
     return np.asarray(scipy.special.expit(logit(prior) + losses))

@@ -1,11 +1,11 @@
-"""A published table as its reader has it: classes, what they show, how large they are, what is in them.
+"""A published table as its reader sees it: equivalence classes, their labels, sizes and sensitive values.
 
-From a file     the engine groups the rows of a release by what they show.
+From a file     the engine groups the rows of a release by their labels.
 From a recoding before anything is written: the same classes, from the tuples that would be published.
 
-Labels are read by their text, and by the hierarchies that a reader is taken to have: those of a custodian's
-certificate, or none. A reader sees what is published and no more, so the totals of a sensitive column are
-those of the rows that are shown.
+Labels are read by their text, and by the hierarchies that a reader is assumed to have: those of a custodian's
+certificate, or none. A reader sees only what is published, so the totals of a sensitive column count
+published rows.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from discreet.core.errors import DataError, RequestError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublishedTable:
-    """Class i shows `labels[j][classes.codes[i, j]]` in column j, in `classes.counts[i]` rows.
+    """Class i has the labels `labels[j][classes.codes[i, j]]` in column j, and `classes.counts[i]` rows.
 
-    Where `person` names a column, people are counted and not rows.
+    If `person` names a column, counts are of people instead of rows.
     """
 
     columns: tuple[str, ...]
@@ -43,11 +43,11 @@ class PublishedTable:
 
     @property
     def as_classes(self) -> EquivalenceClasses:
-        """What models and risks are computed from."""
+        """The equivalence classes from which privacy models and risks are computed."""
         return EquivalenceClasses(sizes=self.classes.counts, rows=self.rows, sensitive=self.classes.sensitive)
 
     def shown(self, place: int) -> tuple[str, ...]:
-        """The labels of a class."""
+        """Return the labels of a class."""
         codes = self.classes.codes[place].tolist()
         return tuple(labels[code] for labels, code in zip(self.labels, codes, strict=True))
 
@@ -61,14 +61,14 @@ def from_release(
     hierarchies: Mapping[str, Hierarchy] | None = None,
     person: str | None = None,
 ) -> PublishedTable:
-    """The classes of a release that the engine holds under a name; of people, where it names the `person`."""
+    """Read the classes of a release from the engine; counts are of people if `person` is given."""
     both = [name for name in quasi if name in sensitive]
     if not quasi or both:
         raise RequestError(
-            f"attack: {both[0]} cannot be known and sensitive at once."
+            f"attack: {both[0]} is named both as a quasi-identifier and as sensitive."
             if both
-            else "attack: no column of the release is said to be known to an attacker.",
-            hint="Name the quasi-identifiers, and beside them the sensitive columns.",
+            else "attack: no column of the release is named as a quasi-identifier.",
+            hint="Name quasi-identifiers, and different columns as sensitive.",
         )
     labels, classes = counted(engine, table, quasi, sensitive, person=person)
     if not len(classes):
@@ -85,10 +85,12 @@ def from_release(
 def from_recoding(
     tuples: Tuples, recoding: Recoding, hierarchies: Sequence[Hierarchy], person: str | None = None
 ) -> PublishedTable:
-    """The classes that a recoding would publish; of people, where tuples count those."""
+    """Return the classes that a recoding would publish; counts are of people if the tuples' are."""
     classes, ids = group_by_recoding(tuples, recoding)
     if not len(classes):
-        raise DataError("attack: the recoding publishes nothing.", hint="Ask for less, or suppress less.")
+        raise DataError(
+            "attack: the recoding publishes nothing.", hint="Weaken the privacy models, or suppress less."
+        )
     inside = np.flatnonzero(ids >= 0)[::-1]
     firsts = np.empty(len(classes), np.int64)
     firsts[ids[inside]] = inside
@@ -106,5 +108,6 @@ def from_recoding(
 
 
 def _as_shown(column: SensitiveCounts) -> SensitiveCounts:
+    """Return a sensitive column with totals over the published rows."""
     totals = np.bincount(column.values, column.counts, len(column.names)).astype(np.int64)
     return replace(column, totals=totals)

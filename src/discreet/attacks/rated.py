@@ -1,16 +1,17 @@
-"""Ratings and what is known of some, read from two tables of an engine: both get the same numbers.
+"""Ratings of a release and known ratings of victims, read from two tables under shared codes.
 
-Release     a row says that a record (a pseudonym) rated a title; how, and when, where there are such columns.
-Register    a row says what is known of a victim's rating, in the same words. A column that either table lacks
-            is not compared. `truth` is the victims' record, for scoring: who has none there, or one that the
-            release does not have, is a stranger.
+Release     a row is a record's (a pseudonym's) rating of a title, with stars and date if there are such
+            columns.
+Register    a row is a known rating of a victim, in the same form. A column that either table lacks is not
+            compared. `truth` is the victim's record, for scoring: a victim without one, or with one that the
+            release lacks, is a stranger.
 Ratings     numbers keep their distances, in steps of 1, 1/2, 1/10 or 1/100; words are equal or not.
-Days        of dates and times the day; or whole numbers that count days.
-Joined      in the engine: of the release come the ratings of titles that the register tells of, and how many
-            ratings and records there are in all. No other rating can be taken for one that is known.
-Order       of rows decides nothing: records, titles and victims are numbered in the order of their names.
+Days        the day of dates and times; or integers that count days.
+Join        in the engine: of the release, only ratings of titles in the register are read, and the numbers of
+            all ratings and records. No other rating can match a known one.
+Order       of rows has no effect: records, titles and victims are numbered in the order of their names.
 
-Rows of which something is missing that is compared are left out, and so are titles that the release lacks.
+Rows with a missing value in a compared column are left out, as are titles that the release lacks.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from discreet.core.errors import DataError, RequestError
 
 STEPS = (1, 2, 10, 100)
 TITLES, RECORDS = "_discreet_titles", "_discreet_records"
-READABLE = "Titles, ratings and dates must be there; dates are written 2005-12-31."
+READABLE = "Titles, ratings and dates must not be missing; write dates as 2005-12-31."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rated:
-    """A table and what its columns are; of a register `person` is who is known, and `truth` their record."""
+    """A table and the roles of its columns; in a register, `person` is the victim and `truth` the record."""
 
     table: str
     title: str
@@ -52,7 +53,7 @@ class Rated:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Heard:
-    """Ratings, what is known of some of them, how many `steps` one star has, and what was left out."""
+    """Ratings, known ratings of victims, the number of `steps` per star, and the rows that were left out."""
 
     released: Ratings
     known: Overheard
@@ -62,24 +63,24 @@ class Heard:
 
 
 def read(engine: Publisher, release: Rated, register: Rated, where: dict[str, str] | None = None) -> Heard:
-    """Both tables under shared numbers; `where` keeps the rows of the register that read so."""
+    """Read both tables under shared codes; `where` keeps the register's rows with the given values."""
     shown, told = _Rows.of(engine, release), _Rows.of(engine, register, where or {})
     rows, whole, people = shown.counted(engine)
     if not whole:
-        raise DataError(f"attack: {release.table} has no rating that is whole.", hint=READABLE)
+        raise DataError(f"attack: {release.table} has no complete rating.", hint=READABLE)
     lines, kept, _ = told.counted(engine)
     if where and not lines:
         raise nobody_has(register.table, where)
     if not kept:
-        raise DataError(f"attack: {register.table} tells of no rating that is whole.", hint=READABLE)
+        raise DataError(f"attack: {register.table} has no complete rating.", hint=READABLE)
     known = told.all(engine)
     titles = _in_order(known["title"])
     given = shown.about(engine, titles)
     known = known.filter(pc.is_in(known["title"], titles.take(given["place"].unique())))
     if not known.num_rows:
         raise RequestError(
-            f"attack: no title of {register.table} is one of {release.table}.",
-            hint="Write titles alike in both, or name the column with --title.",
+            f"attack: {register.table} and {release.table} have no title in common.",
+            hint="Spell titles the same way in both, or name the column with --title.",
         )
     records = _in_order(given["person"], *(() if register.truth is None else shown.found(engine, known)))
     steps, ((stars, heard), (day, when)) = _scaled(given, known)
@@ -95,7 +96,7 @@ def read(engine: Publisher, release: Rated, register: Rated, where: dict[str, st
 def _released(
     given: pa.Table, records: pa.Array, stars: Integers, day: Integers, *, people: int, titles: int
 ) -> Ratings:
-    """Ratings in an order of their own; who rated nothing that is known of has no name."""
+    """Return the release's ratings, sorted; records without a rating of a known title have no name."""
     person, title = _places(given["person"], records), np.asarray(given["place"].to_numpy(), np.int64)
     order = np.lexsort((stars, person, day, title))
     return Ratings(
@@ -125,18 +126,19 @@ def _overheard(
     )
 
 
-# -- What the engine is asked -------------------------------------------------------------------------------
+# -- Statements for the engine -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Rows:
-    """The rows of a table as SQL: `person`, `title`, and what else is compared; who is not named is one."""
+    """The rows of a table as SQL, with `person`, `title` and the other compared columns."""
 
     text: str
     columns: tuple[str, ...]
 
     @staticmethod
     def of(engine: Publisher, rated: Rated, where: dict[str, str] | None = None) -> _Rows:
+        """Return the rows of a table; without a person column they belong to one victim."""
         wanted = [rated.person, rated.title, rated.rating, rated.date, rated.truth]
         require_columns(engine, rated.table, [*(name for name in wanted if name is not None), *(where or {})])
         columns = {
@@ -156,14 +158,14 @@ class _Rows:
 
     @property
     def whole(self) -> str:
-        """Whether nothing is missing that is compared; a day is a date or a number."""
+        """The SQL condition that no compared value is missing; a day may be a date or a number."""
         needed = [name for name in self.columns if name not in (DAY, DAYS, "truth")]
         days = [f"r.{name} IS NOT NULL" for name in (DAY, DAYS) if name in self.columns]
         parts = [*(f"r.{name} IS NOT NULL" for name in needed), *([f"({' OR '.join(days)})"] if days else [])]
         return " AND ".join(parts)
 
     def counted(self, engine: Publisher) -> tuple[int, int, int]:
-        """How many rows there are, how many are whole, and how many people these are of."""
+        """Return the numbers of rows, of complete rows, and of people with complete rows."""
         (row,) = engine.count(
             f"SELECT COUNT(*) AS n, COUNT(CASE WHEN {self.whole} THEN 1 END) AS kept, "
             f"COUNT(DISTINCT CASE WHEN {self.whole} THEN r.person END) AS people FROM {self.text}"
@@ -171,12 +173,12 @@ class _Rows:
         return int(row["n"]), int(row["kept"]), int(row["people"])
 
     def all(self, engine: Publisher) -> pa.Table:
-        """The rows that are whole."""
+        """Return the complete rows."""
         columns = ", ".join(f"r.{name} AS {name}" for name in self.columns)
         return engine.count(f"SELECT {columns} FROM {self.text} WHERE {self.whole}").secret
 
     def about(self, engine: Publisher, titles: pa.Array) -> pa.Table:
-        """Those about some titles, each of which is told by its `place` among them."""
+        """Return the complete rows about some titles, each given by its index among them."""
         columns = ", ".join(f"r.{name} AS {name}" for name in self.columns if name != "title")
         return engine.count(
             f"SELECT t.place AS place, {columns} FROM {self.text} "
@@ -185,7 +187,7 @@ class _Rows:
         ).secret
 
     def found(self, engine: Publisher, known: pa.Table) -> Iterator[pa.ChunkedArray]:
-        """The records among those that are somebody's in truth."""
+        """Yield the true records of victims that the release has."""
         records = _in_order(known["truth"])
         if len(records):
             yield engine.count(
@@ -199,7 +201,7 @@ class _Rows:
 
 
 def _in_order(*columns: pa.ChunkedArray) -> pa.Array:
-    """The different texts of columns, in their order."""
+    """Return the distinct texts of columns, sorted."""
     chunks = [chunk for column in columns for chunk in column.cast(pa.string()).chunks]
     values = pa.chunked_array(chunks, pa.string()).drop_null().unique()
     return values.take(pc.sort_indices(values))
@@ -211,15 +213,15 @@ def _places(column: pa.ChunkedArray, values: pa.Array) -> Integers:
 
 
 def _truth(told: pa.Table, victim: Integers, records: pa.Array, register: Rated) -> Integers:
-    """The record of each victim, or NOBODY."""
+    """Return the record of each victim, or NOBODY."""
     at = pc.index_in(told["truth"].combine_chunks(), value_set=records).fill_null(NOBODY)
     record = np.asarray(at.to_numpy(zero_copy_only=False), np.int64)
     truth = np.full(int(victim.max()) + 1, NOBODY)
     np.maximum.at(truth, victim, record)
     if (truth[victim] != record).any():
         raise DataError(
-            f"attack: {register.table} gives somebody several {register.truth}.",
-            hint="Every person that is known has one record, or none.",
+            f"attack: {register.table} gives one person several values of {register.truth}.",
+            hint="Give each person one record, or none.",
         )
     return truth
 
@@ -227,7 +229,7 @@ def _truth(told: pa.Table, victim: Integers, records: pa.Array, register: Rated)
 def _scaled(
     shown: pa.Table, told: pa.Table
 ) -> tuple[int | None, tuple[tuple[Integers, Integers], tuple[Integers, Integers]]]:
-    """Stars and days of both as numbers from 0; where a side has none, all are the same."""
+    """Return stars and days of both tables as numbers from 0; all equal if a table has none."""
     nothing = np.zeros(shown.num_rows, np.int64), np.zeros(told.num_rows, np.int64)
     steps, stars, days = None, nothing, nothing
     if "rating" in shown.column_names and "rating" in told.column_names:
@@ -239,7 +241,7 @@ def _scaled(
 
 
 def _stars(shown: pa.ChunkedArray, told: pa.ChunkedArray) -> tuple[int | None, tuple[Integers, Integers]]:
-    """Numbers in steps of which a star has `steps`; words by their place, of which only equal ones fit."""
+    """Return numbers in units of 1 / `steps` star; words by index, of which only equal ones match."""
     words = pa.chunked_array([*shown.chunks, *told.chunks]).unique()
     amounts = [parse_number(word) for word in words.to_pylist()]
     if any(each is None for each in amounts):
@@ -248,7 +250,7 @@ def _stars(shown: pa.ChunkedArray, told: pa.ChunkedArray) -> tuple[int | None, t
     steps = next((each for each in STEPS if _is_whole(scale * each)), None)
     if steps is None or not math.isfinite(scale.sum()) or np.ptp(scale) * (steps or 1) >= STARS:
         raise DataError(
-            "attack: ratings must be numbers with two decimals at most, and not far apart.",
+            f"attack: ratings must have at most two decimals and span less than {STARS:,} steps.",
             hint="Round them.",
         )
     codes = np.rint((scale - scale.min()) * steps).astype(np.int64)

@@ -1,9 +1,9 @@
-"""Tables in which each person says something of a few of many things: who rated what, how, and when.
+"""Sparse rating tables: each person rates a few of many titles, with stars and a day.
 
-A table is held as one sorted column: by title, then by day. All ratings of a title within some days are one
-slice of it, found by bisection, so that a rating that an attacker knows of touches no rating that does not
-fit it. People and titles are numbers from 0; a person's number is the place of a record, which the release
-may call by a pseudonym. Someone who rated a title twice is scored for both.
+A table is sorted by title, then by day. All ratings of a title within some days are one slice, found by
+bisection, so a known rating touches only ratings that match it. People and titles are numbers from 0; a
+person's number is the index of a record, which the release may identify by a pseudonym. A person who rated a
+title twice is scored for both.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ STARS = 1 << 15
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ratings:
-    """`person[i]` gave `title[i]` so many `stars[i]` on `day[i]`; records may have `names`.
+    """`person[i]` gave `title[i]` `stars[i]` stars on `day[i]`; records may have `names`.
 
-    Of `people` the last may have none: those of whom no rating is in the table.
+    The last of `people` may have no rating in the table.
     """
 
     person: Integers
@@ -52,28 +52,29 @@ class Ratings:
         require_parameter(named, self, "names", f"{len(self.names)} names", "those of all who rated, or none")
 
     def name(self, record: int) -> str:
+        """Return the name of a record, or its number."""
         return self.names[record] if self.names else f"{record}"
 
     @cached_property
     def support(self) -> Integers:
-        """How many ratings each title has."""
+        """The number of ratings of each title."""
         return np.bincount(self.title, minlength=self.titles)
 
     @cached_property
     def by_title(self) -> tuple[Integers, NDArray[np.int32], NDArray[np.int16]]:
-        """The sorted keys, and the person and the stars that stand there."""
+        """The sort keys, and the person and stars at each position."""
         keys = self.title * DAYS + self.day
         order = np.argsort(keys, kind="stable")
         return keys[order], self.person[order].astype(np.int32), self.stars[order].astype(np.int16)
 
     @cached_property
     def by_person(self) -> tuple[Integers, Integers]:
-        """Where each person's ratings start, and their places in the columns."""
+        """The start of each person's ratings, and their positions in the columns."""
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.person, minlength=self.people))])
         return starts, np.argsort(self.person, kind="stable")
 
     def within(self, title: Integers, day: Integers, days: int | None) -> tuple[Integers, Integers]:
-        """For each title and day: the slice of `by_title` no more than `days` away, or all of the title."""
+        """Return, for each title and day, the slice of the title index within `days`, or the whole title."""
         keys = self.by_title[0]
         first = title * DAYS + (np.clip(day - days, 0, DAYS) if days is not None else 0)
         last = title * DAYS + (np.clip(day + days, -1, DAYS - 1) if days is not None else DAYS - 1)
@@ -82,10 +83,10 @@ class Ratings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overheard:
-    """What an attacker knows of some people's ratings: `victim[i]` of them said this of `title[i]`.
+    """An attacker's known ratings: victim `victim[i]` rated `title[i]`.
 
-    `truth` holds each victim's record in the release, or NOBODY for one who is not in it; None where nobody
-    knows. `names` are the victims', where they have some.
+    `truth` holds each victim's record in the release, or NOBODY for a victim without one; None if unknown.
+    `names` are the victims' names, if known.
     """
 
     victim: Integers
@@ -100,23 +101,25 @@ class Overheard:
         if self.truth is not None:
             object.__setattr__(self, "truth", _whole(self, "truth", self.truth))
         if not self.victim.size or not self.victims:
-            raise RequestError("Nothing is known of anybody.", hint="Give at least one rating of a victim.")
+            raise RequestError("No rating of a victim is known.", hint="Give at least one.")
         _within(self, "victim", 0, self.victims)
         named = len(self.names) in (0, self.victims)
         require_parameter(named, self, "names", f"{len(self.names)} names", "as many as the victims, or none")
 
     @property
     def victims(self) -> int:
+        """The number of victims."""
         if self.truth is not None:
             return self.truth.size
         return len(self.names) or int(self.victim.max()) + 1
 
     def name(self, victim: int) -> str:
+        """Return the name of a victim, or a number."""
         return self.names[victim] if self.names else f"victim {victim}"
 
     @property
     def sizes(self) -> Integers:
-        """How many ratings are known of each victim."""
+        """The number of known ratings of each victim."""
         return np.bincount(self.victim, minlength=self.victims)
 
 

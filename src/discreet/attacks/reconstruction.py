@@ -1,15 +1,15 @@
 """Reconstruction: almost everybody's secret bit, from noisy counts of random sets of people.
 
-Knows       a key by which each person can be counted in or out, and roughly how large the noise is.
+Knows       a key by which each person can be included in a count or not, and the rough size of the noise.
 Learns      a bit for each person: the bits in [0, 1] that fit the answers best, rounded. By least squares, or
             by linear programming for the least sum of absolute errors.
-Score       the share of bits that are right, beside the share that the commoner bit has.
-Stopped by  noise of more than about sqrt(n) on each of the answers: that many accurate answers cannot be
-            given by anything that keeps secrets [DN03]. A budget over all answers makes the noise so large,
-            or the answers so few.
+Score       the share of right bits; the baseline is the share of the commoner bit.
+Stopped by  noise of more than about sqrt(n) on each answer: nothing that protects privacy can give that many
+            accurate answers [DN03]. A budget over all answers makes the noise that large, or the answers that
+            few.
 
-Least squares takes accelerated projected gradient steps on the normal equations. The sets are written as
-signs, each minus the mean over the answers, so that the equations stay well conditioned.
+Least squares takes accelerated projected gradient steps on the normal equations. The sets are encoded as
+signs, centered over the answers, so that the equations stay well conditioned.
 
 [DN03]      Dinur & Nissim, Revealing Information while Preserving Privacy.
 [DMT07]     Dwork, McSherry & Talwar, The Price of Privacy and the Limits of LP Decoding.
@@ -45,7 +45,7 @@ POWERS, SAFETY = 30, 1.1
 class Reconstruction:
     """Counts of the claim over random halves of the people, `per_person` times as many as people.
 
-    Without a `key` column, what stands for it are conditions, each of which only one person's row meets.
+    Without a `key` column, keys are conditions, each of which only one person's row meets.
     """
 
     table: str
@@ -70,11 +70,11 @@ class Reconstruction:
     def run(
         self, answerer: Answerer, keys: Sequence[int | str], truth: Sequence[bool], random: Randomness
     ) -> Findings:
-        """Ask until it is enough or refused, then fit; the truth is for the score alone."""
+        """Ask all questions or until a refusal, then decode; the truth is used for scoring only."""
         if len(keys) < 2 or len(keys) != len(truth):
             raise RequestError(
-                "reconstruction: it takes two or more people, and what is true of each.",
-                hint="Give as many truths as keys.",
+                "reconstruction: it needs at least two people, and the truth about each.",
+                hint="Give one truth per key.",
             )
         sets = random_sets(self.per_person * len(keys), len(keys), random)
         answers: list[int] = []
@@ -87,7 +87,7 @@ class Reconstruction:
         return self.scored(bits, np.asarray(truth, bool), {"answers": float(len(answers))})
 
     def scored(self, bits: Sets, truth: Sets, figures: dict[str, float]) -> Findings:
-        """How many bits are right."""
+        """Return findings from the number of right bits."""
         right, often = int(np.count_nonzero(bits == truth)), int(truth.sum())
         return Findings(
             attack=self.name,
@@ -115,7 +115,7 @@ class Reconstruction:
 
 
 def random_sets(questions: int, people: int, random: Randomness) -> Sets:
-    """Each person in each set with probability one half; no set is empty."""
+    """Return random sets with each person in each with probability one half; no set is empty."""
     words = random.draw_words(math.ceil(questions * people / 64)).view(np.uint8)
     sets = np.unpackbits(words, count=questions * people).reshape(questions, people).astype(bool)
     sets[~sets.any(axis=1), 0] = True
@@ -123,13 +123,14 @@ def random_sets(questions: int, people: int, random: Randomness) -> Sets:
 
 
 def decode(sets: Sets, answers: Floats, method: Method = "least squares") -> Sets:
-    """The bits that fit counts of these sets best."""
+    """Return the bits that fit the counts of these sets best."""
     fits = sets.ndim == 2 and answers.shape == (sets.shape[0],) and sets.size > 0
-    require_parameter(fits, "decode", "answers", f"{answers.size} numbers", "one number for each set")
+    require_parameter(fits, "decode_bits", "answers", f"{answers.size} numbers", "one number for each set")
     return np.asarray(DECODERS[method](sets, answers) > 0.5)
 
 
 def _least_squares(sets: Sets, answers: Floats) -> Floats:
+    """Return the fractional bits with the least squared error."""
     signs = sets.astype(np.float32) - np.float32(0.5)
     signs -= signs.mean(axis=0)
     gram = (signs.T @ signs).astype(np.float64)
@@ -148,7 +149,7 @@ def _least_squares(sets: Sets, answers: Floats) -> Floats:
 
 
 def _largest_eigenvalue(gram: Floats) -> float:
-    """A little more than it, by the power method."""
+    """Return slightly more than the largest eigenvalue, by power iteration."""
     vector = gram[int(np.diag(gram).argmax())]
     for _ in range(POWERS):
         vector = gram @ vector
@@ -157,6 +158,7 @@ def _largest_eigenvalue(gram: Floats) -> float:
 
 
 def _linear_programming(sets: Sets, answers: Floats) -> Floats:
+    """Return the fractional bits with the least absolute error."""
     from scipy.optimize import linprog  # takes a second to load
     from scipy.sparse import csr_array, eye_array, hstack, vstack
 
@@ -170,7 +172,7 @@ def _linear_programming(sets: Sets, answers: Floats) -> Floats:
         method="highs",
     )
     if found.x is None:
-        raise RequestError("reconstruction: the linear program was not solved.", hint="Take least squares.")
+        raise RequestError("reconstruction: the linear program was not solved.", hint="Use least squares.")
     return np.asarray(found.x[:people])
 
 

@@ -1,24 +1,24 @@
-"""Sparse ratings: a few things that someone is known to have rated find their whole record.
+"""Scoreboard: a few known ratings of a person identify their whole record in sparse data.
 
 Knows       some of a victim's ratings, each with its stars and day as remembered: within `stars` and `days`
-            of what was released, but for a share of at most `wrong` that is plainly wrong. Not which record
-            is whose, nor whether the victim is in the release at all (believed with `present`).
-Learns      which record is the victim's, and so everything else that the victim ever rated.
-Score       a record gains 1 / ln(supp) for each known rating that it holds within the tolerances, where supp
-            is how many people rated the title: what is rare says more [NS08, Section 4]. The best record is
-            claimed if no more than the share `wrong` is missing from it, and if it stands out: its
-            eccentricity, (best - second) / sigma over all records' scores, must pass 1.5 [NS08]. The success
-            is the share of victims in the release whose own record was claimed; beside it stand the share of
-            claims that are right, and the share of strangers to whom some record was given. Where nobody
-            knows whose record is whose, a record counts as right as often as it is believed.
-            The posterior is Bayes' rule with ratings taken as independent: where a share b of all records
-            fits a known rating, that rating speaks for a record which fits it by (1 - wrong + wrong b) / b,
-            and by `wrong` for one that does not.
-Stopped by  nothing that keeps records whole: with coarser days and stars an attacker needs a few ratings
-            more. Cutting records apart, so that no two ratings share one, stops it; so does a promise that
+            of what was released, except for a share of at most `wrong` that is plainly wrong. Not which
+            record is whose, nor whether the victim is in the release (prior `present`).
+Learns      which record is the victim's, and so everything else that the victim rated.
+Score       a record gains 1 / ln(supp) for each known rating that it matches within tolerance, where supp
+            is the number of people who rated the title: rare titles weigh more [NS08, Section 4]. The best
+            record is claimed if at most the share `wrong` is missing from it and its eccentricity,
+            (best - second) / sigma over all records' scores, exceeds 1.5 [NS08]. The success is the share of
+            victims in the release whose own record was claimed; figures give the share of claims that are
+            right and the share of strangers who were given a record. If the truth is unknown, a record counts
+            as right as often as it is believed.
+            The posterior is Bayes' rule with ratings taken as independent: if a share b of all records
+            matches a known rating, the likelihood ratio of the rating is (1 - wrong + wrong b) / b for a
+            record that matches it, and `wrong` for one that does not.
+Stopped by  nothing that keeps records whole: with coarser days and stars an attacker needs a few more
+            ratings. Splitting records, so that no two ratings share one, stops it; so does a promise that
             covers all of a person's ratings together.
 
-Only records that fit some known rating are ever touched: scores are a sparse matrix of victims and records.
+Only records that match a known rating are touched: scores are a sparse matrix of victims and records.
 
 [NS08]      Narayanan & Shmatikov, Robust De-anonymization of Large Sparse Datasets.
 """
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-BLOCK = 1 << 22  # fitting ratings looked at together
-LEAST = 0.01  # Bayes' rule never takes all of an attacker's memory for certain
+BLOCK = 1 << 22  # matching ratings held in memory at once
+LEAST = 0.01  # Bayes' rule never treats all of an attacker's memory as certain
 
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Of each victim: the best record, how many known ratings fit it, how it stands out, its posterior."""
+    """For each victim: the best record, its number of matching ratings, its eccentricity and posterior."""
 
     best: Integers
     fitting: Integers
@@ -59,7 +59,7 @@ class Standings:
 
 @dataclass(frozen=True, kw_only=True)
 class Scoreboard:
-    """Find people's records by a few of their ratings."""
+    """Re-identification of people's records from a few of their ratings."""
 
     days: int | None = 14
     stars: int | None = 0
@@ -88,7 +88,7 @@ class Scoreboard:
         return _findings(self, release, knowledge, self.standings(release, knowledge))
 
     def claims(self, knowledge: Overheard, found: Standings) -> Booleans:
-        """Whose best record is taken to be theirs."""
+        """Return for which victims the best record is claimed."""
         enough = np.ceil((1 - self.wrong) * knowledge.sizes - 1e-9)
         complete = (found.fitting >= enough) & (found.fitting > 0)
         return np.asarray(complete & (found.eccentricity > self.eccentricity))
@@ -99,7 +99,7 @@ class Scoreboard:
         return Standings(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _blocks(self, release: Ratings, knowledge: Overheard) -> Iterator[tuple[int, int, Integers]]:
-        """Runs of victims whose fitting ratings go into memory together, with their places in `knowledge`."""
+        """Yield ranges of victims whose matching ratings fit into memory, with their positions."""
         order = np.argsort(knowledge.victim, kind="stable")
         first, last = release.within(knowledge.title[order], knowledge.day[order], self.days)
         starts = np.searchsorted(knowledge.victim[order], np.arange(knowledge.victims + 1))
@@ -130,7 +130,7 @@ class Scoreboard:
     def _fitting(
         self, release: Ratings, title: Integers, day: Integers, stars: Integers
     ) -> tuple[Integers, NDArray[np.int32]]:
-        """Which known rating fits whose record, for all pairs that do."""
+        """Return all pairs of a known rating and a record that matches it."""
         first, last = release.within(title, day, self.days)
         many = last - first
         known = np.repeat(np.arange(title.size), many)
@@ -142,12 +142,12 @@ class Scoreboard:
         return known[near], people[spot[near]]
 
     def _evidence(self, share: Floats) -> Floats:
-        """ln of how much likelier a known rating is where a record fits it than where it does not."""
+        """Return the log-likelihood ratio of a known rating, for records that match it over the others."""
         wrong, seen = max(self.wrong, LEAST), np.maximum(share, 1e-300)
         return np.asarray(np.log(1 - wrong + wrong * seen) - np.log(seen) - np.log(wrong))
 
     def _posterior(self, sums: csr_array, evidence: Floats, best: Integers, sizes: Integers) -> Floats:
-        """Bayes' rule over all records and over not being in the release."""
+        """Return the best record's posterior, over all records and absence from the release."""
         victims, people = sums.shape
         held = np.diff(sums.indptr)
         row = np.repeat(np.arange(victims), held)
@@ -162,7 +162,7 @@ class Scoreboard:
 
 
 def _greatest(sums: csr_array, values: Floats, *, least: float) -> Floats:
-    """The greatest value of each row; `least` for a row that holds none."""
+    """Return the greatest value of each row; `least` for an empty row."""
     greatest = np.full(sums.shape[0], least)
     held = np.diff(sums.indptr) > 0
     if held.any():
@@ -171,7 +171,7 @@ def _greatest(sums: csr_array, values: Floats, *, least: float) -> Floats:
 
 
 def _stand_out(sums: csr_array, score: Floats) -> tuple[Integers, Floats]:
-    """Each row's best column (NOBODY where nothing fits), and (best - second) / sigma over all columns."""
+    """Return each row's best column (NOBODY if none), and (best - second) / sigma over all columns."""
     victims, people = sums.shape
     row = np.repeat(np.arange(victims), np.diff(sums.indptr))
     first = _greatest(sums, score, least=0.0)
@@ -188,17 +188,18 @@ def _stand_out(sums: csr_array, score: Floats) -> tuple[Integers, Floats]:
 
 
 def _fits(release: Ratings, knowledge: Overheard) -> None:
+    """Raise RequestError unless titles and truth refer to the release."""
     titles, truth = knowledge.title, knowledge.truth
     if titles.min() < 0 or titles.max() >= release.titles:
         raise RequestError(
-            f"Overheard.title must be numbers from 0 to {release.titles - 1}, the titles of the release.",
+            f"KnownRatings.title must be numbers from 0 to {release.titles - 1}, the titles of the release.",
             hint="Leave out what is known of other titles.",
         )
     if truth is None:
         return
     if truth.min() < NOBODY or truth.max() >= release.people:
         raise RequestError(
-            f"Overheard.truth must be a record from 0 to {release.people - 1}, or {NOBODY} for a stranger."
+            f"KnownRatings.truth must be a record from 0 to {release.people - 1}, or {NOBODY} for a stranger."
         )
     if (truth == NOBODY).all():
         raise RequestError(
@@ -209,7 +210,7 @@ def _fits(release: Ratings, knowledge: Overheard) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Score:
-    """Who has a record in the release, and how often the best one is it: certain, or taken as believed."""
+    """Victims with a record in the release, and whether the best one is it: certain, or as believed."""
 
     member: Booleans
     right: Floats
@@ -270,7 +271,7 @@ def _figures(found: Standings, claimed: Booleans, score: _Score) -> dict[str, fl
 
 
 def _curves(found: Standings, score: _Score) -> dict[str, Points]:
-    """What each threshold would have found, and how many strangers it would have matched."""
+    """Return the recall at each threshold, and the share of strangers it would have matched."""
     grid = np.geomspace(0.5, max(1.0, float(found.eccentricity.max())), 40)
 
     def passed(who: Booleans, right: Floats | float = 1.0) -> Points:

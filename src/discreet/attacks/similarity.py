@@ -1,11 +1,12 @@
-"""Similarity: the sensitive values that may be a victim's differ, and mean much the same.
+"""Similarity: the sensitive values that may be a victim's differ, but have similar meanings.
 
-Knows       the victim's quasi-identifiers, that the victim is in the release, and what values mean: the
+Knows       the victim's quasi-identifiers, that the victim is in the release, and the meaning of values: the
             groups of a hierarchy (stomach diseases), or the order of numbers (salaries).
-Learns      the group that all rows of the match set are in, the smallest such one below the top; or the range
-            from the least to the largest number, where it holds no more than `narrow` of the release's rows.
-Score       how many people are guessed rightly: by the group or range where there is one, else by the
-            commonest value of the release; beside what these guesses get by the release's shares.
+Learns      the smallest group below the top that contains all rows of the match set; or the range from the
+            least to the largest number, if it contains at most a share `narrow` of the release's rows.
+Score       the share of people who are guessed right: by the group or range if there is one, else by the
+            commonest value of the release; the baseline is the success of these guesses by the release's
+            shares.
 Stopped by  t-closeness, with a distance by the hierarchy or by the order. Not by l-diversity of any kind.
 
 [LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
@@ -35,9 +36,9 @@ from discreet.core.number_checks import coerce_positive_fraction
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Common:
-    """What the values of each match set have in common, whether that `tells` anything, and how it reads.
+    """The common meaning of each match set's values, and whether it is informative.
 
-    `holds` says whether it is true, of match sets, that a value belongs to it.
+    `contains_value` decides for match sets and values; `describe` writes the meaning of a set as text.
     """
 
     tells: NDArray[np.bool_]
@@ -48,7 +49,7 @@ class _Common:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Similarity:
-    """The common group of a match set's values by a hierarchy of the column; or, without one, their range."""
+    """Inference of the common group of a match set's values by a hierarchy, or of their range without one."""
 
     column: str
     hierarchy: Hierarchy | None = None
@@ -64,7 +65,7 @@ class Similarity:
         require_parameter(0 < self.narrow < 1, self, "narrow", self.narrow, "a fraction between 0 and 1")
 
     def run(self, sets: MatchSets) -> Findings:
-        """Claim what everybody's possible values have in common."""
+        """Claim the common meaning of everybody's possible values."""
         common = self._ranges(sets) if self.hierarchy is None else self._groups(sets, self.hierarchy)
         about = np.flatnonzero(common.tells & (sets.people > 0))
         certain = np.ones(len(about))
@@ -78,6 +79,7 @@ class Similarity:
         return findings(self, sets, claims, column=self.column)
 
     def _groups(self, sets: MatchSets, hierarchy: Hierarchy) -> _Common:
+        """Return the smallest group of the hierarchy that contains each match set's values."""
         totals, labels = sets.totals(self.column), self._labels(sets, hierarchy)
         entries = sets.counts(self.column)
         level, label = np.full(len(sets), -1), np.zeros(len(sets), np.int64)
@@ -97,7 +99,7 @@ class Similarity:
         )
 
     def _labels(self, sets: MatchSets, hierarchy: Hierarchy) -> list[Integers]:
-        """The label of every value of the release at every level."""
+        """Return the label of every value of the release at every level."""
         places = np.array([hierarchy.positions.get(name, -1) for name in sets.names(self.column)], np.int64)
         if (places < 0).any():
             raise DataError(
@@ -108,12 +110,13 @@ class Similarity:
         return [codes[places].astype(np.int64) for codes in hierarchy.maps]
 
     def _ranges(self, sets: MatchSets) -> _Common:
+        """Return the range of each match set's numbers."""
         names = sets.names(self.column)
         numbers = [parse_number(name) for name in names]
         if any(each is None for each in numbers):
             raise RequestError(
-                f"attack: {self.column} has values that are no numbers, so there is no range of them.",
-                hint="Give a hierarchy of its values, as what is similar must be said.",
+                f"attack: {self.column} has values that are not numbers, so they have no range.",
+                hint="Give a hierarchy that groups similar values.",
             )
         rank = np.argsort(np.argsort(np.array(numbers, object), kind="stable"), kind="stable")
         order = np.argsort(rank)
@@ -130,7 +133,7 @@ class Similarity:
 
 
 def _ends(starts: NDArray[Any], amounts: Integers) -> tuple[Integers, Integers]:
-    """The least and the largest amount of each row; every row has some."""
+    """Return the least and the largest amount of each row; every row must have an entry."""
     if not len(starts) - 1:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     return np.minimum.reduceat(amounts, starts[:-1]), np.maximum.reduceat(amounts, starts[:-1])

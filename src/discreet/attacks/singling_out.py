@@ -1,18 +1,18 @@
-"""Singling out by synthetic data: conditions read off a synthetic row that just one person of the data meets.
+"""Singling out by synthetic data: a condition from a synthetic row that exactly one person in the data meets.
 
-Knows       the synthetic table. Not the data, nor anything of the victim.
-Learns      a condition that holds for exactly one person of the data, so that whatever is asked of those who
-            meet it is asked of that person: the words of some columns of one synthetic row, and its numbers
-            give or take a share `width` of the synthetic values, where no other synthetic row meets it. A
-            number at the end of the synthetic values is met by all that lie beyond.
-Score       how many people of the data are singled out by the condition of the synthetic row that is nearest
-            to them. Beside it: how many people who were not in the data would be, had they been in it in
-            somebody's place. (Conditions so narrow that few people meet them single out people by chance,
-            and of anybody.) And a condition that was made without a release: of all that are as narrow as
-            may be it singles out a given one of n people with (1 - 1/n)^(n-1) / n at most. `precision` is
-            the share of such conditions of synthetic rows that exactly one person of the data meets.
-Stopped by  a promise about a person, kept by how the table was made. Not by leaving out rows that equal real
-            ones: a condition singles out by what is near.
+Knows       the synthetic table. Not the data, nor anything about the victim.
+Learns      a condition that holds for exactly one person in the data, so that any question about those who
+            meet it is a question about that person: the words of some columns of one synthetic row, and its
+            numbers within a share `width` of the synthetic values, if no other synthetic row meets it. A
+            number at the end of the synthetic values is also met by all values beyond.
+Score       the share of people in the data who are singled out by the condition of their nearest synthetic
+            row. The baseline is the larger of two: the share of people outside the data who would be, had
+            they replaced somebody in it (conditions so narrow that few people meet them single out anybody by
+            chance); and the best condition made without a release, which singles out a given one of n people
+            with probability at most (1 - 1/n)^(n-1) / n. `precision` is the share of synthetic rows'
+            conditions that exactly one person in the data meets.
+Stopped by  a promise about a person that the synthesizer keeps. Not by removing rows that equal real ones: a
+            condition singles out by nearness.
 
 [CN20]      Cohen & Nissim, Towards Formalizing the GDPR's Notion of Singling Out.
 """
@@ -36,7 +36,7 @@ from discreet.core.number_checks import is_real
 
 @dataclass(frozen=True, kw_only=True)
 class SinglingOut:
-    """Conditions on some columns, by one synthetic row each."""
+    """Singling out by conditions on some columns, one for each synthetic row."""
 
     columns: tuple[str, ...]
     width: float = 0.01
@@ -54,7 +54,7 @@ class SinglingOut:
             raise RequestError("attack: a condition needs a column.", hint="Name at least one.")
 
     def run(self, release: SyntheticRelease) -> Findings:
-        """Single out the people of the data, and the panel in their place."""
+        """Single out the people in the data, and the panel in their place."""
         chosen = release.places(self.columns)
         width, numeric = int(self.width * ONE), release.numeric[chosen]
         synthetic, original = release.synthetic[chosen], release.original[chosen]
@@ -91,25 +91,28 @@ class SinglingOut:
 
     @property
     def _said_width(self) -> str:
+        """The tolerance of numbers, as text."""
         return f"within {format_percent(self.width)} of the synthetic values" if self.width else "as they are"
 
     def _said(self, release: SyntheticRelease, chosen: Integers, centre: Places) -> str:
+        """Return the condition of a synthetic row as text."""
         cells = zip(self.columns, chosen.tolist(), centre.tolist(), strict=True)
         return ", ".join(f"{name} {release.said(column, place)}" for name, column, place in cells)
 
 
 def blind(people: int) -> float:
-    """How often a condition made without a release singles out a given one of so many people, at most."""
+    """Return the highest probability that a condition made without a release singles out a given person."""
     return float((1 - 1 / people) ** (people - 1) / people)
 
 
 def _meets(people: Places, centre: Places, numeric: Booleans, width: int) -> Booleans:
+    """Return which people meet the condition around a center."""
     apart = np.abs(people - centre)
     return np.asarray(np.where(numeric[:, None], apart <= width, apart == 0).all(axis=0))
 
 
 def _precision(synthetic: Places, original: Places, numeric: Booleans, width: int, rows: int) -> float:
-    """Of the conditions that one synthetic row meets, the share that exactly one person does."""
+    """Return the share, of conditions that one synthetic row meets, that exactly one person meets."""
     centre = synthetic[:, spread_evenly(synthetic.shape[1], rows)]
     lone = insiders(centre, synthetic, numeric, width) == 1
     if not lone.any():

@@ -1,12 +1,12 @@
 """Skewness: a sensitive value is far commoner among the rows that may be a victim's than in the release.
 
 Knows       the victim's quasi-identifiers, that the victim is in the release, and the release's own shares.
-Learns      that a value is `factor` times as likely as for anybody else: in a class of half flu and half
-            cancer, 50% where 1% of all have the flu.
-Score       how many people are guessed rightly: by the value whose belief rose by the most, where it rose so
-            far, else by the commonest of the release; beside what these guesses get by the release's shares.
-            `precision` is how many have the value of those of whom it is said.
-Stopped by  t-closeness, β-likeness, δ-disclosure. Not by l-diversity, which may well bring it about.
+Learns      that a value is `factor` times as probable as for anybody else: in a class of half flu and half
+            cancer, 50% if 1% of all have the flu.
+Score       the share of people who are guessed right: by the value whose belief rose the most, if it rose by
+            that factor, else by the commonest value of the release; the baseline is the success of these
+            guesses by the release's shares. `precision` is the share of claims that are true.
+Stopped by  t-closeness, β-likeness, δ-disclosure. Not by l-diversity, which may even cause it.
 
 [LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007.
 """
@@ -27,7 +27,7 @@ from discreet.core.number_checks import is_real
 
 @dataclass(frozen=True, kw_only=True)
 class Skewness:
-    """The value that gained the most, where it became `factor` times as likely; of `values`, or of all."""
+    """Inference of the value that gained the most, if it became `factor` times as probable."""
 
     column: str
     factor: float = 2.0
@@ -43,7 +43,7 @@ class Skewness:
         require_parameter(holds, self, "factor", self.factor, "a number above 1")
 
     def run(self, sets: MatchSets) -> Findings:
-        """Claim the value whose belief rose by the most."""
+        """Claim the value whose belief rose the most, among `values` or among all."""
         shares, names = sets.shares(self.column), sets.names(self.column)
         unknown = [value for value in self.values if value not in names]
         if unknown:

@@ -1,15 +1,15 @@
-"""All attacks on synthetic data, with the columns that give most away: nobody has to know which those are.
+"""All attacks on synthetic data, with the most revealing columns found automatically.
 
-Choice      half of the people show which columns tell most, the other half how much: what was chosen because
-            it looked worst is judged on people who had no part in the choice.
-Sets        how many synthetic rows every set of up to four columns tells apart says which sets are worth
-            trying (`anonymity.risk.discovery`): an engine may count, or the places are counted here, numbers
-            by hundredths.
+Choice      half of the people choose the columns, the other half judge them: what was chosen because it
+            looked worst is judged on people who had no part in the choice.
+Sets        the number of synthetic rows that each set of up to four columns tells apart selects the sets to
+            try (`anonymity.risk.quasi_identifier_discovery`). An engine may count them; otherwise they are
+            counted here, with numbers in hundredths.
 Tried       singling out: the sets that tell most rows apart, of each size, and all columns; numbers equal, or
             within a thousandth or a hundredth of the synthetic values.
-            linkability: these sets against all other columns, and all columns dealt to two sources in turn.
-            attribute inference: every column (or each of `secrets`) from all others, and from these sets; the
-            nearest rows asked always, or only where they are near.
+            linkability: these sets against all other columns, and all columns split alternately.
+            attribute inference: every column (or each of `secrets`) from all others, and from these sets; by
+            the nearest rows always, or only if they are near.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ Told = list[tuple[Places, Floats]]
 def sweep(
     release: SyntheticRelease, *, count: Count | None = None, secrets: Sequence[str] = ()
 ) -> tuple[Findings, Findings, Findings]:
-    """Single out, link and infer, by the columns for which each is worst.
+    """Run singling out, linkability and attribute inference, each with its most revealing columns.
 
-    `count` tells how often tuples of columns occur in the synthetic table; `secrets` are the columns that an
-    attacker would want, all unless some are named.
+    `count` returns how often tuples of columns occur in the synthetic table; `secrets` are the columns that
+    an attacker is after, by default all.
     """
     shown, judged = release.part(0).at_most(CHOOSING), release.part(1)
     sets = telling_sets(release, count)
@@ -62,7 +62,7 @@ def sweep(
 
 
 def telling_sets(release: SyntheticRelease, count: Count | None = None) -> Sets:
-    """For each size up to four, the sets of columns that tell most synthetic rows apart; small ones first."""
+    """Return, for each size up to four, the column sets that tell most synthetic rows apart."""
     most = min(MOST, len(release.columns))
     found = discover_quasi_identifiers(
         release.columns, count or make_tuple_counter(_cells(release), release.columns), most=most
@@ -75,7 +75,7 @@ def telling_sets(release: SyntheticRelease, count: Count | None = None) -> Sets:
 
 
 def _cells(release: SyntheticRelease) -> Tuples:
-    """Some synthetic rows, words as they are and numbers by hundredths of the synthetic values."""
+    """Return some synthetic rows, words as they are and numbers in hundredths of the synthetic values."""
     table = release.synthetic[:, spread_evenly(release.synthetic.shape[1], COUNTED)]
     cells = np.where(release.numeric[:, None], table.astype(np.int64) * CELLS // ONE, table)
     codes = np.minimum(cells, MISSING).astype(np.int32).T
@@ -83,6 +83,7 @@ def _cells(release: SyntheticRelease) -> Tuples:
 
 
 def _conditions(release: SyntheticRelease, sets: Sets) -> Iterator[SinglingOut]:
+    """Yield the singling-out attacks to try."""
     for columns in [*sets, release.columns]:
         numbers = release.numeric[release.places(columns)].any()
         for width in WIDTHS if numbers else WIDTHS[:1]:
@@ -90,6 +91,7 @@ def _conditions(release: SyntheticRelease, sets: Sets) -> Iterator[SinglingOut]:
 
 
 def _splits(release: SyntheticRelease, sets: Sets) -> Iterator[Linkability]:
+    """Yield the linkability attacks to try."""
     alone = [columns[0] for columns in sets if len(columns) == 1]
     dealt = [*alone, *(name for name in release.columns if name not in alone)][::2]
     for first in [*sets, tuple(dealt)]:
@@ -100,13 +102,13 @@ def _splits(release: SyntheticRelease, sets: Sets) -> Iterator[Linkability]:
 def _worst(
     release: SyntheticRelease, attacks: Iterator[SinglingOut] | Iterator[Linkability]
 ) -> SinglingOut | Linkability:
-    """The one that finds most beyond guessing."""
+    """Return the attack that gains the most over its baseline."""
     found = [(attack, attack.run(release)) for attack in attacks]
     return max(found, key=lambda each: each[1].success - each[1].baseline)[0]
 
 
 def _inference(release: SyntheticRelease, sets: Sets, secrets: Sequence[str]) -> AttributeInference:
-    """The secret, what is known, and how near rows must be, for which guesses beat guessing by most."""
+    """Return the secret, known columns and distance limit that gain the most over guessing."""
     places = release.places(tuple(secrets))
     usual = [usual_of(release, int(place), AttributeInference.close) for place in places]
     largest = [columns for columns in sets if len(columns) > MOST // 2]
@@ -121,7 +123,7 @@ def _inference(release: SyntheticRelease, sets: Sets, secrets: Sequence[str]) ->
 
 
 def _told(release: SyntheticRelease, known: tuple[str, ...], secrets: Integers) -> Iterator[tuple[int, Told]]:
-    """What the nearest rows say of each secret of the victims and of the panel, and how far away they are."""
+    """Yield each secret's votes of the nearest rows for victims and panel, and the rows' distances."""
     columns = known or release.columns
     share = len(columns) if known else len(columns) - 1
     sides = [ask(release, people, columns, secrets) for people in (release.victims, release.others)]
@@ -130,6 +132,7 @@ def _told(release: SyntheticRelease, known: tuple[str, ...], secrets: Integers) 
 
 
 def _nearness(attack: AttributeInference, far: Floats) -> Iterator[AttributeInference]:
+    """Yield the attack without and with distance limits."""
     yield attack
     for share in np.quantile(far, NEAR):
         yield replace(attack, within=min(1.0, float(share) / ONE))
@@ -138,6 +141,7 @@ def _nearness(attack: AttributeInference, far: Floats) -> Iterator[AttributeInfe
 def _gained(
     release: SyntheticRelease, attack: AttributeInference, secret: int, told: Told, usual: Usual
 ) -> float:
+    """Return the success on victims minus the better of the panel's and the constant guess's."""
     victims, panel = (
         float(attack.guesses(people[secret], said, far, usual).right.mean())
         for people, (said, far) in zip((release.victims, release.others), told, strict=True)

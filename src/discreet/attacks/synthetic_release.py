@@ -1,13 +1,13 @@
-"""A synthetic table, beside people who were in the data that it was made from and people who were not.
+"""A synthetic table, with people who were in its source data and people who were not.
 
-Scales      every column becomes places on one scale that the synthetic table gives: a word its number, a
-            number the share of the synthetic values that lie below it (ties count half), out of
-            `nearest.ONE`. What lies beyond the synthetic values stands at their end. An attacker who has the
-            synthetic table can do the same.
-Panel       people of the same population who are not in the data. What an attack finds of them it finds
-            without their data, by what is true of people like them; only what it finds beyond that of the
-            people who are in the data was given away by their data.
-Halves      what an attack should look at is chosen on every other of the people, and judged on the others.
+Scales      every column becomes positions on one scale from the synthetic table: a word its code, a number
+            the share of the synthetic values below it (ties count half), out of `nearest_records.ONE`. Values
+            beyond the synthetic ones get the end position. An attacker with the synthetic table can do the
+            same.
+Panel       people of the same population who are not in the data. What an attack finds about them does not
+            come from their data but from similar people; only what it finds beyond that about the people in
+            the data was revealed by their data.
+Halves      attack parameters are chosen on every other person, and judged on the rest.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ FEWEST = 40
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SyntheticRelease:
-    """Tables of places, a row for each column; `attacked` and `compared` are who of the people is looked at.
+    """Tables of positions, with a row for each column; `victim_rows` and `panel_rows` select who is attacked.
 
-    `values[j]` are the words of column j by their numbers, or its synthetic numbers from the least up.
+    `values[j]` are the words of column j by code, or its synthetic numbers in ascending order.
     """
 
     columns: tuple[str, ...]
@@ -49,16 +49,16 @@ class SyntheticRelease:
 
     @property
     def victims(self) -> Places:
-        """The people of the data who are attacked."""
+        """The attacked people in the data."""
         return self.original[:, self.attacked]
 
     @property
     def others(self) -> Places:
-        """The people of the panel who are attacked as if they were in the data."""
+        """The people of the panel, attacked as if they were in the data."""
         return self.panel[:, self.compared]
 
     def places(self, columns: tuple[str, ...]) -> Integers:
-        """Where columns stand."""
+        """Return the indexes of columns."""
         for name in columns:
             if name not in self.columns:
                 raise RequestError(
@@ -68,11 +68,11 @@ class SyntheticRelease:
         return np.array([self.columns.index(name) for name in columns], np.int64)
 
     def part(self, which: int, of: int = 2) -> SyntheticRelease:
-        """Every `of`-th of the people, from the one at place `which` on."""
+        """Return the release with every `of`-th person, from index `which` on."""
         return replace(self, attacked=self.attacked[which::of], compared=self.compared[which::of])
 
     def at_most(self, people: int) -> SyntheticRelease:
-        """No more people of either side than these, spread evenly."""
+        """Return the release with at most this many people on either side, evenly spread."""
         return replace(
             self,
             attacked=self.attacked[spread_evenly(len(self.attacked), people)],
@@ -80,7 +80,7 @@ class SyntheticRelease:
         )
 
     def said(self, column: int, place: int) -> str:
-        """How a place reads: a word, or about which number."""
+        """Return a position as text: a word, or an approximate number."""
         values = self.values[column]
         if place > ONE or not len(values) or (not self.numeric[column] and place >= len(values)):
             return "missing"
@@ -97,8 +97,8 @@ def compare(
     *,
     victims: int = VICTIMS,
 ) -> SyntheticRelease:
-    """Put three tables on the scales of the synthetic one, by the columns of declared kinds."""
-    require_count("compare", "victims", victims, minimum=FEWEST)
+    """Put three tables on the scales of the synthetic one, by the columns of declared types."""
+    require_count("build_synthetic_release", "victims", victims, minimum=FEWEST)
     tables = {"synthetic table": synthetic, "original table": original, "panel": panel}
     _check(tables, kinds)
     scaled = [_column(name, kind, list(tables.values())) for name, kind in kinds.items()]
@@ -116,15 +116,15 @@ def compare(
 
 
 def spread_evenly(rows: int, most: int) -> Integers:
-    """Places of at most so many rows, evenly over all of them."""
+    """Return the positions of at most `most` rows, evenly spread over all of them."""
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.int64))
 
 
 def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, ColumnType]) -> None:
     if not 2 <= len(kinds) <= MOST_COLUMNS:
         raise RequestError(
-            f"attack: two columns at least can be compared, and {MOST_COLUMNS:,} at most.",
-            hint="Declare the kinds of the columns that the tables have in common.",
+            f"attack: the tables must share at least 2 and at most {MOST_COLUMNS:,} declared columns.",
+            hint="Declare the types of the columns that the tables have in common.",
         )
     for called, table in tables.items():
         lacking = [name for name in kinds if name not in table.column_names]
@@ -135,7 +135,7 @@ def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, ColumnType]) -> N
             )
         least = 1 if table is tables["synthetic table"] else FEWEST
         if table.num_rows < least:
-            raise RequestError(f"attack: the {called} has too few rows.", hint=f"Give {least} at least.")
+            raise RequestError(f"attack: the {called} has too few rows.", hint=f"Give at least {least}.")
 
 
 def _column(name: str, kind: ColumnType, tables: list[pa.Table]) -> tuple[pa.Array, list[Places]]:
@@ -155,7 +155,7 @@ def _numbers(name: str, columns: list[pa.Array]) -> tuple[pa.Array, list[Places]
         floats = [_floats(column) for column in columns]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise RequestError(
-            f"attack: column {name} is declared a number, and a table holds something else in it.",
+            f"attack: column {name} is declared a number, but a table has other values in it.",
             hint="Declare it a category, or convert it.",
         ) from None
     order = np.argsort(floats[0], kind="stable")[: int(np.count_nonzero(~np.isnan(floats[0])))]

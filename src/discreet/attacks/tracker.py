@@ -1,11 +1,12 @@
-"""Tracker: counts that are refused for being too small or too large, padded until they are answered.
+"""Tracker: counts that are refused for being too small or too large are padded until they are answered.
 
 Knows       a condition that only the victim's row meets, and conditions T that about half of the rows meet.
 Learns      COUNT(C) for any C, as COUNT(C or T) + COUNT(C or not T) - COUNT(T) - COUNT(not T); for C the
-            victim and the claim that is 1 if the claim is true and else 0, plus the noise of four answers.
-Score       how often the likelier side of each victim's claim is the true one, beside the commoner side.
-Stopped by  noise on every count, and a budget over all counts together. Not by refusing counts below k and
-            above n - k: any T that 2k to n - 2k rows meet opens such a table to every question [DDS79].
+            victim and the claim, that is 1 if the claim is true and else 0, plus the noise of four answers.
+Score       how often the more probable side of each victim's claim is true; the baseline is the commoner
+            side.
+Stopped by  noise on every count, and a budget over all counts. Not by refusing counts below k and above
+            n - k: any T that 2k to n - 2k rows meet opens such a table to every question [DDS79].
 
 [DDS79]     Denning, Denning & Schwartz, The Tracker: A Threat to Statistical Database Security.
 """
@@ -24,7 +25,7 @@ from discreet.core.number_checks import require_probability
 
 @dataclass(frozen=True, kw_only=True)
 class Tracker:
-    """Tries `trackers` in turn until one is answered on both sides, then two counts for each victim."""
+    """Trackers tried in turn until both sides of one are answered, then two counts for each victim."""
 
     table: str
     claim: str
@@ -41,7 +42,7 @@ class Tracker:
         require_probability(self, "prior", self.prior)
         if not self.trackers:
             raise RequestError(
-                "tracker: there is no condition that many rows meet.", hint="Give one or more."
+                "tracker: no condition that many rows meet is given.", hint="Give one or more."
             )
 
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
@@ -58,7 +59,7 @@ class Tracker:
         return score(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
 
     def _open(self, answerer: Answerer) -> tuple[str, int] | None:
-        """A tracker, and the number of all rows as its two sides give it."""
+        """Return an answered tracker and the number of all rows from its two sides, or None."""
         for tracker in self.trackers:
             sides = [count(answerer, self.table, where) for where in (tracker, f"NOT ({tracker})")]
             if sides[0] is not None and sides[1] is not None:
@@ -66,6 +67,7 @@ class Tracker:
         return None
 
     def _padded(self, answerer: Answerer, victim: Victim, opened: tuple[str, int] | None) -> int | None:
+        """Return the victim's count from the two padded counts, or None if one is refused."""
         if opened is None:
             return None
         tracker, rows = opened

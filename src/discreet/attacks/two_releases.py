@@ -1,6 +1,6 @@
-"""What two releases about the same people say together, person by person.
+"""Two releases about the same people, combined person by person.
 
-Both are matched with the same knowledge, which may hold a column twice: as it was at each release.
+Both are matched with the same knowledge, which may hold a column twice, once as of each release.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from discreet.core.errors import RequestError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoReleases:
-    """People by both of their match sets; `pairs` are match sets whose first release is `first`'s."""
+    """People by both of their match sets; `pairs` are match sets over the first release."""
 
     first: MatchSets
     second: MatchSets
@@ -35,7 +35,7 @@ class TwoReleases:
 
     @cached_property
     def pairs(self) -> MatchSets:
-        """The people whom both releases show alike."""
+        """The people with the same match set in both releases, as match sets."""
         both = (self.first.group >= 0) & (self.second.group >= 0)
         seen = replace(self.first, group=np.where(both, self.first.group, -1))
         return seen.refined(np.maximum(self.second.group, 0), max(len(self.second), 1))
@@ -53,14 +53,14 @@ class TwoReleases:
 
     @cached_property
     def counts(self) -> tuple[Matrix, Matrix]:
-        """The sensitive values of each pair's rows in each release, under the names of the first."""
+        """The sensitive values of each pair's rows in each release, by the codes of the first."""
         return (
             csr_array(self.first.counts(self.column)[self.sets[0]]),
             csr_array(self.renamed(self.second.counts(self.column))[self.sets[1]]),
         )
 
     def renamed(self, later: Matrix) -> Matrix:
-        """Counts of the second release under the names of the first; values that it has not are left out."""
+        """Return counts of the second release by the codes of the first; other values are left out."""
         place = {name: code for code, name in enumerate(self.first.names(self.column))}
         codes = [place.get(name, -1) for name in self.second.names(self.column)]
         kept = [i for i, code in enumerate(codes) if code >= 0]
@@ -70,7 +70,7 @@ class TwoReleases:
         return csr_array(later @ moved)
 
     def single(self, about: Integers) -> tuple[float, float]:
-        """How many people of some pairs either release gives away alone, by its commonest value."""
+        """Return how many people of some pairs either release alone reveals, by its commonest value."""
         one, two = (self._guessed(csr_array(counts[about]), about) for counts in self.counts)
         return one, two
 
@@ -82,11 +82,11 @@ class TwoReleases:
 
     @property
     def classes_in_all(self) -> int:
-        """More than the largest number of a class."""
+        """An upper bound on class ids."""
         return len(self.first.published.classes) + len(self.second.published.classes)
 
     def classes(self) -> Integers:
-        """A number for each class of the second release: of the first's class that shows the same, or new."""
+        """Return an id for each class of the second release: that of the first's equal class, or new."""
         one, other = self.first.published, self.second.published
         if one.columns != other.columns:
             raise RequestError(

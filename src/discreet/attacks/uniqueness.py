@@ -1,16 +1,16 @@
-"""Uniqueness: how many people are the only ones with their values, before any release is looked at.
+"""Uniqueness: the share of people who are the only ones with their values, before any release is considered.
 
-Knows       a register of the whole population with some of its columns: where one lives, sex, birth date.
-Learns      who is meant by these values in any table that holds them beside something else: for a person who
-            is unique for certain, for one of k with probability 1 / k.
-Score       the share of people who are unique, beside the 1 / N of someone who points at anybody. It needs
+Knows       a register of the whole population with some of its columns: place, sex, birth date.
+Learns      the person behind these values in any table that has them: a unique person with certainty, one of
+            k people with probability 1 / k.
+Score       the share of people who are unique; the baseline is 1 / N, a random guess. It is computed from
             crowds, the numbers of people who share all values: one GROUP BY where the register is.
-            `expected_unique` needs less: of n people who share all but one of `values` equally likely
-            values, each is unique with (1 - 1 / values) ** (n - 1) [Golle06].
-Stopped by  coarser values: the figures by month, year or county show how far one has to go.
+            `expected_unique` needs less: of n people who share all but one of `values` equally probable
+            values, each is unique with probability (1 - 1 / values) ** (n - 1) [Golle06].
+Stopped by  coarser values: the figures by month, year or county show how coarse they must be.
 
 By the real counts of 2000, 63% of all Americans were unique by ZIP code, sex and birth date [Golle06]; a
-study of those of 1990 said 87% [Sweeney00].
+study of those of 1990 found 87% [Sweeney00].
 
 [Golle06]   Golle, Revisiting the Uniqueness of Simple Demographics in the US Population.
 [Sweeney00] Sweeney, Simple Demographics Often Identify People Uniquely.
@@ -34,7 +34,7 @@ SMALL = (1, 2, 3, 4, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 @dataclass(frozen=True, kw_only=True)
 class Uniqueness:
-    """Whom `columns` single out in a population."""
+    """Uniqueness of people by `columns` in a population."""
 
     columns: tuple[str, ...]
 
@@ -45,10 +45,10 @@ class Uniqueness:
 
     def __post_init__(self) -> None:
         if not self.columns:
-            raise RequestError("Nobody is unique by no columns.", hint="Name at least one column.")
+            raise RequestError("uniqueness: no column is named.", hint="Name at least one column.")
 
     def run(self, crowds: ArrayLike) -> Findings:
-        """From the number of people in each group of equal values, in any order."""
+        """Return the findings from the number of people in each group of equal values, in any order."""
         sizes = _crowds(crowds)
         people = int(sizes.sum())
         unique = _share_up_to(sizes, 1, people)
@@ -73,7 +73,7 @@ class Uniqueness:
 
 
 def expected_unique(counts: ArrayLike, values: int) -> float:
-    """The share of people expected to be unique, where `counts` of them share all but one of `values`.
+    """Return the expected share of unique people if `counts` of them share all but one of `values` values.
 
     >>> expected_unique([2, 1], 2)  # the two fall on different values every other time
     0.666...
@@ -85,6 +85,7 @@ def expected_unique(counts: ArrayLike, values: int) -> float:
 
 
 def _crowds(crowds: ArrayLike) -> Integers:
+    """Return the sizes of nonempty crowds; raise RequestError if they are not counts."""
     sizes = np.asarray(crowds)
     if sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 0):
         raise RequestError(
@@ -101,7 +102,7 @@ def _share_up_to(sizes: Integers, most: int, people: int) -> float:
 
 
 def _median(sizes: Integers) -> float:
-    """The crowd that half of the people are in, or in a smaller one."""
+    """Return the crowd size that half of the people are in at most."""
     ordered = np.sort(sizes)
     within = np.cumsum(ordered)
     return float(ordered[np.searchsorted(within, within[-1] / 2)])

@@ -1,5 +1,5 @@
-"""Trials: the attacks that fit, run on what is or would be published, and the report of them.
+"""Attack evaluations: the attacks that apply to a release, run and compared with the custodian's bounds.
 
-`attacks` knows how each attack goes; here is decided which of them fit a file, an answerer or a release that
-is not written yet, what the attacker knows, and which bounds were set.
+`discreet.attacks` implements the attacks; this package decides which of them apply to a file, a curator or a
+release that is not written yet, what the attacker knows, and which bounds apply.
 """

@@ -1,4 +1,4 @@
-"""A curator as an attacker meets it: SQL in, a table or a refusal out."""
+"""A curator as an attacker sees it: SQL in, a table or a refusal out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from discreet.core.number_checks import Real
 
 @dataclass(frozen=True, kw_only=True)
 class CuratorAnswerer:
-    """Asks a curator, each question for `epsilon`; counts come with their noise, below 0 too."""
+    """A curator that is asked each question for `epsilon`; counts keep their noise, even below 0."""
 
     curator: Curator
     epsilon: Real
 
     def ask(self, sql: str) -> pa.Table | Refused:
+        """Return the curator's answer, or its refusal."""
         try:
             return self.curator.ask(sql, epsilon=self.epsilon, raw=True).table
         except RequestError as refusal:

@@ -1,4 +1,4 @@
-"""The trial of a curator's answers: victims are chosen from the real table, and attacked by asking."""
+"""Attacks on a curator's answers: victims are chosen from the real table, and attacked by questions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 
 ROUNDING = 1 + 1e-9
-EVEN = 0.5
+EVEN = 0.5  # the floating-point attack tells 0 from 1, each with this prior
 VICTIMS = 20
 
 Tell = Callable[[str], None]
 
 
 def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
-    """Every attack that fits something which answers: its policy is what was named."""
+    """Run every attack on answers, for the policy named in the request."""
     policy = load(Path(request.release), engine=request.engine)
     promise = promise_of(policy)
     name = table_to_attack(policy, request.table)
@@ -65,7 +65,7 @@ def attack_answers(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
 
 
 def _promised(promise: Promise) -> list[Bound]:
-    """What the promise allows for the prior that each attack begins with."""
+    """Return what the promise allows for the prior of each attack."""
     by = f"the promise {format_percent(promise.prior)} → {format_percent(promise.posterior)}"
     return [
         Bound(attack=attack.name, most=min(1.0, of_promise(promise, prior) * ROUNDING), by=by)

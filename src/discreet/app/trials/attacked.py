@@ -1,7 +1,8 @@
-"""What is attacked: a published file, what its columns are to an attacker, and the table it was made from.
+"""The release under attack: a published file, the roles of its columns, and the table it was made from.
 
-Columns     what the options say; else the certificate beside the file; else the policy's table.
-Original    the policy's table that the certificate names, or the only one that has all quasi-identifiers.
+Columns     the options' roles; else those of the certificate beside the file; else those of the policy's
+            table.
+Original    the policy's table that the certificate names, or the only one with all quasi-identifiers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Certificate = Mapping[str, object]
 class Attacked:
     """A release: a file, or a table of the engine, which has no digest.
 
-    `original` is the policy's table that it was made from, where that is known.
+    `original` is the policy's table that it was made from, if known.
     """
 
     name: str
@@ -48,10 +49,10 @@ class Attacked:
 
 
 def attacked(request: Request) -> Attacked:
-    """The release that was meant, and what its columns are."""
+    """Return the release that the request names, with the roles of its columns."""
     if request.knows is None and (request.called or request.called_earlier):
         raise RequestError(
-            "attack: --column says how a register calls a column, and there is none.",
+            "attack: --column maps a column to a register, and there is no register.",
             hint="Name it with --knows.",
         )
     policy = None
@@ -64,7 +65,7 @@ def attacked(request: Request) -> Attacked:
     quasi, sensitive = _roles(request, policy, original, certificate)
     if not quasi:
         raise RequestError(
-            f"attack: nothing says which columns of {name} an attacker may know.",
+            f"attack: no column of {name} is known to be a quasi-identifier.",
             hint="Name them with --quasi a,b and the secret ones with --sensitive c, or give the --policy.",
         )
     person = request.person or _person(policy, original, table)
@@ -92,7 +93,7 @@ def attacked(request: Request) -> Attacked:
 
 
 def certificate_of(release: str | Path) -> Certificate:
-    """What stands beside a published file, or here for a table; nothing where there is no certificate."""
+    """Return the certificate beside a published file, or an empty mapping if there is none."""
     file, inner = split_source(str(release))
     stem = Path(file).stem if Path(file).suffix.lower() in PATHS else Path(file).name
     own = stem if inner in ("", stem) else f"{stem}.{inner}"
@@ -104,11 +105,14 @@ def certificate_of(release: str | Path) -> Certificate:
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise RequestError(f"{beside} is no certificate.", hint="Remove it, or put the release's own there.")
+        raise RequestError(
+            f"{beside} is not a certificate.", hint="Remove it, or put the release's own there."
+        )
     return found
 
 
 def _original(request: Request, policy: Policy | None, certificate: Certificate, table: Table) -> str | None:
+    """Return the policy's table that the release was made from, or None."""
     if request.table is not None:
         if policy is None or request.table not in policy.tables:
             known = "There is no policy" if policy is None else f"It has {', '.join(policy.tables)}"
@@ -123,6 +127,7 @@ def _original(request: Request, policy: Policy | None, certificate: Certificate,
 
 
 def _fits(original: Table, published: Table) -> bool:
+    """Return whether a release has all quasi-identifiers of a table."""
     quasi = [name for name, column in original.columns.items() if column.role is Role.QUASI]
     return bool(quasi) and all(name in published.columns for name in quasi)
 
@@ -130,7 +135,7 @@ def _fits(original: Table, published: Table) -> bool:
 def _roles(
     request: Request, policy: Policy | None, original: str | None, certificate: Certificate
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Quasi-identifiers and sensitive columns; what the options name is what it is."""
+    """Return the quasi-identifiers and the sensitive columns; options override other sources."""
     roles: dict[str, str] = {}
     declared = certificate.get("columns")
     if isinstance(declared, dict):
@@ -154,10 +159,10 @@ def _roles(
 
 
 def _bounds(certificate: Certificate, *, people: bool) -> tuple[Bound, ...]:
-    """Those of the certificate that can be judged by what is counted.
+    """Return the certificate's bounds that apply to what is counted here, rows or people.
 
-    A share of people that have a value is no share of rows: of one who has many rows it tells nothing. Which
-    values a class has, and that it has so many rows at least, are the same of both.
+    A share of people with a value is not a share of rows, because one person may have many rows. The set of
+    values in a class and its minimum number of rows are the same for both.
     """
     entries = certificate.get("bounds")
     bounds = [from_object(entry) for entry in entries] if isinstance(entries, list) else []
@@ -166,7 +171,7 @@ def _bounds(certificate: Certificate, *, people: bool) -> tuple[Bound, ...]:
 
 
 def digest_of(source: str | Path) -> str | None:
-    """The SHA-256 of a file; of a table in one, that of the whole. A table of an engine has none."""
+    """Return the SHA-256 of a file, also for a table inside it; None for an engine's table."""
     place = split_source(str(source))[0]
     if not os.path.isfile(place):
         return None
@@ -175,6 +180,7 @@ def digest_of(source: str | Path) -> str | None:
 
 
 def _remarks(digest: str | None, certificate: Certificate) -> tuple[str, ...]:
+    """Return remarks about a certificate that does not match the file or was forced."""
     remarks = []
     if digest is not None and certificate.get("sha256") not in (None, digest):
         remarks.append("The certificate beside the release is of a file with other content.")
@@ -184,7 +190,7 @@ def _remarks(digest: str | None, certificate: Certificate) -> tuple[str, ...]:
 
 
 def _person(policy: Policy | None, original: str | None, table: Table) -> str | None:
-    """The person column of the original, where the release has it, as pseudonyms say."""
+    """Return the original's person column if the release has it, as with pseudonyms."""
     if policy is None or original is None:
         return None
     named = policy.tables[original].person_column
@@ -192,14 +198,14 @@ def _person(policy: Policy | None, original: str | None, table: Table) -> str | 
 
 
 def _pseudonym(person: str | None, certificate: Certificate, table: Table) -> str | None:
-    """The column by which rows of two releases can be joined: the person's, or one that is declared so."""
+    """Return the column that joins rows of two releases: the person's, or one declared as pseudonym."""
     entries = certificate.get("pseudonyms")
     declared = [str(each.get("column")) for each in entries] if isinstance(entries, list) else []
     return next((name for name in (person, *declared) if name is not None and name in table.columns), None)
 
 
 def _require_in_one(request: Request, person: str | None, table: Table, engine: str) -> None:
-    """Refuse a person column that neither the release nor the register has."""
+    """Raise RequestError for a person column that neither the release nor the register has."""
     if person is None or person in table.columns:
         return
     if request.knows is None or person not in build_file_table(request.knows, {}, engine=engine).columns:
@@ -213,7 +219,7 @@ def _require_in_one(request: Request, person: str | None, table: Table, engine: 
 def _unit(
     policy: Policy | None, original: str | None, certificate: Certificate, person: str | None, table: Table
 ) -> tuple[str, ...]:
-    """What was counted, where a person may have several rows."""
+    """Return a remark on whether rows or people are counted, if a person may have several rows."""
     if person in table.columns:
         return (f"People are counted, not rows: rows with the same {person} are one person's.",)
     declared = None if policy is None or original is None else policy.tables[original]

@@ -1,4 +1,4 @@
-"""What `discreet attack` does: find what is attacked, run what fits, say and file what was found."""
+"""The `attack` command: resolve the release, run the attacks that apply, print and file the findings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ATTACKED: dict[Release, Callable[[Request, Tell], tuple[Trial, Policy | None]]] 
 
 
 def run(request: Request, *, report: Path | None, as_json: bool) -> None:
-    """Attack, then file the report, print, and end with code 4 where a bound is broken."""
+    """Attack, write the report, print the findings, and exit with code 4 if a bound is broken."""
     if report is not None:
         _require_report(report)
     with spinner() as tell:
@@ -59,11 +59,12 @@ def run(request: Request, *, report: Path | None, as_json: bool) -> None:
 
 
 def tried(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
-    """What is found of what was released: answers, a table, ratings, frequencies or made-up people."""
+    """Run the attacks that apply to the request's kind of release."""
     return ATTACKED[kind_of(request)](request, tell)
 
 
 def _file(trial: Trial, policy: Policy | None, path: Path) -> None:
+    """Write the report as JSON, HTML or Markdown, by the file's suffix."""
     day = datetime.now(UTC).date().isoformat()
     if path.suffix.lower() == ".json":
         return _write(
@@ -88,7 +89,7 @@ def _write(text: str, path: Path) -> None:
 
 
 def _require_report(path: Path) -> None:
-    """Refuse a report whose ending says nothing of how to write it, or whose folder is not there."""
+    """Raise RequestError for a report path with an unknown suffix or a missing folder."""
     if path.suffix.lower() not in (".html", ".md", ".json"):
         raise RequestError(
             f"A report is an .html, .md or .json file; got {path.name}.", hint="Name such a file."

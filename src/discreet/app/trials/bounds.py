@@ -1,9 +1,7 @@
-"""Bounds: the most that attacks may come to believe, as a custodian set it or as models that were asked for
-imply it.
+"""Bounds on attackers' beliefs, set by a custodian or implied by privacy models.
 
-A model bounds what an attacker who knows quasi-identifiers and nothing else believes. Three of them compare
-with the table, so their bounds are known only from its counts: those are the custodian's, and not for the
-certificate.
+A model bounds the belief of an attacker who knows only quasi-identifiers. Three models compare with the
+table, so their bounds follow from its counts: those are for the custodian, not for the certificate.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ OF_PEOPLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """No more than `most` (less than it, if `strict`), for one attack or for all; `by` says who set it."""
+    """An upper bound on belief (exclusive if `is_strict`), for one attack or for all; `source` set it."""
 
     most: float
     by: str
@@ -55,17 +53,20 @@ class Bound:
     strict: bool = False
 
     def covers(self, attack: str, column: str | None) -> bool:
+        """Return whether the bound applies to an attack on a column."""
         return self.attack in (None, attack) and self.column in (None, column)
 
     def holds(self, findings: Findings) -> bool:
-        """Whether nothing is believed beyond it. Both sides are one rounding of a quotient of counts."""
+        """Return whether no belief exceeds the bound; both sides are one rounding of a quotient of counts."""
         return findings.highest < self.most if self.strict else findings.highest <= self.most
 
     @property
     def said(self) -> str:
+        """The bound as text."""
         return f"{'below' if self.strict else 'at most'} {format_percent_up(self.most)}"
 
     def as_object(self) -> dict[str, object]:
+        """Return the bound as a JSON object."""
         return {
             "attack": self.attack,
             "column": self.column,
@@ -76,7 +77,7 @@ class Bound:
 
 
 def from_object(entry: Mapping[str, object]) -> Bound:
-    """A bound as a certificate has it."""
+    """Return a bound from its JSON object in a certificate."""
     attack, column = entry.get("attack"), entry.get("column")
     return Bound(
         most=float(str(entry["most"])),
@@ -90,10 +91,10 @@ def from_object(entry: Mapping[str, object]) -> Bound:
 def of_models(
     models: Iterable[Model], shares: Shares | None = None, several: Collection[str] = ()
 ) -> tuple[Bound, ...]:
-    """What follows from models; `shares` are the largest in the table of each column, where they may be used.
+    """Return the bounds that models imply; `shares` are each column's largest shares in the table, if usable.
 
-    Of the columns in `several` people have more than one value: a model that compares counts of values bounds
-    no belief about a person there, but that a value which all have is known.
+    People have more than one value of the columns in `repeated_columns`. There, a model that compares counts
+    of values bounds no belief about a person, except that a value which everybody has is known.
 
     >>> [each.said for each in of_models([KAnonymity(k=5)])]
     ['at most 20%']
@@ -107,6 +108,7 @@ def of_models(
 
 
 def _of(model: Model, shares: Shares) -> Iterable[Bound]:
+    """Yield the bounds that one model implies."""
     column, by = model.column, model.name
     match model:
         case KAnonymity(k=k):
@@ -122,7 +124,7 @@ def _of(model: Model, shares: Shares) -> Iterable[Bound]:
         case ProbabilisticDiversity(l=l):
             yield Bound(attack=ClassInference.name, column=column, most=float(1 / l), by=by)
         case RecursiveDiversity(l=l, belief_bound=bound):
-            # who rules nothing out believes no more; that is tried where people have several values, too
+            # an attacker who rules nothing out believes no more; class inference also covers repeated values
             for attack in (
                 (ClassInference.name,) if l == 2 else (ClassInference.name, BackgroundKnowledge.name)
             ):
@@ -134,6 +136,7 @@ def _of(model: Model, shares: Shares) -> Iterable[Bound]:
 
 
 def _beside_the_table(model: Model, shares: Shares) -> Iterable[Bound]:
+    """Yield the bounds of models that compare with the table's shares."""
     usual = shares.get(model.column or "")
     if usual is None:
         return
@@ -146,19 +149,19 @@ def _beside_the_table(model: Model, shares: Shares) -> Iterable[Bound]:
             most = usual * math.exp(delta)
         case _:
             return
-    # sums and products of rounded numbers, which the exact judgement of a tie is not
+    # `most` is a rounded sum or product, so an exact tie needs slack
     rounded = min(1.0, most * (1 + 1e-12))
     yield Bound(attack=ClassInference.name, column=model.column, most=rounded, by=model.name)
 
 
 def of_promise(promise: Promise, prior: float) -> float:
-    """The most that a claim about what a record says may come to be believed under a promise."""
-    # under a promise about presence such a claim may move by twice the loss
+    """Return the highest posterior of a claim about a record's value under a promise."""
+    # replacing a value is one removal and one addition: twice the loss of a promise about presence
     return highest_posterior(prior, promise.loss * (2 if promise.secret is Relation.PRESENCE else 1))
 
 
 def ruled_out(models: Iterable[Model]) -> dict[str, int]:
-    """How many values an attacker may rule out against whom recursive diversity of a column still stands."""
+    """Return how many values per column an attacker may rule out under recursive diversity."""
     allowed: dict[str, int] = {}
     for model in models:
         if isinstance(model, RecursiveDiversity) and model.l > 2:

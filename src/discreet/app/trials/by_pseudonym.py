@@ -1,7 +1,7 @@
-"""Two releases that show the same pseudonyms are one to an attacker: their rows are joined by these.
+"""Linkage of two releases with the same pseudonyms: their rows are joined and attacked as one release.
 
-Joined      the people of both, each with what either release shows of them; known values must fit both.
-Run         linkage, and class inference of every sensitive column. The people are only those who are in both.
+Join        the people in both, each with the labels of both releases; known values must match both.
+Attacks     linkage, and class inference of every sensitive column, over the people in both.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def joined(
     hierarchies: Mapping[str, Hierarchy],
     called: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> MatchSets | None:
-    """Match sets of those whose pseudonym both releases show; None where they share none.
+    """Return match sets of people whose pseudonym is in both releases; None if they share none.
 
-    `called` says how the knowledge calls columns of the release, and of the earlier one.
+    `column_names` map columns of the release, and of the earlier one, to their names in the knowledge.
     """
     key = about.pseudonym
     if key is None or key not in columns_of(engine, earlier):
@@ -56,7 +56,7 @@ def joined(
 
 
 def runs_on(sets: MatchSets) -> Iterator[Run]:
-    """What the two tell together of those who are in both."""
+    """Yield the attacks on the joined releases."""
     linked = Linkage().run(sets)
     yield Run(findings=replace(linked, attack=f"{linked.attack} {HOW}"))
     for column in sets.published.classes.sensitive:

@@ -1,4 +1,4 @@
-"""Pictures of what attacks found: beliefs before and after with the cap as a line, and curves."""
+"""Charts of attack findings: beliefs before and after with the bound as a line, and curves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN, LONGEST = 8, 46
 
 
 def pictures(tried: Tried) -> list[Picture]:
-    """Charts of one attack: beliefs where there are victims, its curves; else how often it is right."""
+    """Return the charts of one attack: beliefs of victims and its curves, or else its success rate."""
     findings = tried.findings
     found = []
     learned = [each for each in findings.victims if each.posterior != each.prior]
@@ -60,13 +60,14 @@ def _bar(share: float, colour: str) -> Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class Over:
-    """What a curve runs over: how the axis is called, and how it is drawn."""
+    """The axis of a curve: its title, and how it is drawn."""
 
     title: str
     steps: bool = False
     share: bool = False
 
     def said(self, at: float) -> str:
+        """Return a position on the axis as text."""
         return format_percent(at) if self.share else f"{at:,.3g}" if at < 1000 else f"{at:,.0f}"
 
 
@@ -80,7 +81,7 @@ OVER = {
 
 
 def _curves(series: Mapping[str, Points]) -> list[Picture]:
-    """A series is called by what it has over what, as "share of people by match set"; a picture for each."""
+    """Return a chart for each quantity x in series named "y by x", as "share of people by match set"."""
     found: dict[str, dict[str, Points]] = {}
     for name, points in series.items():
         what, _, over = name.partition(" by ")
@@ -104,7 +105,7 @@ def _drawn(over: Over, curves: Mapping[str, Points]) -> str:
 
 
 def _told(over: Over, points: Points) -> str:
-    """The ends of a curve, and its middle."""
+    """Return the ends and the middle of a curve as text."""
     chosen = sorted({0, len(points) // 2, len(points) - 1})
     return ", ".join(f"{format_percent(points[i][1])} at {over.said(points[i][0])}" for i in chosen)
 

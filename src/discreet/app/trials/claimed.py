@@ -1,7 +1,7 @@
-"""What attacks on answers are about: a claim, as a condition on a row that about half of the people meet.
+"""Claims for attacks on answers: a condition on a row that about half of the people meet.
 
-Said by the custodian, or found in the real table, for scoring. Numbers are clamped as the curator's own store
-has them, so that a condition means the same to both.
+Given by the custodian, or chosen from the real table, for scoring. Numbers are clamped as in the curator's
+prepared store, so that a condition means the same in both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROWS, VALUE = "_discreet_rows", "_discreet_value"
 
 
 def condition_of(claim: str, name: str, table: Table) -> exp.Expr:
-    """A claim as a condition on the table's columns; a boolean column by itself claims that it is true."""
+    """Parse a claim into a condition on the table's columns; a boolean column alone is a claim too."""
     try:
         where = sqlglot.parse_one(f"SELECT 1 WHERE {claim}", dialect="duckdb").args.get("where")
     except (sqlglot.ParseError, sqlglot.TokenError):
@@ -45,12 +45,12 @@ def condition_of(claim: str, name: str, table: Table) -> exp.Expr:
 
 
 def columns_of(condition: exp.Expr) -> set[str]:
-    """The columns that a condition is about."""
+    """Return the columns of a condition."""
     return {column.name for column in condition.find_all(exp.Column)}
 
 
 def over_source(condition: exp.Expr, table: Table) -> exp.Expr:
-    """The claim over the source's own columns, which may all be text."""
+    """Return the claim over the source's own columns, which may all be text."""
 
     def stored(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in table.columns:
@@ -64,7 +64,7 @@ def over_source(condition: exp.Expr, table: Table) -> exp.Expr:
 
 
 def as_stored(name: str, column: Column) -> exp.Expr:
-    """A column as the curator's store has it: numbers within their bounds, others as text."""
+    """Return a column as the prepared store has it: integers clamped to their bounds, others as text."""
     raw = exp.column(name, quoted=True)
     if column.type is not ColumnType.INTEGER:
         return exp.cast(raw, "text")
@@ -76,7 +76,7 @@ def as_stored(name: str, column: Column) -> exp.Expr:
 
 
 def literal(value: object, column: Column) -> exp.Expr:
-    """A value as SQL compares it with a column."""
+    """Return a value as an SQL literal of a column's type."""
     return (
         exp.Literal.number(int(str(value)))
         if column.type is ColumnType.INTEGER
@@ -85,14 +85,14 @@ def literal(value: object, column: Column) -> exp.Expr:
 
 
 def often(engine: Publisher, name: str, table: Table, claim: str) -> int:
-    """How many rows meet a claim."""
+    """Return how many rows meet a claim."""
     rows = exp.select(exp.Count(this=exp.Star()).as_(ROWS)).from_(exp.to_identifier(name, quoted=True))
     met = rows.where(over_source(condition_of(claim, name, table), table))
     return int(engine.count(met.sql(dialect="duckdb")).secret[ROWS][0].as_py())
 
 
 def likely_claim(engine: Publisher, name: str, table: Table) -> str:
-    """What about half of the people may be: a value of a sensitive column, or of another that is declared."""
+    """Return a claim that about half of the people meet, about a sensitive or another declared column."""
     sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
     others = [
         each
@@ -101,15 +101,15 @@ def likely_claim(engine: Publisher, name: str, table: Table) -> str:
     ]
     if not sensitive and not others:
         raise RequestError(
-            f"attack: nothing says what is secret in {name}.",
-            hint="Say what is claimed: --claim \"disease = 'flu'\".",
+            f"attack: {name} has no sensitive column to make a claim about.",
+            hint="State a claim: --claim \"disease = 'flu'\".",
         )
     claims = [_claim(engine, name, each, table.columns[each]) for each in sensitive or others[:1]]
     return min(claims)[1]
 
 
 def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple[float, str]:
-    """How far from one half the share of the claim is, and the claim."""
+    """Return the distance of the claim's share from one half, and the claim."""
     if declared.grid_bounds is not None:
         return 0.0, f"{exp.column(column, quoted=True).sql(dialect='duckdb')} >= {middle(declared)}"
     value = exp.cast(exp.column(column, quoted=True), "text")
@@ -122,14 +122,14 @@ def _claim(engine: Publisher, name: str, column: str, declared: Column) -> tuple
     found = engine.count(counted.sql(dialect="duckdb")).secret.to_pylist()
     known = [row for row in found if declared.values is None or row[VALUE] in declared.values]
     if not known:
-        raise DataError(f"attack: {name} has no value of {column}.", hint="Say what is claimed with --claim.")
+        raise DataError(f"attack: {name} has no value of {column}.", hint="State a claim with --claim.")
     rows = sum(row[ROWS] for row in known)
     off, said = min((abs(row[ROWS] / rows - 0.5), row[VALUE]) for row in known)
     return off, exp.column(column, quoted=True).eq(exp.Literal.string(said)).sql(dialect="duckdb")
 
 
 def middle(column: Column) -> str:
-    """The middle between declared bounds, as SQL writes it."""
+    """Return the midpoint of the declared bounds, as SQL."""
     low, high = column.grid_bounds or (0, 0)
     return str(
         float((low + high + 1) // 2 * column.grid_step)
@@ -140,5 +140,5 @@ def middle(column: Column) -> str:
 
 def _no_condition(claim: str) -> RequestError:
     return RequestError(
-        f"--claim is a condition on a row; {claim} is none.", hint="Write --claim \"disease = 'flu'\"."
+        f"--claim must be a condition on a row; got {claim}.", hint="Write --claim \"disease = 'flu'\"."
     )

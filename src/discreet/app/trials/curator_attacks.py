@@ -1,11 +1,11 @@
-"""Attacks on what a curator answers, each with the whole budget of the promise for every victim.
+"""Attacks on a curator's answers, each with the whole budget of the promise for every victim.
 
 Nothing is charged: every victim is attacked through a curator with a new ledger in memory, as if nothing had
-been asked before, which leaves an attacker the most. The store is in memory, too, and gone afterwards.
+been asked before, which is the best case for an attacker. The store is in memory too, and discarded.
 
-Claim       a sensitive column has a value, that of which the share is nearest to one half; or --claim.
-Victims     people whom a condition on what may be known of them singles out, of whom half meet the claim.
-Prior       the promise's own, so that what is believed afterwards stands beside what was promised.
+Claim       --claim, or that a sensitive column has the value whose share is nearest to one half.
+Victims     people whom a condition on known columns singles out, half of whom meet the claim.
+Prior       the promise's own, so that posteriors can be compared with the promised one.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from discreet.sql.planner import plan_query
 REPEATS = 8
 QUESTIONS_OF_A_TRACKER = 5
 PEOPLE, PER_PERSON = 16, 6
-ANOTHER = Fraction(1, 10**7)
+ANOTHER = Fraction(1, 10**7)  # a different epsilon is a different measurement, so its noise is fresh
 ANALYST = "attacker"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Asking:
-    """A policy and an engine over its tables, to be asked through new ledgers."""
+    """A policy and an engine over its tables, asked through new ledgers."""
 
     policy: Policy
     promise: Promise
@@ -60,34 +60,36 @@ class Asking:
     random: Randomness
 
     def curator(self) -> Curator:
-        """One whom nobody asked anything yet; it is not closed, as the engine is shared."""
+        """Return a curator with a full budget; it is not closed, because the engine is shared."""
         ledger = Ledger(":memory:", self.promise, analysts={ANALYST: 1})
         return Curator(self.policy, ledger=ledger, engine=self.engine, analyst=ANALYST, random=self.random)
 
     def epsilon(self, questions: int) -> Fraction:
-        """What each of so many equal questions may cost."""
+        """Return the epsilon of each of a number of equal questions."""
         return self.curator().ledger.get_accountant().epsilon_per_question(questions)
 
     def noise(self, epsilon: Fraction) -> Noise:
-        """What a count carries for that much: in rows, as it is shown, not in the parts that are counted."""
+        """Return the noise of a count at this epsilon, in rows as shown rather than in fractions."""
         sql = f"SELECT COUNT(*) AS n FROM {self.target.table} WHERE {self.target.claim}"
         kept = self.policy.model_copy(update={"bounding": ContributionBounding.ROWS})
         (vector,) = plan_query(sql, kept, self.promise, epsilon=epsilon, raw=True).noisy_primitives.values()
         return vector.noise
 
     def answerer(self, epsilon: Fraction) -> CuratorAnswerer:
+        """Return a fresh curator as an attacker sees it."""
         return CuratorAnswerer(curator=self.curator(), epsilon=epsilon)
 
 
 @dataclass(frozen=True)
 class Varying:
-    """Pays a little less each time, so that no answer is the stored one of the last."""
+    """A curator paid slightly less each time, so that no answer is a stored one."""
 
     curator: Curator
     epsilon: Fraction
     asked: list[str]
 
     def ask(self, sql: str) -> pa.Table | Refused:
+        """Return the curator's answer with fresh noise, or its refusal."""
         self.asked.append(sql)
         epsilon = self.epsilon * (1 - ANOTHER * len(self.asked))
         return CuratorAnswerer(curator=self.curator, epsilon=epsilon).ask(sql)
@@ -96,7 +98,7 @@ class Varying:
 def attack_curator(
     asking: Asking, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[tuple[Run, ...], tuple[Skipped, ...]]:
-    """Everything that fits something which answers SQL."""
+    """Run every attack that applies to answers; return the runs and the skipped attacks."""
     runs, skipped = [], []
     for attack in ATTACKS:
         runner = ON_ANSWERS.get(attack)
@@ -112,11 +114,11 @@ def attack_curator(
 
 
 class _Unfit(Exception):  # noqa: N818  (no error: an attack that has nothing to work with)
-    """Why an attack cannot be run here."""
+    """An attack that does not apply, with the reason."""
 
 
 def _each(asking: Asking, attack: Any, epsilon: Fraction, posterior: Callable[[Victim], float]) -> Findings:
-    """Every victim attacked alone, and all of them scored together."""
+    """Attack every victim separately, and score all of them together."""
     victims = asking.target.victims
     return score(
         attack,
@@ -129,6 +131,8 @@ def _each(asking: Asking, attack: Any, epsilon: Fraction, posterior: Callable[[V
 
 
 def _alone(asking: Asking, attack: Any, epsilon: Fraction) -> Findings:
+    """Attack every victim with a fresh curator, and score all of them together."""
+
     def posterior(victim: Victim) -> float:
         return float(attack.run(asking.answerer(epsilon), [victim]).victims[0].posterior)
 
@@ -136,6 +140,7 @@ def _alone(asking: Asking, attack: Any, epsilon: Fraction) -> Findings:
 
 
 def _stated(asking: Asking, epsilon: Fraction) -> dict[str, Any]:
+    """Return the arguments that attacks on counts share."""
     return {
         "table": asking.target.table,
         "claim": asking.target.claim,
@@ -169,7 +174,7 @@ def _averaging(asking: Asking) -> Findings:
 
 @dataclass(frozen=True)
 class _Whole:
-    """An integer mechanism whose outputs are kept as floats."""
+    """An integer mechanism for outputs that are stored as floats."""
 
     noise: Noise
 
@@ -178,7 +183,7 @@ class _Whole:
 
 
 def _informed(asking: Asking) -> Findings:
-    """One count for all of the budget, by who knows everybody's record but the victim's."""
+    """Attack with one count for the whole budget, knowing every record but the victim's."""
     epsilon, target, prior = asking.epsilon(1), asking.target, asking.promise.prior
     noise = _Whole(asking.noise(epsilon))
 

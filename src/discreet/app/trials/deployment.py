@@ -1,7 +1,7 @@
-"""A differentially private deployment in the order of NIST SP 800-226, from policy and ledger alone.
+"""A report section on a differentially private deployment, in the order of NIST SP 800-226.
 
-What is promised comes first (unit, neighbours, epsilon and what it allows, delta), then what it rests on
-(bounds, mechanisms, side channels), then who is trusted, and what of the budget is spent.
+It is built from policy and ledger alone: first the promise (unit, neighbors, epsilon and what it allows,
+delta), then what it rests on (bounds, mechanisms, side channels), the trust model, and the spent budget.
 
 [NIST800-226] Near, Darais, Lefkovitz & Howarth, Guidelines for Evaluating Differential Privacy Guarantees.
 """
@@ -46,7 +46,7 @@ SIDE_CHANNELS = (
 
 
 def deployment(policy: Policy, ledger: Ledger) -> Section:
-    """The section of a report."""
+    """Return the deployment section of a report."""
     promise = ledger.promise
     facts = tuple(_facts(policy, promise))
     return Section(

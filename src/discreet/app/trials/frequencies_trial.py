@@ -1,11 +1,11 @@
-"""The trial of published allele frequencies: can it be told from them who was in the study?
+"""Attacks on published allele frequencies: membership of people in the study.
 
 People      --genomes are people of the study, a column each; the claim that they were in it is true.
-Panel       people of the same origin who were not in it. Half of them say where the statistic stands for such
-            people, the others how often they are taken for members; where they are few, all do the first.
-            Without a panel, people are drawn by the reference's frequencies, SNPs apart from one another.
+Panel       people of the same origin who were not in it. Half of them calibrate the statistic, the others
+            measure false positives; if they are few, all calibrate. Without a panel, people are
+            simulated from the reference's frequencies, with independent SNPs.
 Noise       --epsilon says that the counts were published with discrete Laplace noise, `epsilon` for a person
-            over all SNPs; the noise is counted in, and what epsilon allows is the bound.
+            over all SNPs; the attack accounts for the noise, and what epsilon allows is the bound.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Study:
-    """What was published, who is asked about, and people who were not in the study."""
+    """The published frequencies, the people judged, and people who were not in the study."""
 
     published: Frequencies
     reference: Frequencies
@@ -107,7 +107,7 @@ def _allowed(published: Frequencies) -> tuple[Bound, ...]:
 
 
 def _address(request: Request) -> str:
-    """Where tables are: as is told, else as the policy says."""
+    """Return the engine's address: as requested, else as in the policy."""
     if request.engine is not None or request.policy is None:
         return choose_engine(None, request.engine)
     return load(request.policy).engine
@@ -148,7 +148,7 @@ def _victim(request: Request) -> str:
     values = request.victim_values or {}
     if list(values) != ["name"]:
         raise RequestError(
-            "attack: a person of --genomes is named by the column.", hint="Write --victim name=COLUMN."
+            "attack: --victim must name a column of --genomes.", hint="Write --victim name=COLUMN."
         )
     return values["name"]
 
@@ -157,7 +157,7 @@ def _published(request: Request, shares: Shares, snps: pa.Array) -> Frequencies:
     people = request.people or shares.people
     if people is None:
         raise RequestError(
-            f"attack: nothing says how many people {shares.table} is about.",
+            f"attack: the number of people behind {shares.table} is unknown.",
             hint="Add --people N, or a column people.",
         )
     share = shares.of(snps)
@@ -171,7 +171,7 @@ def _published(request: Request, shares: Shares, snps: pa.Array) -> Frequencies:
 def _outside(
     panel: Genomes | None, reference: Frequencies, snps: pa.Array
 ) -> tuple[Genotypes, Genotypes, tuple[str, ...]]:
-    """Outsiders to be judged, people by whom it is judged, and what is assumed of them."""
+    """Return the outsiders to judge, the panel that calibrates, and the assumptions about them."""
     if panel is None:
         made = drawn(DRAWN, reference.inside, np.random.Generator(np.random.Philox(0)))
         said = (

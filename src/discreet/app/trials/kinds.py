@@ -1,4 +1,4 @@
-"""What kind of release is attacked, as options or the file say; options of other kinds are refused."""
+"""The kind of release under attack, from options and file; options of other kinds are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MADE_UP = "differentially private synthetic table"
 
 
 class Release(StrEnum):
-    """By what an attacker has of it."""
+    """The kind of a release, by what an attacker sees of it."""
 
     ANSWERS = "answers"
     TABLE = "a published table"
@@ -74,13 +74,13 @@ WAYS = {
 
 
 def kind_of(request: Request) -> Release:
-    """What is attacked; refuses options that have nothing to do with it."""
+    """Return the kind of release; raise RequestError for options that do not apply to it."""
     kind = _kind(request)
     for field in dict.fromkeys(each for fields in FITTING.values() for each in fields):
         if getattr(request, field) not in (None, ()) and field not in FITTING[kind]:
             others = [other for other, fields in FITTING.items() if field in fields]
             raise RequestError(
-                f"attack: {_option(field)} goes with {' or '.join(others)}, and {kind} would be attacked.",
+                f"attack: {_option(field)} applies to {' or '.join(others)}, but the release is {kind}.",
                 hint=f"Leave it out, or {WAYS[others[0]]}.",
             )
     return kind

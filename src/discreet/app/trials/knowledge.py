@@ -1,7 +1,7 @@
-"""What the attacker of a published file knows: a register, a victim's values, everybody of the original, or
-no more than the release itself shows.
+"""Preparation of attacks on a published file: the attacker's knowledge, matched with the release.
 
-The first three are matched with the release by what its labels cover; with the last everybody in the release
+The attacker knows a register, a victim's values, everybody in the original table, or only the release. The
+first three are matched with the release by what its labels cover; in the last case everybody in the release
 is known by class, the most that is possible without another table.
 """
 
@@ -34,17 +34,17 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
 
 VICTIM = "the victim"
-PICKS = "They take each of the rows that fit a person for that person's with the same probability."
+PICKS = "Every row that matches a person is assumed to be theirs with the same probability."
 OVERLAP = (
-    "Labels overlap here, so several classes may fit a person. The most that is learned of one person is "
-    "what an attacker learns who finds out, by elimination, which of them is the person's: nobody who knows "
-    "quasi-identifiers learns more. How often guesses are right is told of attackers who do not."
+    "Labels overlap here, so several classes may match a person. The highest belief is that of an attacker "
+    "who finds the person's class by elimination: nobody who knows only quasi-identifiers learns more. The "
+    "success rates are those of attackers who do not eliminate classes."
 )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stage:
-    """A scene, and in words what is known, what is assumed and which labels could not be read."""
+    """A scenario, with its knowledge, assumptions and unreadable labels in words."""
 
     scene: Scene
     knowledge: str
@@ -54,7 +54,7 @@ class Stage:
 
 
 def staged(engine: Publisher, request: Request, about: Attacked) -> Stage:
-    """Release, knowledge and earlier release, matched."""
+    """Match release, knowledge and earlier release, and return the prepared attack."""
     published = _published(engine, about.name, about)
     facts = request.facts(about.sensitive)
     specs = _specs(request, about)
@@ -107,7 +107,7 @@ def _picks(sets: MatchSets) -> tuple[str, ...]:
 
 
 def sources(request: Request, about: Attacked) -> tuple[dict[str, Table], dict[str, pa.Table]]:
-    """The tables that an attack reads, under the names by which messages call them."""
+    """Return the tables that an attack reads, by the names that messages use."""
     tables, frames = {about.name: about.table}, {}
     if request.earlier is not None:
         tables[_earlier_name(request)] = build_file_table(request.earlier, {}, engine=about.engine)
@@ -135,9 +135,10 @@ def _register_name(request: Request) -> str:
 
 
 def _by_class(request: Request, published: PublishedTable, scene: Scene) -> Stage:
+    """Return the prepared attack of an attacker who has only the release."""
     if request.earlier is not None:
         raise RequestError(
-            "attack: who is in two releases is not known.",
+            "attack: combining two releases needs knowledge of who is in both.",
             hint="Name a register with --knows, or the --policy of the table that they were made from.",
         )
     return Stage(
@@ -158,6 +159,7 @@ def _known(
     published: PublishedTable,
     facts: Mapping[str, Sequence[Fact]],
 ) -> tuple[Known, str, tuple[str, ...]]:
+    """Return the attacker's knowledge, its description and its assumptions."""
     if request.knows is not None:
         return _register(engine, request, about, published, facts)
     values = request.victim_values
@@ -188,6 +190,7 @@ def _register(
     published: PublishedTable,
     facts: Mapping[str, Sequence[Fact]],
 ) -> tuple[Known, str, tuple[str, ...]]:
+    """Return the knowledge from a register, its description and its assumptions."""
     name = _register_name(request)
     columns = build_file_table(request.knows or "", {}, engine=about.engine).columns
     truth = tuple(each for each in about.sensitive if each in columns)
@@ -210,25 +213,25 @@ def _register(
 
 
 def person_of(columns: Mapping[str, Column]) -> str | None:
-    """The column that names people: the first that is called like a name, or like another identifier."""
+    """Return the column that names people: the first that is called a name, or another identifier."""
     named = [name for name in columns if likely_role(name) is Role.IDENTIFIER]
     return next((name for name in named if "name" in name.lower()), next(iter(named), None))
 
 
 def _others(request: Request, facts: Mapping[str, Sequence[Fact]]) -> list[str]:
-    """Columns that are known besides the release's: under other names, or because a fact is about them."""
+    """Return known columns besides the release's: renamed ones, and those that facts refer to."""
     about = [name for each in facts.values() for fact in each for name in fact.where]
     return [*request.called.values(), *request.called_earlier.values(), *about]
 
 
 def _specs(request: Request, about: Attacked) -> dict[str, HierarchySpec]:
-    """How columns are made coarser: as a file says, else the policy."""
+    """Return the hierarchies of columns: from files, else from the policy."""
     found: dict[str, HierarchySpec] = {}
     if about.policy is not None and about.original is not None:
         table = about.policy.tables[about.original]
         known = {name: table.columns[name] for name in about.quasi if name in table.columns}
         found = {name: build_column_spec(name, column, about.policy) for name, column in known.items()}
-        # what values mean has to be said: a drafted hierarchy is but an order of them
+        # similarity needs declared meanings: a drafted hierarchy is only an order of the values
         found |= declared_specs(about.sensitive, table, about.policy)
     for name, file in request.hierarchy_files.items():
         if name not in (*about.quasi, *about.sensitive):
@@ -241,7 +244,7 @@ def _specs(request: Request, about: Attacked) -> dict[str, HierarchySpec]:
 
 
 def _hierarchies(request: Request, specs: Mapping[str, HierarchySpec], known: Known) -> dict[str, Hierarchy]:
-    """What labels of a hierarchy stand for, over the values that are known."""
+    """Return the hierarchies over the known values."""
     release_name = {called: name for name, called in request.called.items()}
     found = {}
     for place, called in enumerate(known.columns):
@@ -252,6 +255,7 @@ def _hierarchies(request: Request, specs: Mapping[str, HierarchySpec], known: Kn
 
 
 def _said(facts: Mapping[str, Sequence[Fact]]) -> list[str]:
+    """Return each assumed fact as a sentence."""
     said = []
     for column, each in facts.items():
         for fact in each:

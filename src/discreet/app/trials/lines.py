@@ -1,4 +1,4 @@
-"""Curves of attacks that run over thresholds, sizes on a scale, or shares: several in one picture."""
+"""Line charts of attack curves over thresholds, sizes or shares, several in one chart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXPECTED = "expected "
 
 
 def lines(curves: Mapping[str, Points], *, over: str, share: bool) -> str:
-    """What was found in full lines, what was expected in dashed ones of the same colour."""
+    """Return the chart as SVG: measured curves solid, expected ones dashed in the same color."""
     values = [
         {"what": what, "at": at, "share": each} for what, points in curves.items() for at, each in points
     ]

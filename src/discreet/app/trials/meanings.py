@@ -1,4 +1,4 @@
-"""What values mean to an attacker who has a policy's hierarchies: which labels they share."""
+"""Hierarchies of values that an attacker with the policy may use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.core.policy import Policy, Table
 
 
 def declared_specs(names: Iterable[str], table: Table, policy: Policy) -> dict[str, HierarchySpec]:
-    """The hierarchies that a policy declares for some columns; none that is only drafted."""
+    """Return the hierarchies that a policy declares for some columns; drafted ones are left out."""
     columns = {name: table.columns[name] for name in names if name in table.columns}
     return {
         name: build_column_spec(name, column, policy)
@@ -21,7 +21,7 @@ def declared_specs(names: Iterable[str], table: Table, policy: Policy) -> dict[s
 
 
 def over_covered(spec: HierarchySpec, values: Iterable[str]) -> Hierarchy:
-    """The hierarchy over those of the values that it covers."""
+    """Return a hierarchy over the values that it covers."""
     given = list(values)
     beyond = set(spec.find_uncovered([value for value in given if value]))
     covered = [value for value in given if value not in beyond]
@@ -29,7 +29,7 @@ def over_covered(spec: HierarchySpec, values: Iterable[str]) -> Hierarchy:
 
 
 def meanings_of(published: PublishedTable, specs: Mapping[str, HierarchySpec]) -> dict[str, Hierarchy]:
-    """The hierarchies of sensitive columns, over the values that a release shows."""
+    """Return the hierarchies of sensitive columns, over the values in a release."""
     return {
         name: over_covered(specs[name], column.names)
         for name, column in published.classes.sensitive.items()

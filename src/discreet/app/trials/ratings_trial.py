@@ -1,10 +1,10 @@
-"""The trial of published ratings: who is known by a few of them is looked for among the records.
+"""Attacks on published ratings: people of whom a few ratings are known are searched among the records.
 
-Columns     as --person, --title, --rating and --date say. Where they say nothing: the person by the policy's
-            table, or by a name like that of an identifier; the rating is the only other number, or what is
-            called so; the date is the only date.
-Register    the same columns under the same names, or as --column says; who is known is named by a column that
-            is called like a name. Where it has the release's own person column, that is the truth.
+Columns     --person, --title, --rating and --date. By default: the person is the policy's person column, or
+            a column named like an identifier; the rating is the only other number, or a column with such a
+            name; the date is the only date.
+Register    the same columns by the same names, or as --column maps them; a column called like a name names
+            the victims. If it has the release's own person column, that is the truth.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Kinds = Mapping[str, ColumnType | None]
 
 
 def attack_ratings(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
-    """Find everybody of whom some ratings are known."""
+    """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(
-            "attack: nothing says which ratings an attacker knows.",
+            "attack: no table of known ratings is given.",
             hint="Name a table of them with --knows: a name, a title, a rating and a date in each row.",
         )
     policy = None if request.policy is None else load(request.policy, engine=request.engine)
@@ -75,7 +75,7 @@ def _people(heard: Heard) -> str:
 
 
 def _columns(request: Request, policy: Policy | None, name: str, kinds: Kinds) -> Rated:
-    """What the release's columns are."""
+    """Return the roles of the release's columns."""
     assert request.title is not None
     given = {"title": request.title, "person": request.person, "rating": request.rating, "date": request.date}
     for column in given.values():
@@ -84,7 +84,7 @@ def _columns(request: Request, policy: Policy | None, name: str, kinds: Kinds) -
     person = request.person or _person(request, policy, kinds)
     if person is None:
         raise RequestError(
-            f"attack: nothing says which column of {name} tells whose rating it is.",
+            f"attack: no column of {name} is known to identify people.",
             hint="Name it with --person.",
         )
     left = {column: kind for column, kind in kinds.items() if column not in (*given.values(), person)}
@@ -98,7 +98,7 @@ def _columns(request: Request, policy: Policy | None, name: str, kinds: Kinds) -
 
 
 def _person(request: Request, policy: Policy | None, kinds: Kinds) -> str | None:
-    """The policy's person column, if the release has it; else what is called like an identifier."""
+    """Return the policy's person column if the release has it, else a column named like an identifier."""
     tables: list[Table] = []
     if policy is not None:
         named = [request.table] if request.table in policy.tables else list(policy.tables)
@@ -115,12 +115,12 @@ def _sole(kinds: Kinds, wanted: tuple[ColumnType, ...], called: tuple[str, ...])
 
 
 def _known(request: Request, shown: Rated, register: str, table: Table) -> Rated:
-    """What the register's columns are."""
+    """Return the roles of the register's columns."""
     called = request.called
     unknown = [name for name in called if name not in (shown.title, shown.rating, shown.date, shown.person)]
     if unknown:
         raise RequestError(
-            f"attack: --column is about {unknown[0]}, which is not compared.",
+            f"attack: --column names {unknown[0]}, which is not compared.",
             hint=f"Compared are {', '.join(filter(None, (shown.title, shown.rating, shown.date)))}.",
         )
 
@@ -151,7 +151,7 @@ def _attack(request: Request, shown: Rated, heard: Heard) -> Scoreboard:
     stars = 0.0 if request.stars is None else parse_number("--stars", request.stars)
     if request.stars is not None and heard.steps is None:
         raise RequestError(
-            "attack: --stars says how far numbers may be off, and no ratings that are numbers are compared.",
+            "attack: --stars applies to numeric ratings, and none are compared.",
             hint="Leave it out, or name the column with --rating.",
         )
     days = default.days if request.days is None else request.days
@@ -177,7 +177,7 @@ def _assumed(request: Request, attack: Scoreboard, shown: Rated, told: Rated, he
     scored = (
         f"Guesses are scored by {told.truth} of the register, which attackers do not have."
         if told.truth is not None
-        else "Nothing says whose record is whose: a record is taken to be right as often as it is believed."
+        else "The true records are unknown: a match is assumed right as often as it is believed."
     )
     left = [
         f"{number:,} rows of {table} were left out: something is missing, or the release lacks the title."

@@ -1,4 +1,4 @@
-"""Refuses to attack a release whose labels cannot be read, and says so of those that are in part."""
+"""Matching that refuses a release with unreadable labels, and reports labels that are unreadable in part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.core.errors import RequestError
 def matched(
     published: PublishedTable, known: Known, columns: Mapping[str, str], name: str
 ) -> tuple[MatchSets, tuple[str, ...]]:
-    """Match sets, and what of the release's labels could not be read; refuses what would be no attack."""
+    """Return match sets and sentences on unreadable labels; raise RequestError if nothing could match."""
     found = illegible(published, known, columns)
     _refuse([each for each in found if each.wholly], name)
     sets = match(published, known, columns)
@@ -28,17 +28,17 @@ def _refuse(found: Sequence[Illegible], name: str) -> None:
     for each in found:
         if each.kind is not None:
             raise RequestError(
-                f"attack: {name} shows {each.kind} as {each.column}, and what is known as {each.called} "
-                "has none.",
+                f"attack: {name} has {each.kind} in {each.column}, and the known values of {each.called} "
+                "have none.",
                 hint=f"Check it, or name another column of a register with --column {each.column}=NAME.",
             )
     if found:
         columns = ", ".join(each.column for each in found)
         raise RequestError(
-            f"attack: the labels of {columns} in {name} are no values that are known, and nothing says what "
+            f"attack: the labels of {columns} in {name} are not known values, and no hierarchy says what "
             "they cover.",
             hint=f"Give {' '.join(f'--hierarchy {each.column}=FILE' for each in found)} or the --policy; "
-            "where labels are plain values, write known ones alike.",
+            "if labels are plain values, spell known ones the same way.",
         )
 
 

@@ -1,16 +1,16 @@
-"""One named record, attacked three ways: in the table itself, in a k-anonymous table, by a private answer.
+"""Evaluation of one named record: attacked in the table, in a k-anonymous table and by a private answer.
 
-Person      whom the custodian names, by any columns that single out one row. Attackers know this person's
+Person      named by the custodian, by any columns that single out one row. Attackers know this person's
             quasi-identifiers, and that the person is in the table.
 Claim       that a sensitive column has a value: the person's own, unless another is named.
-Prior       the promise's, of all three, so that what is believed afterwards stands beside its cap.
-Tables      c of the n rows that may be the person's have the value, and a share s of all rows. Who takes
-            other people's values as drawn by s has the odds of the prior times c / (n - c) over s / (1 - s):
-            c / n, where the prior is s.
-Answer      one count of the claim for all of the budget, as if nothing had been asked before, by who knows
-            all other records. Its ledger is in memory; nothing is charged.
+Prior       the promise's, for all three, so that posteriors can be compared with its cap.
+Tables      c of the n rows that may be the person's have the value, and a share s of all rows. An attacker
+            who takes other people's values as drawn by s multiplies the prior's odds by c / (n - c) over
+            s / (1 - s): the posterior is c / n if the prior is s.
+Answer      one count of the claim for the whole budget, as if nothing had been asked before, seen by an
+            attacker who knows all other records. Its ledger is in memory; nothing is charged.
 
-All of it is computed on real data, and is the custodian's alone.
+All of it is computed on real data, and is for the custodian only.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """Whom a trial is about, and what: `person` are values that single out a row of `table`.
+    """The person and claim to evaluate: `person` are values that single out a row of `table`.
 
-    The claim is that `column` is `value`, or what the record says where that is None.
+    The claim is that `column` is `value`, or the record's own value if that is None.
     """
 
     table: str
@@ -61,7 +61,7 @@ class Named:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What an attacker has: `rows` that may be the person's, of which so many are `having` the value."""
+    """An attacker's belief from one release: the matching `rows`, and how many of them have the value."""
 
     what: str
     posterior: float
@@ -71,7 +71,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordTrial:
-    """What is believed of one person, before and after each way of publishing, and the promised cap."""
+    """The belief about one person, before and after each kind of release, and the promised cap."""
 
     person: str
     claim: str
@@ -82,7 +82,7 @@ class RecordTrial:
 
 
 def attackable(policy: Policy) -> tuple[str, ...]:
-    """The tables with one row a person, something that may be known, and something that is secret."""
+    """Return the tables with one row per person, a quasi-identifier and a sensitive column."""
     return tuple(
         name
         for name, table in policy.tables.items()
@@ -91,12 +91,12 @@ def attackable(policy: Policy) -> tuple[str, ...]:
 
 
 def known_of(table: Table) -> list[str]:
-    """What others may know of a person."""
+    """Return the quasi-identifiers of a table."""
     return [name for name, column in table.columns.items() if column.role is Role.QUASI]
 
 
 def secrets_of(table: Table) -> list[str]:
-    """What a claim can be about."""
+    """Return the sensitive columns that a claim can be about."""
     return [
         name
         for name, column in table.columns.items()
@@ -145,8 +145,9 @@ def attack_record(policy: Policy, engine: Engine, named: Named, tell: Tell = lam
 
 
 def _require(named: Named, table: Table) -> None:
+    """Raise RequestError unless the named columns exist and have fitting roles."""
     if not named.person:
-        raise RequestError("attack: nobody is named.", hint="Say what is known of somebody, or give a key.")
+        raise RequestError("attack: no person is named.", hint="Give values that single out one row.")
     lacking = [name for name in named.person if name not in table.columns]
     if lacking:
         raise RequestError(
@@ -155,29 +156,30 @@ def _require(named: Named, table: Table) -> None:
     for what, names in (("known", known_of(table)), ("secret", secrets_of(table))):
         if not names:
             raise RequestError(
-                f"attack: nothing says what is {what} in {named.table}.",
+                f"attack: {named.table} has no column that is {what}.",
                 hint="Give role: quasi and role: sensitive to columns in the policy.",
             )
     if named.column not in secrets_of(table):
         raise RequestError(
-            f"attack: {named.column} is no sensitive column of {named.table}.",
+            f"attack: {named.column} is not a sensitive column of {named.table}.",
             hint=f"Those are {', '.join(secrets_of(table))}.",
         )
 
 
 def _one_person(rows: Publisher, raw: PublishedTable, named: Named) -> Known:
-    """What attackers know of the person, and the truth."""
+    """Return the attacker's knowledge of the person, with the truth."""
     register = Register(table=named.table, truth=(named.column,), victim=named.person)
     found = from_register(rows, register, raw)
     if found.people != 1:
         raise DataError(
-            f"attack: {found.people:,} rows of {named.table} read so.", hint="Say more, or give a key."
+            f"attack: {found.people:,} rows of {named.table} have these values.",
+            hint="Give values that single out one row.",
         )
     return replace(found, blank_is_unknown=False)
 
 
 def _claim(name: str, column: Column, value: str) -> str:
-    """That a column has a value, as SQL."""
+    """Return the claim that a column has a value, as SQL."""
     quoted = exp.column(name, quoted=True)
     if column.type is ColumnType.BOOLEAN:
         said: exp.Expr = quoted if value == "true" else exp.not_(quoted)
@@ -189,7 +191,7 @@ def _claim(name: str, column: Column, value: str) -> str:
 
 
 def _seen(what: str, sets: MatchSets, column: str, value: str, prior: float) -> Seen:
-    """What who has a table believes of the person; where no row fits, as before."""
+    """Return the belief of an attacker who has a table; the prior if no row matches."""
     place, names = int(sets.group[0]), sets.names(column)
     if place < 0:
         return Seen(what=what, posterior=prior, rows=0, having=0)

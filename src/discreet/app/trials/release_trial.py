@@ -1,7 +1,7 @@
-"""The trial of a release before it is written: everybody's quasi-identifiers are known, and the truth.
+"""Evaluation of a release before it is written, against an attacker who knows everybody's quasi-identifiers.
 
-Nobody can know more of quasi-identifiers, so what holds here holds for every register. Earlier releases of
-the same table whose files are still where they were written are laid over the new one.
+Nobody can know more about quasi-identifiers, so the result holds for every register. Earlier releases of the
+same table whose files still exist are combined with the new one.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 ASSUMED = (
     "Attackers know everybody's quasi-identifiers as the table has them, which no register tells better.",
-    "They take each of the rows that fit a person for that person's with the same probability.",
+    "Every row that matches a person is assumed to be theirs with the same probability.",
     "Guesses are scored by the table's own sensitive values, which attackers do not have.",
 )
 
 
 OVERLAP = (
-    "Labels overlap here: attackers are taken to find out by elimination which class is whose, as who knows "
-    "everybody may."
+    "Labels overlap here: attackers are assumed to find everybody's class by elimination, as an attacker who "
+    "knows everybody may."
 )
 
 
 def try_release(
     release: Release, policy: Policy, *, at_most: float | None = None, others: Iterable[str | Path] = ()
 ) -> Trial:
-    """Run what fits on a release that is not written yet."""
+    """Run the attacks that apply on a release that is not written yet."""
     published = from_recoding(
         release.tuples, release.attacker_recoding, release.hierarchies, release.source.person
     )
@@ -88,24 +88,24 @@ def try_release(
 
 
 def stated(at_most: float | None, option: str = "--at-most") -> tuple[Bound, ...]:
-    """The bound that a custodian set for every attack."""
+    """Return the bound that a custodian set for every attack, if any."""
     return () if at_most is None else (Bound(most=at_most, by=option),)
 
 
 def _own(release: Release) -> Integers:
-    """The class that every tuple of the table is published in."""
+    """Return the class in which each tuple of the table is published."""
     return group_by_recoding(release.tuples, release.attacker_recoding)[1][release.tuples.counts > 0]
 
 
 def _largest_shares(tuples: Tuples) -> dict[str, float]:
-    """The share of each column's commonest value in the table that the models compare with."""
+    """Return the share of each column's commonest value in the table."""
     return {
         name: int(column.totals.max()) / int(column.totals.sum()) for name, column in tuples.sensitive.items()
     }
 
 
 def _earlier(release: Release, policy: Policy) -> list[NonPrivateRelease]:
-    """The releases of the same table that the ledger knows."""
+    """Return the ledger's releases of the same table."""
     if policy.promise is None:
         return []
     from discreet.app.books import looked_into  # without a promise nothing needs it
@@ -117,7 +117,7 @@ def _earlier(release: Release, policy: Policy) -> list[NonPrivateRelease]:
 def _others(
     release: Release, entries: Iterable[NonPrivateRelease], named: Iterable[str | Path]
 ) -> dict[str, PublishedTable]:
-    """Other releases of the same table: those that are named, and those that are still there."""
+    """Return other releases of the same table: named ones, and those whose files still exist."""
     engine = engine_of(release.policy.engine)
     files = {engine.named(str(each)): Path(each).name for each in named}
     files |= {file: each.name for each in entries if (file := _file(each, release))}
@@ -133,7 +133,7 @@ def _told_of(name: str, table: PublishedTable, release: Release) -> str:
 
 
 def _left_aside(release: Release, entries: Iterable[NonPrivateRelease]) -> list[str]:
-    """Releases of the same table that could not be laid over this one."""
+    """Return sentences on releases of the same table that could not be combined with this one."""
     names = dict.fromkeys(each.name for each in entries if _file(each, release) is None)
     return [
         f"What the release {name} tells besides was not tried: its file is not where it was written, or "
@@ -143,7 +143,7 @@ def _left_aside(release: Release, entries: Iterable[NonPrivateRelease]) -> list[
 
 
 def _same_pseudonyms(release: Release, entries: Iterable[NonPrivateRelease]) -> list[str]:
-    """Releases whose rows can be joined with this one's by pseudonyms of the same key."""
+    """Return sentences on releases with pseudonyms of the same key, whose rows can be joined."""
     ours = {(each.column, each.fingerprint) for each in release.goal.pseudonyms}
     names = [each.name for each in entries if ours & _pseudonyms(each.certificate)]
     return [
@@ -159,7 +159,7 @@ def _pseudonyms(certificate: Mapping[str, object]) -> set[tuple[str, str]]:
 
 
 def _file(entry: NonPrivateRelease, release: Release) -> str | None:
-    """Where an entry's file or table is, if it is still there and has the columns."""
+    """Return the address of an entry's file or table, if it still exists with the needed columns."""
     certificate = entry.certificate
     kept = str(certificate.get("kept_as", ""))
     if kept:
@@ -176,7 +176,7 @@ def _columns(certificate: Mapping[str, object]) -> set[str]:
 
 
 def _columns_at(kept: str, release: Release) -> Collection[str]:
-    """The columns of a release that the engine keeps; none where it is not there any more."""
+    """Return the columns of a release that the engine keeps; none if it no longer exists."""
     try:
         return build_file_table(kept, {}, engine=release.policy.engine).columns
     except RequestError:

@@ -1,6 +1,6 @@
-"""The report of a trial, as a privacy officer files it: what could be found out about one named person.
+"""The report of an attack evaluation, as a privacy officer files it.
 
-Everything in it is computed from real data; its first line says so.
+Everything in it is computed from real data, as its first line states.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CAUTION = (
 
 
 def document(trial: Trial, *more: Section, day: str) -> Document:
-    """All of a trial of a `day`; `more` sections stand before what was assumed."""
+    """Return the whole report of an evaluation; `more` sections precede the assumptions."""
     return Document(
         title=f"What attackers find out from {trial.subject}",
         notice=NOTICE,
@@ -34,7 +34,7 @@ def document(trial: Trial, *more: Section, day: str) -> Document:
 
 
 def sections(trial: Trial, *, risks: bool = True) -> tuple[Section, ...]:
-    """Verdict, criteria, every attack, what was not run; `risks` where the report has them nowhere else."""
+    """Return verdict, criteria, attacks and skipped attacks; `risks` unless the report has them elsewhere."""
     found = [_verdict(trial)]
     if trial.criteria is not None:
         found.append(_criteria(trial.criteria))
@@ -52,6 +52,7 @@ def _subject(trial: Trial, day: str) -> Section:
 
 
 def assumptions(trial: Trial) -> Section:
+    """Return the section on the attacker's knowledge and the assumptions."""
     lines = (f"Attackers know {trial.knowledge}.", *trial.assumed, CAUTION)
     return Section(title="What was assumed", parts=tuple(Paragraph(text=line) for line in lines))
 
@@ -180,7 +181,7 @@ SHARES = (
 
 
 def figure(name: str, value: float) -> str:
-    """A number of an attack's own: a share, where its name says so."""
+    """Return an attack's own figure as text: a percentage if its name marks it as a share."""
     shared = any(word in name for word in SHARES) or name.startswith(("in crowds", "fine outputs"))
     return format_percent(value) if shared and 0 <= value <= 1 else format_number(value)
 

@@ -1,4 +1,4 @@
-"""What `discreet attack` was asked, read from its options: names, victims, facts."""
+"""The request of `discreet attack`, and the parsing of its options: names, victims, facts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONDITION = " if "
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request as it was typed."""
+    """An attack request as typed."""
 
     release: str
     policy: Path | None = None
@@ -65,12 +65,12 @@ class Request:
 
     @property
     def called(self) -> dict[str, str]:
-        """How the register calls a column of the release."""
+        """The register's names of columns of the release."""
         return dict(_pair("--column", each) for each in self.columns)
 
     @property
     def called_earlier(self) -> dict[str, str]:
-        """How it calls a column of the earlier release."""
+        """The register's names of columns of the earlier release."""
         return dict(_pair("--earlier-column", each) for each in self.earlier_columns)
 
     @property
@@ -81,15 +81,15 @@ class Request:
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The most that any attack may come to believe, by the option that says so."""
+        """The highest belief allowed for any attack, by the option that sets it."""
         given = {"--at-most": self.at_most, "--posterior": self.posterior}
         said = [(option, text) for option, text in given.items() if text is not None]
         if len(said) > 1:
-            raise RequestError("--at-most and --posterior say the same.", hint="Give one of them.")
+            raise RequestError("--at-most and --posterior set the same bound.", hint="Give one of them.")
         return tuple(Bound(most=parse_probability(option, text), by=option) for option, text in said)
 
     def facts(self, sensitive: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
-        """What is known of the values of sensitive columns."""
+        """Return the facts about the values of each sensitive column."""
         found: dict[str, tuple[Fact, ...]] = {}
         for text in self.rules_out:
             column, fact = _fact("--rules-out", text, 0.0, sensitive)

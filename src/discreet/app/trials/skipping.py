@@ -1,4 +1,4 @@
-"""Which attacks were not run on a kind of release, and how to have them run."""
+"""Attacks that do not apply to a kind of release, and how to run them."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ KINDS: dict[Release, tuple[type[Any], ...]] = {
 
 
 def of_another_kind(attack: type[Any]) -> Skipped:
-    """An attack on another kind of release, and how that is asked for."""
+    """Return an attack as skipped, with the way to request its kind of release."""
     kind = next((kind for kind, attacks in KINDS.items() if attack in attacks), Release.TABLE)
     return Skipped(name=attack.name, why=WAYS[kind], on=kind)
 
 
 def others_than(*run: type[Any]) -> tuple[Skipped, ...]:
-    """All attacks but those that were run."""
+    """Return all attacks as skipped, except those that were run."""
     return tuple(of_another_kind(each) for each in ATTACKS if each not in run)

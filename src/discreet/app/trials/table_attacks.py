@@ -1,8 +1,8 @@
-"""Every attack that fits a published table, on the knowledge at hand; the others are named with the reason.
+"""Every attack that applies to a published table with the given knowledge, and why others are skipped.
 
-Columns     attacks on sensitive values are run once for each sensitive column.
-People      where a person has several rows, and so several values of a column, what is left after ruling
-            some out is no probability: the attacks that reckon so are left out.
+Columns     attacks on sensitive values run once for each sensitive column.
+People      if a person has several rows, and so several values of a column, ruling some out leaves no
+            probability: attacks that compute one are skipped.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ Outcome = Run | Skipped
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scene:
-    """People and the rows that may be theirs; what is known besides.
+    """Known people and their match sets, with further knowledge.
 
-    `meanings` are hierarchies of sensitive columns, `facts` what is known of their values, `ruled_out` how
-    many an attacker without facts rules out. `earlier` is the same people in an earlier release. `everyone`
-    says whether the people are a population, and not one victim.
+    `hierarchies` are those of sensitive columns, `facts` what is known about their values, `ruled_out` how
+    many values an attacker without facts rules out. `earlier` are the match sets of the same people in
+    earlier releases. `is_population` is False if the people are one victim.
     """
 
     sets: MatchSets
@@ -64,19 +64,19 @@ class Scene:
         return tuple(self.sets.published.classes.sensitive)
 
     def several(self, column: str) -> bool:
-        """Whether people have several values of a column, so that its counts are more than people."""
+        """Return whether people have several values of a column, so that its counts exceed people."""
         found = self.sets.published.classes.sensitive[column]
         return int(found.counts.sum()) != self.sets.published.rows
 
     def known_several(self, column: str) -> bool:
-        """The same of the people who are known, of whom the release may have rows that nothing connects."""
+        """Return the same for the known people, whose rows the release may not connect."""
         known = self.sets.known
         found = known.tuples.sensitive.get(column)
         return found is not None and int(found.counts.sum()) > known.people
 
 
 def attack_table(scene: Scene) -> tuple[tuple[Run, ...], tuple[Skipped, ...]]:
-    """What was run and what was not, in the order of the family."""
+    """Return the runs and the skipped attacks, in the order of `ATTACKS`."""
     outcomes = [outcome for attack in ATTACKS for outcome in _outcomes(attack, scene)]
     return (
         tuple(each for each in outcomes if isinstance(each, Run)),
@@ -99,7 +99,7 @@ def _outcomes(attack: type[Any], scene: Scene) -> Iterator[Outcome]:
 
 
 def _found(scene: Scene, attack: Any, parts: Integers | None = None) -> Findings:
-    """What an attack finds, and where labels overlap the most that is believed by who is told classes."""
+    """Return an attack's findings, with the belief after elimination of classes where labels overlap."""
     found: Findings = attack.run(scene.sets)
     told = apart(scene.sets, parts)
     return found if told is None else strongest_of(found, attack.run(told))

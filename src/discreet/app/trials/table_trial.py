@@ -1,4 +1,4 @@
-"""The trial of a published file: people are matched with rows, and every attack on tables is run on that."""
+"""Attacks on a published file: people are matched with rows, and every attack on tables runs on that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 
 
 def attack_file(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
-    """Every attack that fits a published table."""
+    """Run every attack that applies to a published table."""
     about = attacked(request)
     tables, frames = sources(request, about)
     tell("matching people and rows")

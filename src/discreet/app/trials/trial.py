@@ -1,8 +1,8 @@
-"""A trial: the attacks that fit were run, and what they found stands beside what they may find at most.
+"""An attack evaluation: the attacks that apply, their findings, and the bounds on them.
 
-Whatever publishes (a recoded table, a synthetic one, answers) is tried before anything is written: `refuse`
-ends it where a bound that the custodian set is broken. Findings are computed from real data, so a trial is
-the custodian's; a certificate names which attacks were run, and no result.
+Every publication (a recoded table, a synthetic one, answers) is evaluated before anything is written:
+`require_bounds` stops it if a bound that the custodian set is broken. Findings are computed from real data,
+so an evaluation is for the custodian only; a certificate names which attacks were run, but no result.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ NOTICE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What one attack found, about one column where it is about one."""
+    """The findings of one attack, and the column it is about, if any."""
 
     findings: Findings
     column: str | None = None
 
     @property
     def about_people(self) -> bool:
-        """Whether it makes claims about people, and does not only count right guesses."""
+        """True if the attack claims something about people, rather than only counting right guesses."""
         return bool(self.findings.victims) or self.findings.believed is not None
 
     def within(self, bound: Bound) -> bool:
-        """Whether a bound is about it."""
+        """Return whether a bound applies to this run."""
         return self.about_people and bound.covers(self.findings.attack, self.column)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """An attack that was not run, and why it does not fit; it may be `on` another kind of release."""
+    """An attack that was not run, with the reason and the kind of release it applies to, if another."""
 
     name: str
     why: str
@@ -51,7 +51,7 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """A run and the bounds that are about it."""
+    """A run and the bounds that apply to it."""
 
     run: Run
     bounds: tuple[Bound, ...]
@@ -67,29 +67,30 @@ class Tried:
 
     @property
     def best(self) -> Finding | None:
-        """The highest belief in a claim that is believed more than before."""
+        """The finding with the highest posterior above its prior, or None."""
         gained = [each for each in self.findings.victims if each.posterior > each.prior]
         return max(gained, key=lambda each: each.posterior, default=None)
 
     @property
     def broken(self) -> tuple[Bound, ...]:
+        """The bounds that the run exceeds."""
         return tuple(bound for bound in self.bounds if not bound.holds(self.findings))
 
     @property
     def cap(self) -> Bound | None:
-        """The bound that leaves the least room."""
+        """The tightest bound, or None."""
         return min(self.bounds, key=lambda bound: bound.most, default=None)
 
     def keeps(self, promise: Promise) -> bool:
-        """Whether no claim's odds grew by more than the promise allows; a rounding error is no breach."""
+        """Return whether no claim's odds grew by more than the promise allows, up to rounding."""
         return self.findings.odds <= promise.gamma * (1 + 1e-9)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """All of it: what was attacked, with what knowledge, what came of it, and what was left `unread`.
+    """The attacked release, the attacker's knowledge, the judged runs, and the labels that could not be read.
 
-    `remarks` are about the release, and said before anything that was found.
+    `remarks` are about the release, and precede all findings.
     """
 
     subject: str
@@ -105,27 +106,28 @@ class Trial:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attacks that were run, each once: this may be published."""
+        """The attacks that were run, each once; this may be published."""
         return tuple(dict.fromkeys(each.findings.attack for each in self.tried))
 
     @property
     def broken(self) -> tuple[tuple[Tried, Bound], ...]:
+        """The broken bounds, each with its run."""
         return tuple((tried, bound) for tried in self.tried for bound in tried.broken)
 
     @property
     def reasons(self) -> dict[str, tuple[Skipped, ...]]:
-        """Why attacks were not run, and which they are."""
+        """The skipped attacks by reason."""
         whys = dict.fromkeys(each.why for each in self.skipped)
         return {why: tuple(each for each in self.skipped if each.why == why) for why in whys}
 
     @property
     def strongest(self) -> Tried | None:
-        """The attack that came to believe the most; of several, the one that is right the most."""
+        """The run with the highest belief; of several, the one with the largest gain."""
         learned = [(each.best.posterior, each.findings.gain, each) for each in self.tried if each.best]
         return max(learned, key=lambda each: each[:2], default=(0, 0, None))[2]
 
     def refuse(self, *, forced: bool = False) -> None:
-        """End where a bound is broken, unless it is to be published all the same."""
+        """Raise ModelNotMetError if a bound is broken, unless publication is forced."""
         if forced or not self.broken:
             return
         tried, bound = self.broken[0]
@@ -140,5 +142,5 @@ class Trial:
 
 
 def judged(runs: Iterable[Run], bounds: Sequence[Bound]) -> tuple[Tried, ...]:
-    """Each run beside the bounds that are about it."""
+    """Return each run with the bounds that apply to it."""
     return tuple(Tried(run=run, bounds=tuple(bound for bound in bounds if run.within(bound))) for run in runs)

@@ -1,4 +1,4 @@
-"""A trial in a few sentences."""
+"""Sentences on an attack evaluation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTHING = "nothing"
 
 
 def learned(tried: Tried, *, longest: int = 1000) -> str:
-    """The claim that gained the most, of whom, and from what to what."""
+    """Return the claim that gained the most, with its victim, prior and posterior."""
     gained = [each for each in tried.findings.victims if each.posterior > each.prior]
     if not gained:
         return NOTHING if tried.run.about_people else "–"
@@ -24,7 +24,7 @@ def learned(tried: Tried, *, longest: int = 1000) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """How often an attack is right, and guessing; `beside` says of how many, or how sure the share is."""
+    """Success rates of an attack and of guessing; `qualifier` gives their share of people or interval."""
 
     right: str
     guessing: str
@@ -32,7 +32,7 @@ class Scored:
 
 
 def scored(tried: Tried) -> Scored:
-    """Of what an attack claims, where it claims nothing of some people; else of everybody it tried."""
+    """Return success rates over an attack's claims if some people have none, else over all attempts."""
     found = tried.findings
     guesses = found.figures.get("precision of guesses")
     claimed = 1.0 if guesses is None else found.figures["claimed"]
@@ -47,7 +47,7 @@ def scored(tried: Tried) -> Scored:
 
 
 def legend(trial: Trial) -> Iterator[str]:
-    """What stands beside the shares, and what was found that is not about the release."""
+    """Yield explanations of the success rates, and the finding on uniqueness in the register."""
     beside = [scored(tried).beside for tried in on_release(trial)]
     if any(each.startswith("of ") for each in beside):
         yield "right: of the claims that are made, and of how many of the people there is one."
@@ -63,12 +63,12 @@ def legend(trial: Trial) -> Iterator[str]:
 
 
 def on_release(trial: Trial) -> tuple[Tried, ...]:
-    """The attacks whose success is one against the release; uniqueness is of a register."""
+    """Return the runs against the release; uniqueness is about a register."""
     return tuple(tried for tried in trial.tried if tried.findings.attack != Uniqueness.name)
 
 
 def verdict(trial: Trial) -> Iterator[tuple[str, str]]:
-    """The sentences that matter, each with its tone."""
+    """Yield the main sentences, each with its tone."""
     worst = trial.strongest
     yield from ((sentence, "bad") for sentence in trial.unread)
     if any(tried.findings.attack == Linkage.name and not tried.findings.attempts for tried in trial.tried):

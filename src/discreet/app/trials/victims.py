@@ -1,7 +1,7 @@
-"""Whom attacks on answers are about: people whom a condition singles out, and whether a claim holds of them.
+"""Victims of attacks on answers: people whom a condition singles out, and the truth of a claim about them.
 
-Chosen by the custodian from the real table, for scoring, so that the claim is true of about half of them.
-Attackers are taken to know the conditions, as the quasi-identifiers of a person are what others know.
+The custodian chooses them from the real table, for scoring, so that the claim is true of about half of them.
+Attackers are assumed to know the conditions, because quasi-identifiers are what others know about a person.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRUE, PLACE = "_discreet_true", "_discreet_place"
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A table, a claim that `often` rows meet, victims, and conditions that about half of the rows meet."""
+    """A table, a claim with its number of rows, victims, and conditions that about half of the rows meet."""
 
     table: str
     claim: str
@@ -42,7 +42,7 @@ class Target:
 
 
 def table_to_attack(policy: Policy, wanted: str | None) -> str:
-    """The table of which one row is one person."""
+    """Return the table to attack, in which one row is one person."""
     fitting = [name for name, each in policy.tables.items() if is_one_row(each)]
     if wanted is not None and wanted not in policy.tables:
         raise RequestError(
@@ -50,20 +50,20 @@ def table_to_attack(policy: Policy, wanted: str | None) -> str:
         )
     if wanted is not None and wanted not in fitting:
         raise RequestError(
-            f"attack: a person may have several rows of {wanted}, so no count of one person is 0 or 1.",
+            f"attack: a person may have several rows of {wanted}, so a count of one person may exceed 1.",
             hint=f"Attack one of {', '.join(fitting)}."
             if fitting
-            else "Attack a table with one row a person.",
+            else "Attack a table with one row per person.",
         )
     if not fitting:
         raise RequestError(
-            "attack: no table of the policy has one row a person.", hint="Attack a release of it."
+            "attack: no table of the policy has one row per person.", hint="Attack a release instead."
         )
     return wanted or fitting[0]
 
 
 def is_one_row(table: Table) -> bool:
-    """Whether every person has one row."""
+    """Return whether every person has one row."""
     return table.person == "row" or (table.person_column is not None and table.rows_per_person == 1)
 
 
@@ -76,7 +76,7 @@ def target(
     victim: Mapping[str, str] | None,
     number: int,
 ) -> Target:
-    """Whom to attack, and what about."""
+    """Return the victims to attack and the claim about them."""
     said = claim or likely_claim(engine, name, table)
     condition = condition_of(said, name, table)
     known = _known(table, condition, victim)
@@ -87,7 +87,7 @@ def target(
         )
     rising = [known] if victim is not None else [known[: place + 1] for place in range(len(known))]
     victims: tuple[Victim, ...] = ()
-    for columns in rising:  # by as few columns as single out so many
+    for columns in rising:  # few columns are realistic knowledge, so more are added only if needed
         victims = _victims(engine, name, table, condition, columns, victim, number)
         true = sum(each.truth for each in victims)
         if min(true, len(victims) - true) >= number // 2:
@@ -108,12 +108,12 @@ def target(
 
 
 def _known(table: Table, condition: exp.Expr, victim: Mapping[str, str] | None) -> list[str]:
-    """The columns by which people are singled out: --victim's, or quasi-identifiers, or what is left."""
+    """Return the columns that single out people: --victim's, or quasi-identifiers, or the remaining ones."""
     if victim is not None:
         for name in victim:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
                 raise RequestError(
-                    f"attack: --victim names {name}, which nobody can ask by.", hint="Name others."
+                    f"attack: --victim names {name}, which no query may use.", hint="Name other columns."
                 )
         return list(victim)
     about = columns_of(condition)
@@ -152,7 +152,7 @@ def _victims(
 
 
 def _balanced(found: exp.Select, keys: list[str], number: int) -> exp.Select:
-    """As many of whom the claim is true as of whom it is not, where there are; drawn by a hash."""
+    """Return a selection with the claim true of about half, pseudo-randomly by a hash."""
     drawn = exp.func("hash", *(exp.column(alias) for alias in keys))
     place = exp.Window(
         this=exp.RowNumber(), partition_by=[exp.column(TRUE)], order=exp.Order(expressions=[drawn])
@@ -177,7 +177,7 @@ def _victim(row: Mapping[str, object], known: list[str], table: Table) -> Victim
 
 
 def _trackers(table: Table, condition: exp.Expr) -> tuple[str, ...]:
-    """Conditions that many rows meet and many do not, from what is declared."""
+    """Return conditions that many rows meet and many do not, from declared bounds and values."""
     found = []
     for name, column in table.columns.items():
         if name in columns_of(condition) or column.role is Role.IDENTIFIER:

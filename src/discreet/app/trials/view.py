@@ -1,4 +1,4 @@
-"""How a trial looks on a console, and as JSON."""
+"""An attack evaluation on the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TONES = {"good": "green", "bad": "red", "": ""}
 
 
 def as_object(trial: Trial) -> dict[str, object]:
-    """The machine-readable form."""
+    """Return an evaluation as a JSON object."""
     return {
         "subject": trial.subject,
         "sha256": trial.sha256,
@@ -99,7 +99,7 @@ def _promise(trial: Trial) -> dict[str, object]:
 
 
 def show(console: Console, trial: Trial) -> None:
-    """Verdict, attacks, criteria, what was not run."""
+    """Print verdict, attacks, criteria and skipped attacks."""
     for sentence in (f"Attackers know {trial.knowledge}.", *trial.remarks):
         console.print(sentence, highlight=False, markup=False)
     console.print()
@@ -118,14 +118,14 @@ def show(console: Console, trial: Trial) -> None:
 
 
 def show_attacks(console: Console, trial: Trial) -> None:
-    """What each attack found, and how to read it."""
+    """Print each attack's findings, and the legend."""
     console.print(_attacks_table(trial))
     for line in legend(trial):
         console.print(line, style="dim", highlight=False, markup=False)
 
 
 def _attacks_table(trial: Trial) -> Table:
-    """One line an attack: how often it is right beside guessing, and the most that it came to believe."""
+    """Return a table with one line per attack: success, guessing, and the strongest claim."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("attack")
     for heading in ("right", "guessing"):

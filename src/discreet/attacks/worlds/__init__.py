@@ -1,5 +1,5 @@
-"""Made-up data on which attacks are shown: documented, and the same for the same seed and NumPy.
+"""Simulated data for demonstrating attacks: documented, and reproducible for the same seed and NumPy version.
 
-No row is anybody's, so that examples, tests and benchmarks may show whatever an attack finds here; figures
-say what the attack does, not what it would find elsewhere.
+No row belongs to a real person, so examples, tests and benchmarks may show whatever an attack finds; figures
+describe the attack, not what it would find elsewhere.
 """

@@ -1,12 +1,12 @@
-"""People with ten columns that go together, as in a census: made up, for synthetic tables to be made of.
+"""Simulated people with ten correlated columns, as in a census, as source data for synthetic tables.
 
-Age, sex and one of 60 zips are drawn alone, few zips being large. Education goes with age, occupation with
-education and sex, hours with occupation, income with education, hours and age, marital status and children
-with age; what somebody saved is nothing for most and has a long tail. So columns tell of each other, as in
-people, and what one tells of another is no secret of anybody.
+Age, sex and one of 60 zips are drawn independently; few zips are large. Education depends on age, occupation
+on education and sex, hours on occupation, income on education, hours and age, marital status and children on
+age; savings are 0 for most people and have a long tail. So columns predict each other, as in real people,
+and such predictions are nobody's secret.
 
-`copied` is a synthesizer that gives everybody away: the data itself with a little noise. An honest one is a
-fresh draw: other people of the same law.
+`make_leaky_copy` is a synthesizer that reveals everybody: the data itself with a little noise. An honest one
+is a fresh draw: other people of the same distribution.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHANGED = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Census:
-    """So many people; another seed gives others of the same law."""
+    """A number of simulated people; another seed gives others of the same distribution."""
 
     people: int
     seed: int = 1
@@ -47,7 +47,7 @@ class Census:
         require_count(self, "seed", self.seed, minimum=0)
 
     def sample(self) -> pa.Table:
-        """One row for each person."""
+        """Return a table with one row for each person."""
         draw = np.random.Generator(np.random.PCG64(self.seed))
         n = self.people
         age = np.clip(draw.gamma(6, 7, n), 17, 95).astype(np.int64)
@@ -79,7 +79,7 @@ class Census:
 
 
 def copied(table: pa.Table, *, changed: float = CHANGED, seed: int = 9) -> pa.Table:
-    """The same rows in another order; a share of the cells is another row's, numbers are off by a little."""
+    """Return the rows in another order, with some cells from other rows and slightly changed numbers."""
     draw = np.random.Generator(np.random.PCG64(seed))
     order = draw.permutation(table.num_rows)
     columns = {}

@@ -1,6 +1,6 @@
-"""What attacks find on made-up data as one thing varies: curves for a report to draw.
+"""Attack success on simulated data as one parameter varies: curves for reports.
 
-Each point is a run of the attack on data of its own; nothing here is computed from anybody's table.
+Each point is a run of the attack on its own data; nothing is computed from real tables.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from discreet.core.randomness import Randomness
 def recognized_by_known(
     released: Ratings, strangers: Ratings, *, days: int | None, known: Sequence[int], victims: int = 500
 ) -> dict[str, Points]:
-    """The share of people found by so many ratings, and of strangers who are taken for someone.
+    """Return the shares of people found, and of strangers mistaken for someone, by number of known ratings.
 
-    Days are remembered within `days`, or not at all where that is None; every fourth rating is wrong.
+    Days are remembered within `days`, or not at all if that is None; every fourth rating is wrong.
     """
     found, mistaken = [], []
     for many in known:
@@ -36,7 +36,7 @@ def recognized_by_known(
 
 
 def power_by_people(sizes: Sequence[int], *, snps: int = 10_000, rate: float = 0.05) -> dict[str, Points]:
-    """The share of a study's members that is found as the study grows, beside what is expected."""
+    """Return the share of a study's members found as the study grows, and the expected share."""
     found, expected = [], []
     for people in sizes:
         study = Study(people=people, snps=snps, members=min(people, 200)).sequence()
@@ -50,7 +50,7 @@ def power_by_people(sizes: Sequence[int], *, snps: int = 10_000, rate: float = 0
 def power_by_epsilon(
     study: Study, epsilons: Sequence[float], random: Randomness, *, rate: float = 0.05
 ) -> dict[str, Points]:
-    """The same for one study that is published under a promise, beside the most that it allows."""
+    """Return the share of members found by epsilon for one study, and the highest share allowed."""
     sequenced = study.sequence()
     found = [_power(sequenced, sequenced.publish_privately(each, random), rate) for each in epsilons]
     most = [most_power(each, rate) for each in epsilons]
@@ -61,7 +61,7 @@ def power_by_epsilon(
 
 
 def unique_by_columns(population: Population) -> dict[str, float]:
-    """The share expected to be unique by place, sex and birth, for zips and counties, days to years."""
+    """Return the expected share of unique people by place, sex and birth, for several precisions."""
     return {
         f"{place}, sex, {birth} of birth": population.expected_unique(place, birth)
         for place in ("zip", "county")

@@ -1,16 +1,16 @@
-"""A study's genomes: made up, under Hardy-Weinberg.
+"""Simulated genomes of a study, under Hardy-Weinberg.
 
-SNPs        M of them, independent of one another (real ones come in linked stretches, of which each counts
+SNPs        M of them, independent of one another (real ones come in linked stretches, each of which counts
             about once); the allele's share in the population is uniform between 5% and 95%.
 People      each has two alleles of every SNP, drawn by the population's shares: 0, 1 or 2 copies.
-Study       n people, of whom some are candidates with known genotypes; the others are drawn as what they add
-            to the counts, which is binomial. Candidates who are no members, and the panel, are not counted.
-Reference   the exact shares, or those of so many people who are in nothing else.
+Study       n people, some of whom are candidates with known genotypes; only the others' contribution to the
+            counts is drawn, which is binomial. Candidates outside the study, and the panel, are not counted.
+Reference   the exact shares, or those of a sample of other people.
 Release     the shares of the study's 2 n alleles; or the same counts with discrete Laplace noise. A person
             has 0 to 2 copies of each SNP, so replacing one moves all counts together by 2 M at most, in L1,
-            and the promise's epsilon buys noise of width 2 M / epsilon in each: more than the 2 n alleles
-            that are counted, unless the study is far larger than what it publishes about each person. That
-            is what it takes to keep a person's presence, and no attack gets around it.
+            and the promise's epsilon requires noise of width 2 M / epsilon in each: more than the 2 n alleles
+            that are counted, unless the study is far larger than the number of published SNPs. That is the
+            price of hiding a person's presence, and no attack gets around it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROWS = 50  # people drawn together
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sequenced:
-    """A study that was carried out; `counts` are the study's alleles, which may not leave as they are."""
+    """A simulated study; `counts` are its allele counts, which must not be published as they are."""
 
     counts: Exact[NDArray[np.int64]]
     people: int
@@ -43,11 +43,11 @@ class Sequenced:
     panel: Genotypes
 
     def publish(self) -> Frequencies:
-        """The shares as they are, as studies used to."""
+        """Return the exact shares, as studies used to publish them."""
         return Frequencies(share=self.counts.secret / (2 * self.people), people=self.people)
 
     def publish_privately(self, epsilon: Real, random: Randomness) -> Frequencies:
-        """The shares from counts with noise: `epsilon` for a person, over all SNPs together."""
+        """Return shares from noisy counts, with `epsilon` for a person over all SNPs together."""
         sensitivity = 2 * self.reference.share.size
         mechanism = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity)  # type: ignore[arg-type]
         noisy = mechanism.release_many(self.counts, random).value
@@ -57,7 +57,7 @@ class Sequenced:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """`people` in the study, of whom `members` are candidates, beside as many `outsiders` and a `panel`."""
+    """A study of `people`, of whom `members` are candidates, with `outsiders` and a `panel` outside it."""
 
     people: int = 1_000
     snps: int = 10_000
@@ -101,7 +101,7 @@ class Study:
 
 
 def drawn(people: int, share: Floats, draw: np.random.Generator) -> Genotypes:
-    """People's copies of each allele: two with the square of its share, none by the square of the other's."""
+    """Return people's copies of each allele: two with its squared share, none with that of the other."""
     two, some = (share**2).astype(np.float32), (1 - (1 - share) ** 2).astype(np.float32)
     copies = np.empty((people, share.size), np.int8)
     for start in range(0, people, ROWS):

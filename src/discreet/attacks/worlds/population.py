@@ -1,15 +1,15 @@
-"""A population in places: made up, in the shape of a census of the United States.
+"""A simulated population in the shape of a census of the United States.
 
 Counties    3,141 of them, lognormal around 24,600 people: from under a hundred to eight million, 280 million
-            in all. Fewer may be asked for; they are then the same law's quantiles, so that shares stay alike.
-Zips        a county of S people has zips of 4,200 (S / 25,000) ** 0.36 on average, small ones many and large
-            ones few: about 31,000 in all, half of them below 3,600, the largest of 130,000.
-Ages        the pyramid of 2000, in five-year groups; 51 in 100 are female. It is the same in every place:
-            towns of students or of the old, where real people are less unique, are not here.
-Birthdays   any day of 365, equally likely.
+            in all. A smaller number takes quantiles of the same distribution, so that shares stay similar.
+Zips        a county of S people has zips of 4,200 (S / 25,000) ** 0.36 on average, many small and few large
+            ones: about 31,000 in all, half of them below 3,600, the largest of 130,000.
+Ages        the age pyramid of 2000, in five-year groups; 51 in 100 are female. It is the same in every place:
+            towns of students or of the old, where real people are less unique, are not modelled.
+Birthdays   any day of 365, equally probable.
 
-The real counts by place, sex and age are public and larger than this package; these are generated, and what
-is unique among them is a figure about this shape, not about the United States.
+The real counts by place, sex and age are public and larger than this package; these are generated, and their
+uniqueness describes this shape, not the United States.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Register:
     born: Integers
 
     def crowds(self, place: str, birth: str) -> Integers:
-        """How many people share each place, sex and birth date, month or year that occurs."""
+        """Return how many people share each place, sex and birth date, month or year that occurs."""
         _known(place, birth)
         where = {"zip": self.zip_code, "county": self.county, "nation": self.county * 0}[place]
         year, day = np.divmod(self.born, 365)
@@ -57,7 +57,7 @@ class Register:
 
 @dataclass(frozen=True, kw_only=True)
 class Population:
-    """Everybody in so many counties."""
+    """Everybody in a number of counties."""
 
     counties: int = COUNTIES
     seed: int = 2000
@@ -80,7 +80,7 @@ class Population:
 
     @cached_property
     def _counts(self) -> Integers:
-        """People by zip, and by sex and year of age."""
+        """The number of people by zip, and by sex and year of age."""
         draw = np.random.Generator(np.random.PCG64(self.seed))
         return draw.multinomial(self._places[1], _pyramid())
 
@@ -90,7 +90,7 @@ class Population:
         return self._places[1]
 
     def counts(self, place: str) -> Integers:
-        """How many people share each place, sex and year of birth."""
+        """Return how many people share each place, sex and year of birth."""
         _known(place, "year")
         if place == "zip":
             return self._counts
@@ -100,12 +100,12 @@ class Population:
         return np.add.reduceat(self._counts, np.flatnonzero(np.diff(county, prepend=-1)))
 
     def expected_unique(self, place: str, birth: str) -> float:
-        """The share that is expected to be unique by place, sex and birth, from the counts alone."""
+        """Return the expected share of unique people by place, sex and birth, from counts alone."""
         _known(place, birth)
         return expected_unique(self.counts(place), BIRTH[birth])
 
     def register(self) -> Register:
-        """Everybody, with a birthday; sixty counties are about five million people."""
+        """Return everybody with a birthday; sixty counties are about five million people."""
         draw = np.random.Generator(np.random.PCG64([self.seed, 1]))
         county, counts = self._places[0], self._counts
         cell = np.repeat(np.arange(counts.size), counts.ravel())
@@ -116,7 +116,7 @@ class Population:
 
 
 def _pyramid() -> NDArray[np.float64]:
-    """The share of each sex and year of age."""
+    """Return the share of each sex and year of age."""
     young = np.repeat(np.array(GROUPS) / 5, 5)
     old = 15 * np.array(ELDEST) / sum(ELDEST)
     ages = np.concatenate([young, old]) / (sum(GROUPS) + 15)
@@ -124,5 +124,6 @@ def _pyramid() -> NDArray[np.float64]:
 
 
 def _known(place: str, birth: str) -> None:
+    """Raise InvalidParameterError for an unknown place or birth precision."""
     require_parameter(place in PLACES, "Population", "place", place, "'zip', 'county' or 'nation'")
     require_parameter(birth in BIRTH, "Population", "birth", birth, "'day', 'month' or 'year'")

@@ -1,17 +1,17 @@
-"""Films as a rental service's subscribers rated them: made up, in the shape of the Netflix Prize data.
+"""Simulated film ratings of a rental service's subscribers, in the shape of the Netflix Prize data.
 
-Titles      the r-th most rated draws in proportion to 1 / (r + 20): a long tail in which the top twentieth
+Titles      the r-th most rated is drawn in proportion to 1 / (r + 20): a long tail in which the top twentieth
             has a third of all ratings. A third of them is older than the service; the others come out on days
             spread over its time.
-People      rate as many as a lognormal law says: the middle one about 60, one in twenty 200.
-Days        a person joins on some day, more often late than early, is asked for a quarter of all ratings
-            then, and gives the others in sittings of about six over the time that is left. A title is rated
-            in the soonest of three such sittings after it came out: people rate what is new at about the
-            same time, and together with other things, which makes a day tell less.
+People      rate a lognormal number of titles: the median about 60, one in twenty 200.
+Days        a person joins on some day, more often late than early, gives a quarter of all ratings then, and
+            the others in sittings of about six over the remaining time. A title is rated in the soonest of
+            three such sittings after it came out: people rate new titles at about the same time, and together
+            with others, which makes a day less informative.
 Stars       1 to 5: a person's mood and a title's merit, and chance.
 
-No row is anybody's. The real table had ten times the people and a hundred times the ratings: figures found
-here say what the attack does, not what it would find there.
+No row belongs to a real person. The real table had ten times the people and a hundred times the ratings:
+figures found here describe the attack, not what it would find there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASKED = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """A rental service of which the records of `people` are released; `strangers` also rate, unreleased."""
+    """A rental service that releases the records of `people`; `strangers` also rate, unreleased."""
 
     people: int = 50_000
     titles: int = 2_000
@@ -44,7 +44,7 @@ class Service:
         require_count(self, "seed", self.seed, minimum=0)
 
     def rate(self) -> tuple[Ratings, Ratings]:
-        """What the people of the release rated, and what the strangers did."""
+        """Return the ratings of the released people, and those of the strangers."""
         draw = np.random.Generator(np.random.PCG64(self.seed))
         everybody = self.people + self.strangers
         person, title = self._pairs(everybody, draw)
@@ -67,7 +67,7 @@ class Service:
         return part(slice(cut), 0, self.people), part(slice(cut, None), self.people, self.strangers)
 
     def _pairs(self, everybody: int, draw: np.random.Generator) -> tuple[Integers, Integers]:
-        """Who rated what, sorted by person: a title that is drawn twice is rated once."""
+        """Return the person and title of each rating, sorted by person; repeated titles are dropped."""
         often = 5 + np.minimum(draw.lognormal(np.log(62), 0.85, everybody), self.titles / 2).astype(np.int64)
         person = np.repeat(np.arange(everybody), often)
         weight = np.cumsum(1 / (np.arange(self.titles) + 20))
@@ -93,7 +93,7 @@ class Service:
     def _pick(
         person: Integers, starts: Integers, sittings: Integers, sitting: Integers, draw: np.random.Generator
     ) -> Integers:
-        """A sitting of each row's person; a new subscriber is asked for many at once, so often the first."""
+        """Return a sitting for each row's person; often the first, when new subscribers rate many titles."""
         later = np.maximum(draw.random(person.size) * (1 + ASKED) - ASKED, 0)
         return sitting[starts[person] + (later * sittings[person]).astype(np.int64)]
 
@@ -109,13 +109,13 @@ def overhear(
     stars: int = 0,
     seed: int = 1,
 ) -> Overheard:
-    """`known` ratings each of `victims` people of either table, as someone might remember them.
+    """Return `known` ratings each of `victims` people of either table, as someone might remember them.
 
-    `wrong` of them are of any title on any day, in proportion to how often titles and days occur; the days of
+    `wrong` of them have any title on any day, in proportion to how often titles and days occur; the days of
     the others are off by up to `days`, their stars by up to `stars`.
     """
-    require_count("overhear", "victims", victims)
-    require_count("overhear", "known", known)
+    require_count("draw_known_ratings", "victims", victims)
+    require_count("draw_known_ratings", "known", known)
     require_parameter(0 <= wrong <= known, "overhear", "wrong", wrong, f"between 0 and {known}")
     draw = np.random.Generator(np.random.PCG64(seed))
     parts = [_remember(released, victims, known, draw)]
@@ -142,7 +142,7 @@ def overhear(
 def _remember(
     ratings: Ratings, victims: int, known: int, draw: np.random.Generator
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Some who rated enough, and `known` ratings of each, in three tables of victims by ratings."""
+    """Return some people with enough ratings, and `known` ratings of each as tables of victims by ratings."""
     starts, places = ratings.by_person
     enough = np.flatnonzero(np.diff(starts) >= known)
     wanted = f"at most the number of people with {known} ratings"
