@@ -346,6 +346,6 @@ def test_another_file_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "ledger.users.db"
     content = b"not a database at all, but long enough to be taken for one" * 20
     path.write_bytes(content)
-    with pytest.raises(RequestError, match="is not one of discreet"):
+    with pytest.raises(RequestError, match="was not written by discreet"):
         UserFile(str(path))
     assert path.read_bytes() == content
