@@ -125,7 +125,7 @@ class PostgresDoor:
         return _Session(self, found, found.analyst)
 
     def require_still(self, user: User) -> None:
-        """Who was removed, or has another password, is out at once, as at every door."""
+        """Raise if the user was removed or the password changed since the login, as every listener does."""
         found = self.users.find(user.name)
         if found is None or (found.stamp, found.analyst) != (user.stamp, user.analyst):
             raise WireError("28000", "That user was removed or changed.", hint="Log in again.", fatal=True)
