@@ -307,7 +307,7 @@ def test_a_port_that_is_taken_is_told(
 ) -> None:
     port = survey.url.rstrip("/").rpartition(":")[2]
     assert discreet("collect", "survey", str(tmp_path / "survey.yaml"), "--port", port) == 2
-    assert f"Port {port} of 127.0.0.1 cannot be served" in capsys.readouterr().err
+    assert f"Port {port} of 127.0.0.1 cannot be opened" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_way_to_it_is_told(

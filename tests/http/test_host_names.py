@@ -90,7 +90,7 @@ def test_both_web_servers_refuse_other_names_before_anything_else(server: Server
             assert ask(url, "GET", path, {"Host": here, "Origin": f"http://{here}"})[0] == 200
             status, said = ask(url, "GET", path, {"Host": "evil.example"})
             assert status == 421
-            assert "does not answer for the name" in said
+            assert "does not answer to the host name" in said
             assert "evil" not in said
             assert "--name NAME" in said  # an option of the server, and no field of the request
             for origin in ("https://evil.example", "null"):

@@ -154,7 +154,7 @@ def _without_noise(line: Bytes) -> list[Message]:
         if kind == b"D":
             said.append((kind, content[:2]))
         elif kind == b"N" and b"error at" in content:
-            said.append((kind, re.sub(rb"[\d.,]+|cannot be told of|to \xc2\xb1|rows?", b"", content)[:30]))
+            said.append((kind, re.sub(rb"[\d.,]+|unknown for|to \xc2\xb1|rows?", b"", content)[:30]))
         else:
             said.append((kind, content))
     return said

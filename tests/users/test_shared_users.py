@@ -173,10 +173,10 @@ def test_a_key_is_waited_for_while_its_server_runs_and_cut_short_when_that_is_go
 
     with begun(BEGUN, policies[0].ledger, machine):
         monkeypatch.setattr("discreet.app.users.attempts.LONGEST_WAIT", 0)
-        with pytest.raises(AlreadyRunningError, match="still under way"):
+        with pytest.raises(AlreadyRunningError, match="is still running"):
             Attempts(shared[1]).once("alice", "key", "request", never)
         monkeypatch.undo()
-    with pytest.raises(RequestError, match="cut short"):  # as soon as its connections are gone
+    with pytest.raises(RequestError, match="was interrupted"):  # as soon as its connections are gone
         Attempts(shared[1]).once("alice", "key", "request", never)
 
 

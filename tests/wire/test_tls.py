@@ -112,7 +112,7 @@ def test_what_arrives_together_with_the_request_for_tls_is_not_taken_for_encrypt
 
 
 def test_without_a_certificate_other_machines_are_not_served() -> None:
-    with pytest.raises(RequestError, match="no TLS"):
+    with pytest.raises(RequestError, match="TLS is not configured"):
         require_safe("0.0.0.0", None)
     require_safe("127.0.0.1", None)
     require_safe("::1", None)

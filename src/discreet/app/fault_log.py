@@ -1,7 +1,7 @@
-"""The custodian's log: a file beside the ledger that only its owner can read.
+"""The custodian's fault log: a file beside the ledger, readable by its owner only.
 
-Of a fault an analyst sees a constant text and an incident's number; the details, which may quote data, stand
-here. So does what preparing the store has left out, of which an analyst sees nothing.
+An analyst sees a constant text and an incident number; the details, which may quote data, are logged here. So
+are the rows that were skipped when the store was prepared, which analysts must not learn about.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.engines.engine_faults import CUSTODIAN_LOG
 
 
 class FaultLog(logging.FileHandler):
-    """Appends to a private file, which is made with the first entry and not before."""
+    """A log handler that appends to a private file, created with the first entry."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, delay=True, encoding="utf-8")
@@ -32,11 +32,11 @@ class FaultLog(logging.FileHandler):
 
 GUARD = threading.Lock()
 KEPT: dict[Path, tuple[FaultLog, int]] = {}
-"""The open logs, and for how many: what several curators of one ledger log is written once."""
+"""Open logs with their number of users: several curators of one ledger share one log."""
 
 
 def keep_faults(ledger: str) -> FaultLog | None:
-    """Begin to log faults beside the ledger; none for a ledger in memory."""
+    """Open the fault log of a ledger; None for a ledger in memory."""
     place = file_beside(ledger, ".faults.log")
     if place is None:
         return None
@@ -51,7 +51,7 @@ def keep_faults(ledger: str) -> FaultLog | None:
 
 @contextmanager
 def kept(ledger: str) -> Iterator[None]:
-    """The same for a while."""
+    """Log faults beside the ledger within the context."""
     log = keep_faults(ledger)
     try:
         yield

@@ -1,13 +1,13 @@
-"""The names that a web server answers for, against DNS rebinding and requests of other sites.
+"""Trusted host names of the web server, against DNS rebinding and cross-origin requests.
 
-A page of another site can let its own name point to this machine. The browser then takes what this server
-says for that site's, and hands it over. Its requests still name the other site in `Host`, and in `Origin`
-where they have one: both must be a name of this server.
+Another site can point its own name at this machine. The browser then treats this server's responses as that
+site's, and lets its pages read them. Such requests still name the other site in `Host`, and in `Origin` if
+present: both must be a name of this server.
 
-Names       loopback's, the address that a connection came in at, and those that the custodian gives with
-            `--name`. An address of digits is nobody else's name; ports are not compared.
-Without     A request without `Host` comes from no browser (HTTP/1.0), and is taken. An `Origin` of `null` is
-            that of a page which hides where it is from, and is refused.
+Names       Loopback names, the local address of the connection, and the names given with `--name`. A numeric
+            address cannot be another site's name; ports are not compared.
+Missing     A request without `Host` (HTTP/1.0) comes from no browser, and is accepted. `Origin: null` comes
+            from a page that hides its origin, and is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class OtherNameError(RequestError):
-    """The request is for a server of another name."""
+    """The request is for a host that is not this server."""
 
     code = "misdirected"
 
@@ -36,7 +36,7 @@ class OtherOriginError(RequestError):
 
 
 def require_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in lower case, or refuse what is none."""
+    """Return the host names in lower case; raise if one is not a host name."""
     for name in names:
         if NAME.fullmatch(name) is None and parse_address(name) is None:
             raise RequestError(
@@ -47,21 +47,23 @@ def require_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def require_own_host(headers: Headers, names: Sequence[str], bound: str) -> None:
-    """Refuse a request whose Host or Origin is none of this server's names.
+    """Raise if the Host or Origin of a request is not a name of this server.
 
-    `bound` is the address at which the connection came in.
+    `local_address` is the server's address of the connection.
     """
     found = [(name.lower(), value.decode("latin-1").strip()) for name, value in headers]
     hosts = [value for name, value in found if name == b"host"]
     if len(hosts) > 1 or not all(_is_own(host, names, bound) for host in hosts):
         raise OtherNameError(
-            "This server does not answer for the name that the request is for.",
-            hint="Use its address, or have it started with --name NAME.",
+            "This server does not answer to the host name of the request.",
+            hint="Use its address, or start it with --name NAME.",
         )
     for origin in (value for name, value in found if name == b"origin"):
         scheme, _, authority = origin.partition("://")
         if scheme not in ("http", "https") or not _is_own(authority, names, bound):
-            raise OtherOriginError("The request comes from a page of another site.", hint="Open this one's.")
+            raise OtherOriginError(
+                "The request comes from a page of another site.", hint="Send it from a page of this server."
+            )
 
 
 def _is_own(authority: str, names: Sequence[str], bound: str) -> bool:

@@ -1,8 +1,8 @@
-"""Sockets of servers, and where their clients are.
+"""Listening sockets, and the networks of their clients.
 
 A client's network is its IPv4 address, or the /64 of its IPv6 address: the smallest block that is assigned to
-one site, within which a machine may take another address for each connection. An IPv4 address that is written
-as IPv6 (`::ffff:192.0.2.1`) is the IPv4 address.
+one site, within which a machine can use another address for each connection. An IPv4-mapped IPv6 address
+(`::ffff:192.0.2.1`) counts as the IPv4 address.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine's own.
+    """Return True if a host name or address is a loopback one.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "::ffff:127.0.0.1", "localhost", "0.0.0.0")]
     [True, True, True, False]
@@ -27,7 +27,7 @@ def is_loopback(host: str) -> bool:
 
 
 def client_network(host: str) -> str:
-    """Return the network that a client's address belongs to; logins that fail are counted by it.
+    """Return the network of a client's address; failed logins are counted by it.
 
     >>> client_network("2001:db8::1") == client_network("2001:db8::ffff:1")
     True
@@ -41,7 +41,7 @@ def client_network(host: str) -> str:
 
 
 def parse_address(host: str) -> Address | None:
-    """Return the address that a text is, without zone and brackets, IPv4 where it is mapped; else None."""
+    """Return the parsed address, without zone and brackets, IPv4 if it is mapped; None if it is none."""
     try:
         address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]").partition("%")[0])
     except ValueError:
@@ -51,12 +51,12 @@ def parse_address(host: str) -> Address | None:
 
 
 def bound_to(host: str, port: int) -> socket.socket:
-    """A socket that listens there, or one sentence."""
+    """Return a socket that listens on the port; raise a `RequestError` if it cannot be opened."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         reason = (error.strerror or "the system refuses").partition(" (while")[0]
         raise RequestError(
-            f"Port {port} of {host} cannot be served: {reason}.", hint="Choose another port."
+            f"Port {port} of {host} cannot be opened: {reason}.", hint="Choose another port."
         ) from None

@@ -1,8 +1,8 @@
-"""The channel that a login is bound to: TLS under a certificate, told by its hash (tls-server-end-point).
+"""TLS certificates, and the channel binding of logins by the certificate's hash (tls-server-end-point).
 
-A client that binds its proof to the certificate which it was shown cannot be made to prove itself to this
-server by somebody between, who shows another. The hash is the one that the certificate is signed by (RFC
-5929); where that has none of its own, logins are not bound.
+A client binds its login to the certificate that it was shown. An attacker in the middle shows another
+certificate, so the login that it relays is refused. The hash function is that of the certificate's signature
+(RFC 5929); if the signature algorithm names none, logins are not bound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from discreet.core.errors import RequestError
 PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 RSA, ECDSA = "2a864886f70d0101", "2a8648ce3d0403"
 HASHES = {
-    f"{RSA}04": "sha256",  # of MD5 and SHA-1 the binding is by SHA-256
+    f"{RSA}04": "sha256",  # RFC 5929 replaces MD5 and SHA-1 by SHA-256
     f"{RSA}05": "sha256",
     f"{RSA}0b": "sha256",
     f"{RSA}0c": "sha384",
@@ -31,7 +31,7 @@ HASHES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Channel:
-    """How to encrypt, and what logins are bound to; empty where they are not."""
+    """A TLS context and the channel binding data of logins, empty if they are not bound."""
 
     context: ssl.SSLContext
     binding: bytes
@@ -54,7 +54,7 @@ class Certificate:
 
 
 def secure_channel(certificate: Path, key: Path) -> Channel:
-    """The channel of a certificate and its key, both PEM."""
+    """Return the channel of a certificate and its key, both PEM."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     first = PEM.search(certificate.read_text())
@@ -68,7 +68,7 @@ def _end_point(pem: str) -> bytes:
 
 
 def _signed_by(certificate: bytes) -> bytes:
-    """The identifier of the signature's algorithm: first of the second part of the certificate."""
+    """Return the OID of the signature algorithm: the first field of the certificate's second part."""
     start, _ = _part(certificate, 0)
     _, after = _part(certificate, start)
     start, _ = _part(certificate, after)
@@ -77,7 +77,7 @@ def _signed_by(certificate: bytes) -> bytes:
 
 
 def _part(content: bytes, place: int) -> tuple[int, int]:
-    """Where the value of the part at this place begins and ends."""
+    """Return the start and end of the DER value at a position."""
     size, start = content[place + 1], place + 2
     if size & 0x80:
         longer = size & 0x7F

@@ -1,5 +1,5 @@
-"""`discreet serve`: one process with a policy, its ledger and its store, and the doors to them.
+"""The shared parts of `discreet serve`: one process with a policy, its ledger and its store.
 
-What stands here is the same at every door: one analyst's questions in turn, deadlines, tries on made-up
-people, jobs. The doors themselves are `app.http` and `app.wire`.
+Every listener uses them: curators that answer one analyst's questions in turn, admission control, query
+timeouts, dummy answers and jobs. The listeners are in the packages `http` and `pgwire`.
 """

@@ -1,11 +1,11 @@
-"""Admission: whether a question may begin in time, decided from fixed times alone before it is charged.
+"""Admission control: decide from fixed times alone, before any charge, if a question can begin in time.
 
-Slots       so many questions are worked on at once as the deadlines leave room for. A slot is booked from
-            when a question begins until its plan's fixed time, whenever the work on it ends: were it free
-            sooner, one analyst's refusal would tell how long another's question took.
-In turn     one analyst's questions are booked one after the other.
-Queue       a question that begins within LONGEST_WAIT waits for it. One that does not is refused at once,
-            for nothing, with the time after which to ask again: waiting costs neither budget nor a fault.
+Slots       A fixed number of questions is computed at once. A slot is booked from the start of a question to
+            its plan's fixed time, even if the work ends sooner: otherwise one analyst's refusal would reveal
+            how long another's question took.
+In turn     The questions of one analyst are booked one after the other.
+Queue       A question that can begin within LONGEST_WAIT waits. Any other is refused at once and free of
+            charge, with the time after which to ask again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LONGEST_WAIT = 30.0
 
 
 def default_slots() -> int:
-    """Return the number of questions that this machine works on at once: one for each core, and two."""
+    """Return the number of questions computed at once: one per core, at least two."""
     return max(2, os.cpu_count() or 2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Booking:
-    """When a question begins, and until when its slot is taken."""
+    """A booked slot: its number, and the times at which the question begins and the slot is free."""
 
     slot: int
     begins: float
@@ -38,7 +38,7 @@ class Booking:
 
 @dataclass(kw_only=True)
 class Admission:
-    """The slots of one server.
+    """The slots of one server and their bookings.
 
     >>> admission = Admission(slots=1, clock=lambda: 0.0)
     >>> admission.book("alice", 20).begins, admission.book("bob", 20).begins
@@ -61,11 +61,11 @@ class Admission:
         self._ends = [-math.inf] * self.slots
 
     def book(self, analyst: str, seconds: float) -> Booking:
-        """Book a slot for so long, or raise `BusyError` where none begins in time."""
+        """Book a slot for that many seconds; raise `BusyError` if none is free in time."""
         with self._guard:
             now = self.clock()
             turn = max(now, self._analysts.get(analyst, -math.inf))
-            # of the slots that are free by then the one that is free last, so that none stands idle
+            # Of the free slots, take the one that became free last: slots idle for longer stay open.
             free = [place for place, end in enumerate(self._ends) if end <= turn]
             slot = max(free, key=self._ends.__getitem__) if free else _first(self._ends)
             begins = max(turn, self._ends[slot])
@@ -76,7 +76,7 @@ class Admission:
             return booking
 
     def cancel(self, analyst: str, booking: Booking) -> None:
-        """Give back what was booked for a question that was not charged, unless others queue behind it."""
+        """Release the booking of a question that was not charged, unless others queue behind it."""
         with self._guard:
             if self._ends[booking.slot] == self._analysts.get(analyst) == booking.ends:
                 self._ends[booking.slot] = self._analysts[analyst] = max(

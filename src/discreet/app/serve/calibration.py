@@ -1,11 +1,12 @@
-"""How much slower this machine and engine are than the fixed paces, measured on made-up rows at the start.
+"""Calibration of timeouts: how much slower this machine is than the fixed paces, measured at the start.
 
-Rows        are numbers that a statement makes itself: no table is read. Every slot has an engine of its own,
-            and all of them work at once, as they will; beside them somebody plans.
-Slowness    the time of the slowest, of the best of a few rounds, over the time that the pace gives it, and
-            rounded up to a power of two; never below one, as the paces are the least. It lengthens every
-            deadline alike, so that which questions are refused depends on text and policy alone.
-Never again while questions are asked: what others do would show in when an answer leaves.
+Rows        A statement generates its own numbers: no table is read. Every slot has its own engine and all of
+            them run at once, as they will in service, while another thread parses queries.
+Slowness    The time of the slowest engine, in the best of a few rounds, over the time that the pace allows,
+            rounded up to a power of two and at least one. It lengthens all deadlines alike, so that refusals
+            depend on text and policy alone.
+Once        It is not repeated while questions are asked: the load of one analyst would then show in the times
+            of another's answers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ROUNDS = 3
 ROWS = 100_000
 MARGIN = 5
 LARGEST = 64.0
-"""A machine that is slower than this is out of order, and its custodian sees to it with --slack."""
+"""The largest factor; on a slower machine the custodian lengthens deadlines with --slack."""
 MADE_UP = (
     "SELECT count(*) AS n, CAST(sum(m.k % 7) AS BIGINT) AS s FROM "
     f"(SELECT DISTINCT d.x AS k FROM (SELECT unnest(range(0, {ROWS})) AS x) AS d) AS m"
@@ -35,7 +36,7 @@ PLANNED = "SELECT a, COUNT(*) AS n FROM t WHERE b BETWEEN 1 AND 2 AND c LIKE '%x
 
 
 def measure_slowness(policy: Policy, open_engine: Callable[[], Engine], slots: int) -> float:
-    """Return the power of two by which deadlines are lengthened on this machine."""
+    """Return the power of two by which deadlines are lengthened on this machine; at least 1."""
     pace = PACES.get(engine_of(policy.engine).scheme, SPARK)
     given = pace.shortest + ROWS * pace.row
     with ExitStack() as stack:
@@ -49,7 +50,7 @@ def measure_slowness(policy: Policy, open_engine: Callable[[], Engine], slots: i
 
 
 def _round(engines: list[Engine], pool: ThreadPoolExecutor) -> float:
-    """Return how long the slowest of all engines takes when they work at once."""
+    """Return the seconds that the slowest engine takes when all run at once."""
     done = threading.Event()
     planner = threading.Thread(target=_plan_until, args=(done,), daemon=True)
     planner.start()

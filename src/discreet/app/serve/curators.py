@@ -1,11 +1,11 @@
-"""One promise, one ledger, one store, and a curator for each analyst who asks.
+"""Curators of a server: one promise, one ledger, one store, and a curator for each analyst.
 
-Apart       Analysts have engines of their own, so that one does not wait for another.
-In turn     One analyst's questions are answered one after the other, from whichever door they come. So a
-            question that is asked twice at once waits for its first answer; and how long one took cannot be
-            told from when another was answered. Over several servers the ledger sees to the same.
-Admitted    questions that wait for their time begin when `admission` has a slot for them, or are refused.
-Planning    is done a few at a time: were it not, a crowd that plans would keep those waiting whose time runs.
+Isolation   Each analyst has an engine, so that no analyst waits for another.
+In turn     One analyst's questions are answered one after the other, from all listeners. So a question asked
+            twice at once waits for its first answer, and the time of one answer does not reveal how long
+            another took. Over several servers the ledger ensures the same.
+Admission   A question with a deadline begins when `admission` has a slot for it, or is refused.
+Planning    Only a few plans are made at once: otherwise planning would slow down questions with a deadline.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOMENT = 0.2
 
 
 class Curators(Closeable):
-    """Hands out curators; a context manager that closes them all."""
+    """The curators of all analysts; a context manager that closes them."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Curators(Closeable):
         admission: Admission | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Self:
-        """Open the ledger and prepare the store, once for all; without deadlines, answers do not wait."""
+        """Open the ledger and prepare the store; without deadlines, answers are not delayed."""
         ledger = opened(policy)
         try:
             require_unchanged_sources(policy)
@@ -85,7 +85,7 @@ class Curators(Closeable):
         return cls(policy, ledger, engine, deadlines, admission)
 
     def of(self, analyst: str) -> Curator:
-        """The curator of one analyst: what it plans is free, and needs no turn."""
+        """Return the curator of an analyst; planning with it is free and needs no turn."""
         with self._making:
             if analyst not in self._made:
                 who, engine = asking(self.policy, analyst), self._open_engine()
@@ -100,41 +100,42 @@ class Curators(Closeable):
             return self._made[analyst]
 
     def calibrate(self) -> None:
-        """Lengthen deadlines by how slow this machine is on made-up rows; before anybody asks."""
+        """Lengthen deadlines by the measured slowness of this machine, before the first question."""
         if self.deadlines is not None:
             slowness = measure_slowness(self.policy, self._open_engine, self.admission.slots)
             self.deadlines = replace(self.deadlines, slowness=slowness)
 
     def engine(self) -> Engine:
-        """One more engine over the same tables, for what the custodian looks at; its taker closes it.
+        """Open another engine over the same tables, for the custodian; the caller closes it.
 
-        No analyst waits for it, so that none can tell how long it took.
+        No analyst waits for it, so that none can observe how long it took.
         """
         return self._open_engine()
 
     @contextmanager
     def turn(self, analyst: str) -> Iterator[Curator]:
-        """The same, while nobody else asks in this analyst's name."""
+        """Yield the analyst's curator, while no other question of this analyst runs."""
         curator = self.of(analyst)
         with self._turns[analyst]:
             yield curator
 
     @contextmanager
     def planning(self) -> Iterator[None]:
-        """A place among the few who plan at once."""
+        """Hold one of the few slots for planning within the context."""
         with self._planning:
             yield
 
     def plan(self, analyst: str, sql: str, **terms: Any) -> Proposal:
-        """What a question would do and cost; takes the arguments of `Curator.plan`."""
+        """Return the proposal for a question; takes the arguments of `Curator.plan`."""
         curator = self.of(analyst)
         with self.planning():
             return curator.plan(sql, **terms)
 
     def ask(self, analyst: str, proposal: Proposal, wanted: Callable[[], bool] = lambda: True) -> Answer:
-        """The answer to a proposal, at its time; one that is not `wanted` when its turn comes is left.
+        """Return the answer to a proposal at its fixed time.
 
-        Raises `BusyError` where it cannot begin in time.
+        Raises `BusyError` if it cannot begin in time, and `RequestError` if `should_continue` is false when
+        its turn comes.
         """
         deadlines = self.deadlines
         if deadlines is None or proposal.repeated:
@@ -163,7 +164,7 @@ class Curators(Closeable):
     def _watched(
         self, curator: Curator, proposal: Proposal
     ) -> Callable[[Callable[[], Release]], Release | Late[Release]]:
-        """How the work on a question is done: at its time, where there is one."""
+        """Return the function that runs the work on a question, to its deadline if there is one."""
 
         def watched(work: Callable[[], Release]) -> Release | Late[Release]:
             if self.deadlines is None:
@@ -177,16 +178,17 @@ class Curators(Closeable):
         return watched
 
     def _work_alone(self, analyst: str, work: Callable[[], Release]) -> Release:
-        """Do the work once the engine is free of what overran, within the time that hides both.
+        """Run `compute` once the analyst's engine has finished an earlier overrun.
 
-        Nothing else waits for that: when a refusal or a stored answer came would tell how long it went on.
+        The wait is part of the fixed time. Refusals and stored answers do not wait: the time of their arrival
+        would reveal how long the overrun went on.
         """
         if (left := self._abandoned.pop(analyst, None)) is not None:
             wait([left])
         return work()
 
     def _abandon(self, curator: Curator, work: Future[Release]) -> None:
-        """Stop what is not done in time, again and again until it ends; its engine is not used before."""
+        """Interrupt work that overran, repeatedly until it ends; its engine is not used before."""
         self._abandoned[curator.analyst] = work
 
         def stop() -> None:
@@ -203,9 +205,9 @@ class Curators(Closeable):
 
 def _require_wanted(wanted: Callable[[], bool]) -> None:
     if not wanted():
-        raise RequestError("ask: this was cancelled before anything was charged.", hint="Ask again.")
+        raise RequestError("ask: the question was cancelled before anything was charged.", hint="Ask again.")
 
 
 def _load() -> None:
-    """What the first answer needs takes longer to load than its deadline leaves: it would be a fault."""
+    """Run one empty answer: loading its libraries would take longer than the first deadline allows."""
     query_released_tables("SELECT n FROM released", {"released": pa.table({"n": [0]})})

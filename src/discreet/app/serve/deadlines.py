@@ -1,15 +1,15 @@
-"""When an answer leaves: a time that plan and policy fix, so that how long the engine took tells nothing.
+"""Query timeouts: answers leave at a time fixed by plan and policy, which reveals nothing about the data.
 
-Class       the worst case of the plan on the declared rows, rounded up to a power of two of the shortest
-            time; see `app.work_limits`. A machine on which made-up rows take longer lengthens all of them
-            by the same power of two; see `calibration`.
-Early       What is ready waits, an answer or a fault, and is settled in the ledger afterwards: whoever plans
-            the same question or reads the ledger meanwhile, at this server or another, sees it under way.
-Late        An overrun is charged, withheld until the next fixed time, one class later, and suspends the
-            analyst. What is done by then leaves at that time. What is not is stopped, and is a fault at that
-            time, whenever the work would have ended. So a question tells of its work which of three things
-            came of it, and two of them suspend: the custodian decides whether there is a next one.
-Free        A stored answer and a refusal do not wait: whether there is one is the analyst's own doing.
+Fixed time  The worst case of the plan on the declared rows, rounded up to a power of two times the shortest
+            time; see `work_limits`. A slower machine lengthens all times by the same power of two; see
+            `timeout_calibration`.
+Early       An answer or fault that is ready waits, and is settled in the ledger afterwards: until then, plans
+            of the same question and views of the ledger, at any server, show it as running.
+Late        An overrun is charged, withheld until twice the fixed time, and suspends the analyst. Work that is
+            done by then is answered at that time. Other work is stopped and is a fault at that time. So a
+            question reveals one of three outcomes of its work, two of which suspend the analyst until the
+            custodian decides.
+Exempt      Stored answers and refusals do not wait: they depend on the analyst's own questions alone.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ T = TypeVar("T")
 
 
 class Overrun(Exception):  # noqa: N818  (it becomes a fault)
-    """The work was not done one class after its time."""
+    """The work took more than twice its fixed time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:
-    """Deadlines under a policy; `slack` and `slowness`, how slow this machine is, make all of them longer."""
+    """Deadlines under a policy, lengthened by the custodian's `slack` and this machine's `slowness`."""
 
     policy: Policy
     slack: float = 1.0
     slowness: float = 1.0
 
     def seconds(self, plan: Plan) -> float:
-        """How long after it was begun the answer of a plan leaves."""
+        """Return the fixed seconds from the start of a plan to its answer."""
         return WorkLimits(policy=self.policy, slack=self.slack).fixed_time(plan) * self.slowness
 
     def padded(
@@ -50,9 +50,9 @@ class Deadlines:
         work: Callable[[], T],
         abandon: Callable[[Future[T]], object] = lambda work: None,
     ) -> T | Late[T]:
-        """Let what comes of the work be there at its time, or one class later, and at no other time.
+        """Return the result of `compute` at the fixed time, or as `Late` at twice that, and at no other time.
 
-        Work that is not done by then is handed to `abandon`, and not waited for.
+        Work that is not done by then is passed to `abandon` and not waited for; `QueryTimeout` is raised.
         """
         fixed, began = self.seconds(plan), time.monotonic()
         done = _started(work)
@@ -67,7 +67,7 @@ class Deadlines:
 
 
 def _started(work: Callable[[], T]) -> Future[T]:
-    """The work in a thread of its own, so that the wait for it can end before it does."""
+    """Start `compute` in a thread, so that the wait for it can end before it does."""
     future: Future[T] = Future()
 
     def run() -> None:

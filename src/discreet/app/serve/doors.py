@@ -1,7 +1,7 @@
-"""The process: curators, users and catalog behind the doors, until it is stopped.
+"""The PostgreSQL listener on a socket, with curators, users and catalog, until it is stopped.
 
-Loopback    Without TLS only this machine can be served: a password is safe on the way by itself, answers and
-            questions are not.
+Loopback    Without TLS only this machine is served: SCRAM protects passwords in transit, but questions and
+            answers would be readable.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["bound_to", "require_safe", "serve_postgres", "until_stopped"]
 
 
 def require_safe(host: str, certificate: Certificate | None) -> None:
-    """Refuse to be reached from elsewhere without TLS."""
+    """Raise if other machines could connect without TLS."""
     if certificate is None and not is_loopback(host):
         raise RequestError(
-            f"serve: {host} can be reached from elsewhere, and there is no TLS.",
+            f"serve: {host} is reachable from other machines, and TLS is not configured.",
             hint="Give --tls-cert and --tls-key, or leave out --host.",
         )
 
@@ -45,7 +45,7 @@ async def serve_postgres(
     ready: Callable[[], None] = lambda: None,
     stopped: asyncio.Event,
 ) -> None:
-    """Serve the PostgreSQL door on a bound socket until `stopped`; `throttle` may be other doors', too."""
+    """Serve PostgreSQL clients on a socket until `stop_event`; listeners may share a `throttle`."""
     door = PostgresDoor(curators=curators, users=users, catalog=catalog, throttle=throttle or Throttle())
     channel = None if certificate is None else certificate.channel()
     async with Server(door, channel).listening(bound):
@@ -54,7 +54,7 @@ async def serve_postgres(
 
 
 def until_stopped(serve: Callable[[asyncio.Event], Awaitable[None]]) -> None:
-    """Run until the process is asked to end."""
+    """Run a server until the process receives SIGINT or SIGTERM."""
 
     async def main() -> None:
         stopped, loop = asyncio.Event(), asyncio.get_running_loop()

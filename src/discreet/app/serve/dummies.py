@@ -1,8 +1,8 @@
-"""Dummy answers: the same question on people made up from the policy alone, to be tried for nothing.
+"""Dummy answers: a question on synthetic people drawn from the policy alone, free of charge.
 
-Rows        follow what is declared: bounds, values, links, rows a person has. No data is read.
-Answer      made by the same plan and the same noise, under a ledger of its own that is forgotten at once; so
-            it looks as the real one will, and says nothing.
+Rows        follow the declared bounds, values, links and rows per person. No data is read.
+Answer      The same plan and the same noise, under a temporary ledger: it looks like the real answer and
+            reveals nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from discreet.engines.prepared_store import prepare_store
 
 PEOPLE = 1_000
 VARIETY = 200
-SENTENCE = "These people are made up from the policy: nothing was read of the data, and nothing was charged."
+SENTENCE = "This answer is about people made up from the policy: no data was read and nothing was charged."
 DAY = date(2020, 1, 1)
 
 
 class Dummies:
-    """Answers about made-up people, who are made when the first question comes."""
+    """Answers about synthetic people, who are drawn with the first question."""
 
     def __init__(self, policy: Policy) -> None:
         self._real = policy
@@ -60,13 +60,13 @@ def _made(policy: Policy) -> tuple[Policy, DuckDB]:
 
 
 def people(policy: Policy, random: Randomness) -> Rows:
-    """Rows of made-up people, each with a row in every table that is about people."""
+    """Return rows of synthetic people, each with a row in every table about people."""
     pools = pools_of(policy, lambda _, column: _pool(column, random))
     return Draw(policy=policy, pools=pools, random=random).crowd(PEOPLE)
 
 
 def _pool(column: Column, random: Randomness) -> list[str | None]:
-    """Values that a column may have; one in twenty is missing where values may be."""
+    """Return values that a column may have; about one in twenty is NULL if NULLs are allowed."""
     if column.type is ColumnType.CATEGORY or column.type is ColumnType.TEXT:
         found: list[str | None] = list(column.values or ("a", "b", "c"))
     elif column.type is ColumnType.BOOLEAN:

@@ -1,10 +1,9 @@
-"""A job: what it does, how far it came, and what came of it.
+"""A job: its work, its progress and its outcome.
 
-Stages      A job says which stage of its kind it has come to. The list of stages is a constant; whatever else
-            is told on the way (how many were judged, which attacks fit) may be of the data, and goes no
-            further. The share that is done counts stages, and a part of one where it follows from the plan.
-Binding     is the stage at which something is charged or entered in the ledger: from there on a job is not
-            taken back.
+Stages      A job reports the stage that it has reached, out of a constant list. Other progress messages (how
+            many candidates were judged, which attacks apply) may depend on data and are dropped. The share
+            done counts stages, and a fraction of one if that follows from the plan.
+Charging    From its charging stage on, in which the ledger gets an entry, a job cannot be cancelled.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from discreet.core.errors import DataError, DiscreetError, ModelNotMetError, Req
 
 
 class JobState(StrEnum):
-    """How far a job came."""
+    """The state of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -30,25 +29,25 @@ class JobState(StrEnum):
 
 
 class FullError(RequestError):
-    """More is waiting than is taken on."""
+    """The queue is full."""
 
     code = "crowded"
 
 
 class TooLateError(RequestError):
-    """A job that is over, or past what can be taken back."""
+    """The job is finished, or charged, and cannot be cancelled."""
 
     code = "too-late"
 
 
 class StoppedError(RequestError):
-    """The server ended, and its jobs with it."""
+    """The server stopped before the job was finished."""
 
     code = "stopped"
 
     def __init__(self) -> None:
         super().__init__(
-            "The server ended before the job did; what was reserved for it counts as spent.",
+            "The server stopped before the job finished; the budget reserved for it counts as spent.",
             hint="Start it again.",
         )
 
@@ -59,7 +58,7 @@ class CancelledError(RequestError):
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a job failed: a sentence, a word for programs, the way out; `telling` if it follows from data."""
+    """The failure of a job: message, code and hint; `telling` if the message depends on data."""
 
     message: str
     code: str
@@ -73,11 +72,11 @@ class Failure:
 
     @property
     def kept(self) -> Failure:
-        """What is written down of it."""
+        """The failure as it is stored, without a message that depends on data."""
         if not self.telling:
             return self
         return Failure(
-            message="It failed for what the data holds, which is not written down.",
+            message="The job failed because of values in the data; the details are not stored.",
             code=self.code,
             hint="Start it again.",
         )
@@ -85,7 +84,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a job: what it `found` for the custodian; `document` and `file` of what may leave."""
+    """The outcome of a job: `results` for the custodian; `document` and `file` may be published."""
 
     found: object = None
     document: Mapping[str, object] | None = None
@@ -94,9 +93,9 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a job does: `do` tells its stages, and leaves its files in a folder that is the job's own.
+    """The work of a job: `run` reports its stages and writes its files to the job's own folder.
 
-    `form` is what a page asked for it with, to be shown again beside what is found.
+    `form` holds the fields of the web form that started it, to be shown again beside the results.
     """
 
     kind: str
@@ -109,7 +108,7 @@ class Work:
 
 @dataclass(kw_only=True)
 class Job:
-    """One piece of work, and how far it came; `stages` and `form` are held in memory alone."""
+    """A job and its progress; `stages` and `form` are held in memory only."""
 
     id: str
     user: str
@@ -132,7 +131,7 @@ class Job:
         return self.state not in (JobState.WAITING, JobState.RUNNING)
 
     def reach(self, work: Work, text: str, part: float | None) -> None:
-        """Come to a stage of the work, never back to an earlier one; any other text says nothing."""
+        """Record a stage of the work, never an earlier one; ignore any other text."""
         for at, stage in enumerate(work.stages):
             share = (at + min(max(part or 0.0, 0.0), 1.0)) / len(work.stages)
             if text.startswith(stage) and share >= self.share:
@@ -146,5 +145,5 @@ class Job:
         self.state, self.failure, self.ended = JobState.FAILED, Failure.of(error), now()
 
     def leave(self) -> None:
-        """End it before it has cost anything."""
+        """End the job as cancelled, before anything was charged."""
         self.state, self.ended = JobState.CANCELLED, now()

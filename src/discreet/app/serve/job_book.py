@@ -1,7 +1,7 @@
-"""Jobs beside the users: who started them, how they ended, and what of them may leave.
+"""The job store, in the user storage: who started each job, how it ended, and what may be published.
 
-Left        A job whose server is gone can be told by the mark of its process, and has failed.
-Not held    is what a job found on real data.
+Orphans     A job whose server process no longer runs has failed.
+Not stored  Results on real data, which are held in memory only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHANGING = ("state", "stage", "share", "ended", "failure", "document", "file")
 
 
 class JobBook:
-    """The jobs that are kept beside users, and the folder that their releases are written to."""
+    """The stored jobs, and the folders that they write to."""
 
     def __init__(self, file: UserStorage) -> None:
         self._file = file
@@ -31,7 +31,7 @@ class JobBook:
 
     @contextmanager
     def folder(self, job: Job) -> Iterator[Path]:
-        """Where a job writes: beside the users, for their owner alone; in passing, where these are, too."""
+        """Yield the private folder of a job: beside the user storage, or a temporary one if there is none."""
         if self._file.releases is not None:
             place = self._file.releases.absolute() / job.id
             place.parent.mkdir(mode=0o700, exist_ok=True)
@@ -41,7 +41,7 @@ class JobBook:
         try:
             yield place
         finally:
-            with suppress(OSError):  # something was written
+            with suppress(OSError):  # not empty: the job wrote files
                 place.rmdir()
 
     def add(self, job: Job) -> None:
@@ -51,7 +51,7 @@ class JobBook:
             rows.execute(f"INSERT INTO job ({FIELDS}, process) VALUES ({values})", row)
 
     def note(self, job: Job, *, where: str = "id = :id") -> None:
-        """Keep how far it came."""
+        """Store the progress of a job."""
         changed = ", ".join(f"{each} = :{each}" for each in CHANGING)
         with self._file.writing() as rows:
             rows.execute(f"UPDATE job SET {changed} WHERE {where}", _row(job))
@@ -66,14 +66,14 @@ class JobBook:
         return None if row is None else _job(row)
 
     def bury(self) -> None:
-        """Those whose server is gone have failed."""
+        """Mark jobs as failed whose server no longer runs."""
         query = f"SELECT process, {FIELDS} FROM job WHERE {OPEN}"
         with self._file.reading() as rows:
             found = rows.execute(query).fetchall()
             left = [_job(row[1:]) for row in found if not self._file.is_alive(rows, row[0])]
         for job in left:
             job.fail(StoppedError())
-            self.note(job, where=f"id = :id AND {OPEN}")  # its last word may have been that it is done
+            self.note(job, where=f"id = :id AND {OPEN}")  # it may have finished meanwhile
 
 
 def _row(job: Job) -> dict[str, object]:

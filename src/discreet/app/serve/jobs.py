@@ -1,13 +1,13 @@
-"""Long work: one job after the other in a thread, kept beside the users, so that a restart forgets none.
+"""The job queue: long work, one job after the other in a thread, stored so that a restart loses none.
 
-Cancelled   Whether a job is cancelled or comes to its binding stage first is decided under one lock: what is
-            cancelled has cost nothing, and what has cost something is not cancelled.
-Ended       Jobs of a server that ends have failed, and what was reserved for them counts as spent. What runs
-            and is not done in a moment is interrupted wherever it is, and cleans up after itself; what does
-            not let itself be interrupted, as deep in an engine, is left behind: the process ends without it.
-Elsewhere   Jobs of other servers with the same users are listed with the stage they have come to; they are
-            cancelled where they run.
-Found       What a job finds on real data is held in memory, for the custodian; a restart forgets it.
+Cancel      One lock decides if a job is cancelled or reaches its charging stage first: a cancelled job has
+            cost nothing, and a charged job is not cancelled.
+Shutdown    Jobs of a server that stops have failed, and budget reserved for them counts as spent. A running
+            job that does not finish within the grace period is interrupted and cleans up. One that cannot be
+            interrupted, for instance inside an engine call, is abandoned when the process exits.
+Other       Jobs of other servers with the same users are listed with their stage; they are cancelled at their
+            own server.
+Results     on real data are held in memory, for the custodian; a restart forgets them.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from discreet.engines.engine_faults import run_guarded
 MOST_FOUND = 50
 MOST_OPEN = 5
 GRACE = 2.0
-"""In seconds: how long work may take to come to an end, and then, interrupted, to clean up."""
+"""The grace period for a job to finish, and after an interrupt to clean up, in seconds."""
 MOMENT = 0.5
 THREAD = "discreet-jobs"
 
 
 class Interrupted(BaseException):
-    """The server ends; raised within the work that is under way. Nothing that handles errors handles it."""
+    """Raised within a running job when the server stops; no handler of `Exception` catches it."""
 
 
 class Jobs:
-    """The jobs of a server, and those that are remembered beside its users."""
+    """The jobs of a server, and those in its store."""
 
     def __init__(self, file: UserStorage) -> None:
         self._book = JobBook(file)
@@ -60,10 +60,12 @@ class Jobs:
         self._working: int | None = None
 
     def start(self, user: str, work: Work) -> Job:
-        """Take on a job."""
+        """Queue a job; raise `QueueFullError` if too many are open."""
         with self._guard:
             if sum(not each.over for each in self._jobs.values()) >= MOST_OPEN:
-                raise FullError(f"jobs: {MOST_OPEN} are waiting already.", hint="Start it later.")
+                raise FullError(
+                    f"jobs: the queue is full: {MOST_OPEN} jobs are open.", hint="Start it later."
+                )
             job = Job(
                 id=f"{Randomness().draw_bits(128):032x}",
                 user=user,
@@ -82,7 +84,7 @@ class Jobs:
         return job
 
     def all(self) -> list[Job]:
-        """Every job, the first one first."""
+        """Return all jobs, oldest first."""
         with self._guard:
             self._book.bury()
             return [self._jobs.get(each.id, each) for each in self._book.all()]
@@ -95,20 +97,20 @@ class Jobs:
             return self._book.find(name)
 
     def cancel(self, job: Job) -> None:
-        """Let it end before it costs anything; one that runs ends when it comes to its next stage."""
+        """Cancel a job that is not charged yet; a running one ends at its next stage."""
         with self._guard:
             if not job.over and job.id not in self._jobs:
-                raise TooLateError("jobs: this one runs at another server.", hint="Cancel it there.")
+                raise TooLateError("jobs: this job runs on another server.", hint="Cancel it there.")
             if job.over or job.bound:
-                what = "is over" if job.over else "has been charged, and is finished"
-                raise TooLateError(f"jobs: this one {what}.", hint="GET /api/jobs tells how it ends.")
+                what = "is finished" if job.over else "has been charged and will be finished"
+                raise TooLateError(f"jobs: this job {what}.", hint="GET /api/jobs shows how it ends.")
             job.cancelled = True
             if job.state is JobState.WAITING:
                 job.leave()
                 self._book.note(job)
 
     def close(self) -> None:
-        """What has not begun never does; what runs ends when it next tells its stage, or is interrupted."""
+        """Stop the queue: waiting jobs fail, a running one ends at its next stage or is interrupted."""
         with self._guard:
             self._stopped.set()
             unfinished = [each for each in self._jobs.values() if not each.over]
@@ -140,7 +142,7 @@ class Jobs:
         self._book.note(job)
 
     def _ended(self, job: Job, work: Work) -> Callable[[], None]:
-        """Do the work, and say how it ended."""
+        """Run the work; return the function that records its end on the job."""
         try:
             outcome = run_guarded(lambda: self._done(job, work))
         except CancelledError:
@@ -162,18 +164,18 @@ class Jobs:
                 if self._stopped.is_set():
                     raise StoppedError
                 if job.cancelled:
-                    raise CancelledError("jobs: this one was cancelled.")
+                    raise CancelledError("jobs: this job was cancelled.")
                 before = job.stage
                 job.reach(work, text, share)
             if job.stage != before:
-                with suppress(DiscreetError):  # the work goes on without
+                with suppress(DiscreetError):  # progress is not essential: the work goes on
                     self._book.note(job)
 
         return tell
 
 
 def is_left_behind() -> bool:
-    """Whether work goes on that did not let itself be interrupted."""
+    """Return True if a job still runs that could not be interrupted."""
     working = [each for each in threading.enumerate() if each.name.startswith(THREAD)]
     for each in working:
         each.join(MOMENT)

@@ -1,4 +1,4 @@
-"""What is said beside an answer: its cost, how wrong it may be, and what may now be believed."""
+"""Notices of an answer and lines of EXPLAIN: cost, error and belief."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.belief.wording import (
 
 
 def notices(answer: Answer) -> tuple[str, ...]:
-    """Cost, error bars, belief."""
+    """Return the notices of an answer: cost, error bars, belief."""
     cost = (
         "nothing: the same question was answered before"
         if answer.repeated
@@ -28,7 +28,7 @@ def notices(answer: Answer) -> tuple[str, ...]:
 
 
 def _bar(answer: Answer, name: str) -> str:
-    """The half-widths of a column's intervals, from the narrowest to the widest."""
+    """Return the half-widths of a column's intervals as text, from the narrowest to the widest."""
     low, high = answer.intervals[name]
     halves, blank = [], 0
     for value, first, last in zip(answer.table[name].to_pylist(), low, high, strict=True):
@@ -38,12 +38,12 @@ def _bar(answer: Answer, name: str) -> str:
             halves.append(max(last - float(value), float(value) - first))
     ends = dict.fromkeys((format_number_up(min(halves)), format_number_up(max(halves)))) if halves else {}
     shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
-    untold = [f"{name} cannot be told of {format_count(blank, 'row', 'rows')}"] if blank else []
+    untold = [f"{name} unknown for {format_count(blank, 'row', 'rows')}"] if blank else []
     return ", ".join(shown + untold) or f"{name} has no rows"
 
 
 def explained(proposal: Proposal) -> list[str]:
-    """What EXPLAIN says of a question: cost, errors, belief; nothing is spent by it."""
+    """Return the lines of EXPLAIN: cost, errors, groups, belief; nothing is spent."""
     lines = [
         f"cost: epsilon {format_number(proposal.cost)} of {format_number(proposal.plan.promise.epsilon)}"
     ]

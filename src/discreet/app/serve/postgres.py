@@ -1,8 +1,8 @@
-"""Behind the PostgreSQL door: questions go to the curator, what is about the schema to the catalog.
+"""The backend of the PostgreSQL listener: questions go to the curator, catalog queries to the catalog.
 
-Plan        `columns` plans and nothing else: types follow from text and policy, as `sql.answer.shape` says.
-Charge      `run` asks once. The same question again is free, as at every door.
-Parameters  are values of the tree that was read; a described statement keeps the types that were told of it.
+Plan        `columns` plans and reads no data: types follow from text and policy (`build_empty_release`).
+Charge      `run` asks once. The same question again is free, as at every listener.
+Parameters  are values of the parsed tree; a described statement keeps the types that were described.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ SPECIMENS: Mapping[Kind, Scalar] = {
     Kind.REAL: Decimal("0.5"),
     **dict.fromkeys((Kind.BIGINT, Kind.INTEGER, Kind.SMALLINT, Kind.OID), 1),
 }
-"""Values that stand for those that will come, while only types are asked for."""
+"""Placeholder values for parameters, while only the types of columns are needed."""
 
 
 class Shapes:
-    """The columns of plans; those of the last ones are kept.
+    """A cache of the columns of plans.
 
-    Each analyst's apart: what takes no time would tell that another has asked the same.
+    Each analyst has separate entries: a fast reply would reveal that another analyst asked the same.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Shapes:
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresDoor:
-    """A `wire.door.Door` of curators, users and a catalog."""
+    """A `Backend` of curators, users and a catalog."""
 
     curators: Curators
     users: Users
@@ -117,15 +117,15 @@ class PostgresDoor:
         if found is None:
             raise WireError("28000", "That user was removed.", fatal=True)
         if found.once:
-            hint = "Log in at the console and choose your own; it opens this door."
+            hint = "Log in at the console and choose your own; it is valid here too."
             raise WireError("28000", "This password has to be changed first.", hint=hint, fatal=True)
         if found.analyst is None:
-            raise WireError("28000", "That user asks in no analyst's name.", fatal=True)
+            raise WireError("28000", "That user is not assigned to an analyst.", fatal=True)
         self.curators.of(found.analyst)
         return _Session(self, found, found.analyst)
 
     def require_still(self, user: User) -> None:
-        """Who was removed, or has another password, is out at once, as at every door."""
+        """Raise if the user was removed or the password changed since the login, as every listener does."""
         found = self.users.find(user.name)
         if found is None or (found.stamp, found.analyst) != (user.stamp, user.analyst):
             raise WireError("28000", "That user was removed or changed.", hint="Log in again.", fatal=True)
@@ -153,7 +153,8 @@ class _Session:
         found = EXPLAIN.fullmatch(sql)
         if found is None and WITH_OPTIONS.match(sql):
             raise RequestError(
-                "ask: EXPLAIN plans, runs nothing and takes no options.", hint="Ask with EXPLAIN SELECT …."
+                "ask: EXPLAIN takes no options; it plans and never runs the question.",
+                hint="Write EXPLAIN SELECT ….",
             )
         statement = parse_statement(found["sql"] if found else sql)
         guessed = [
@@ -164,7 +165,7 @@ class _Session:
             given or guess for given, guess in zip([*kinds, *[None] * len(guessed)], guessed, strict=False)
         )
         if len(kinds) > len(guessed):
-            raise WireError("42P18", "More parameters are typed than the question has.")
+            raise WireError("42P18", "More parameter types were declared than the question has parameters.")
         if found:
             return _Explanation(self, found["sql"], named)
         return _Question(self, sql, named)
@@ -196,7 +197,7 @@ class _Session:
 
 @dataclass
 class _Question:
-    """A question that is planned as often as it takes, and asked when it is run."""
+    """A prepared question: planned as often as needed, asked when it is run."""
 
     session: _Session
     sql: str
@@ -218,7 +219,7 @@ class _Question:
             return door.shapes.columns(session.analyst, proposal.key, proposal.plan, beside)
 
     def _proposal(self, values: Values) -> Proposal:
-        """The plan under the settings as they are; made anew where they have changed."""
+        """Return the proposal under the current settings; plan again if they have changed."""
         terms = tuple(values), tuple(map(type, values)), tuple(self.session.spending.items())
         if self._last is None or self._last[0] != terms:
             self._last = terms, self.session.plan(self.sql, values)
@@ -234,7 +235,7 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Explanation:
-    """EXPLAIN: what a question would cost, in lines of text."""
+    """A prepared EXPLAIN: the cost of a question, in lines of text."""
 
     session: _Session
     sql: str

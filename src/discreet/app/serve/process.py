@@ -1,4 +1,4 @@
-"""One process: every door on the same curators and the same users."""
+"""The server process: all listeners on the same curators and users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from discreet.core.errors import RequestError
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What is served, how it is encrypted, and under which names besides its addresses."""
+    """The curators, users and catalog of a server, its certificate and its host names."""
 
     curators: Curators
     file: UserStorage
@@ -38,7 +38,7 @@ class Served:
         stopped: asyncio.Event,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve HTTP on one socket and PostgreSQL on the other until `stopped`; one that fails ends both."""
+        """Serve HTTP on one socket and PostgreSQL on another until `stop_event`; if one fails, both end."""
         try:
             from discreet.app.http.door import HttpDoor
             from discreet.app.http.server import serve_http

@@ -1,6 +1,6 @@
-"""The settings of a connection: what the next questions may cost, and what clients of PostgreSQL ask for.
+"""The settings of a session: the cost of its next questions, and settings that PostgreSQL clients expect.
 
-Of `discreet.epsilon`, `discreet.share` and `discreet.within` the one that was set last holds.
+Of `discreet.epsilon`, `discreet.share` and `discreet.within`, the one that was set last applies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _least_rows(text: str) -> int:
 
 def _flag(text: str) -> bool:
     if text.lower() not in FLAGS:
-        raise InvalidParameterError("A switch is on or off.")
+        raise InvalidParameterError("This setting takes on or off.")
     return FLAGS[text.lower()]
 
 
@@ -97,7 +97,7 @@ CONSTANT: Mapping[str, str] = {
 
 @dataclass
 class Settings:
-    """What was set, by lower-case name; `told` are read-only, and found when they are asked for."""
+    """Changed settings by lower-case name; `computed` settings are read-only and evaluated when read."""
 
     told: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     changed: dict[str, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Settings:
         return self.changed.get(key, PLAIN.get(key, CONSTANT.get(key)))
 
     def change(self, settings: Mapping[str, str | None]) -> None:
-        """All of them, or none."""
+        """Change all of the settings; raise, and change none, if one is not valid."""
         wanted = {name.lower(): value for name, value in settings.items()}
         for name, value in wanted.items():
             _require(name, value, self.told)
@@ -143,7 +143,7 @@ class Settings:
 
 def _require(name: str, value: str | None, told: Mapping[str, object]) -> None:
     if name in told:
-        raise WireError("55P02", "That setting can only be shown.")
+        raise WireError("55P02", "That setting is read-only.")
     if name not in OWN and name not in PLAIN and name not in CONSTANT:
         raise WireError("42704", "There is no setting of that name.", hint="SHOW ALL lists them.")
     if value is None:
@@ -153,14 +153,16 @@ def _require(name: str, value: str | None, told: Mapping[str, object]) -> None:
     if name in CONSTANT and value.lower() != CONSTANT[name]:
         raise WireError("55P02", "That setting cannot be changed.")
     if name == "client_encoding" and value.lower() not in UTF8:
-        raise WireError("22023", "Text is sent in UTF-8 alone.", hint="SET client_encoding TO 'UTF8'.")
+        raise WireError(
+            "22023", "Only the encoding UTF-8 is supported.", hint="SET client_encoding TO 'UTF8'."
+        )
     if name == "datestyle" and "iso" not in value.lower():
-        raise WireError("22023", "Dates are written in ISO 8601 alone.", hint="SET datestyle TO 'ISO'.")
+        raise WireError("22023", "Only the date style ISO is supported.", hint="SET datestyle TO 'ISO'.")
 
 
 @contextmanager
 def in_settings() -> Iterator[None]:
-    """Within, the way out that a refusal tells of is one by settings, not by options of a command."""
+    """Rewrite the hints of errors raised within: settings in place of command-line options."""
     try:
         yield
     except RequestError as refusal:

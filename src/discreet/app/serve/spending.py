@@ -1,4 +1,4 @@
-"""Budget and accuracy of one question, as every listener hands them to the curator."""
+"""Budget and accuracy options of one question, as every listener passes them to the curator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Spending(TypedDict):
-    """What a question may cost and how it is answered, as `Curator.plan` takes it."""
+    """The cost and accuracy of a question: keyword arguments of `Curator.plan`."""
 
     epsilon: float | None
     share: float | None

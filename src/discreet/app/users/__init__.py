@@ -1,7 +1,6 @@
-"""Who may enter: users, tokens, sessions, what they wish of the budget, where the ledger is.
+"""Users of a ledger: accounts, API tokens, sessions, idempotency keys and budget requests.
 
-Every door asks here who somebody is and what the role allows; no password and no token is kept, only what
-they are checked against.
+Every listener authenticates users here. No password and no token is stored, only verifiers and hashes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Idempotency keys: a request that is sent again under the same key is answered as it was, and charged once.
+"""Idempotency keys: a request sent again with the same key gets the stored response and is charged once.
 
-Begun       before anything is charged, on the disk. What was refused before a charge is forgotten again.
-Done        the bytes that were answered are kept, and sent again.
-Under way   The same key, sent again meanwhile to this server or to another one that shares the users, waits
-            for what is answered.
-Cut short   A server that was killed in between leaves a key that is begun and not done: it may have been
-            charged, so it is not asked again under that key. The question itself, asked anew, is free if its
-            answer was kept.
-Another     request under the same key is a mistake of the client's, and is refused.
-Bounded     Of each user the last thousand are kept: whoever draws keys without end fills no disk.
+Begun        A key is stored durably before anything is charged, and removed if the request is refused first.
+Done         The response is stored, and replayed when the key is sent again.
+Running      A request with the key of a running one waits for its response, also at another server of the
+             same users.
+Interrupted  A server that is killed leaves a key that is begun and not done. The request may be charged, so
+             it is not run again with that key. Sent without the key, it is free if its answer was stored.
+Mismatch     Another request with the same key is a mistake of the client, and is refused.
+Bounded      The last 1,000 keys of each user are stored, so that no client can fill the disk.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Row = tuple[bytes, int | None, str, str, bytes, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What was answered: status, media type, headers, bytes."""
+    """A stored response: status, media type, headers, body."""
 
     status: int
     kind: str
@@ -52,7 +51,7 @@ class Reply:
 
 
 class Attempts:
-    """The keys of the users of a ledger; two at once under one key are answered one after the other."""
+    """The idempotency keys of a ledger's users; requests with the same key run one after the other."""
 
     def __init__(self, file: UserStorage) -> None:
         self._file = file
@@ -60,7 +59,7 @@ class Attempts:
         self._running: set[tuple[str, str]] = set()
 
     def once(self, user: str, key: str | None, request: object, work: Callable[[], Reply]) -> Reply:
-        """What `work` replies, or what it replied when it was first done for this key."""
+        """Return the stored response for `key`; otherwise run `compute` and store its response."""
         if key is None:
             return work()
         if not key.isprintable() or not 0 < len(key) <= LONGEST:
@@ -77,7 +76,7 @@ class Attempts:
                 self._guard.notify_all()
 
     def _begun(self, user: str, key: str, digest: bytes) -> Reply | None:
-        """What was replied under the key; where nothing was begun, it is now."""
+        """Return the stored response of the key; None after claiming a new key for this request."""
         until = time.monotonic() + LONGEST_WAIT
         while True:
             found, under_way = self._taken(user, key, digest)
@@ -88,13 +87,13 @@ class Attempts:
                 return reply
             if time.monotonic() > until:
                 raise AlreadyRunningError(
-                    "What was begun under this Idempotency-Key is still under way.",
+                    "The request with this Idempotency-Key is still running.",
                     hint="Send it again later.",
                 )
             time.sleep(MOMENT)
 
     def _taken(self, user: str, key: str, digest: bytes) -> tuple[Row | None, bool]:
-        """What is kept under the key, and whether somebody is at it; a key that is new is taken."""
+        """Return the row of the key and whether its request still runs; claim a new key and return None."""
         own = {"user": user, "key": key}
         with self._file.reading() as rows:
             found = rows.execute(FIND, own).fetchone()
@@ -110,7 +109,7 @@ class Attempts:
         own = {"user": user, "key": key}
         try:
             reply = work()
-        except RequestError:
+        except RequestError:  # refused before any charge: the key may be used again
             self._write(FORGET, own)
             raise
         except BaseException:
@@ -129,14 +128,14 @@ class Attempts:
 
 
 def _kept(found: Row, digest: bytes, under_way: bool) -> Reply | None:
-    """What was replied, if it is there yet."""
+    """Return the stored response; None while the request runs."""
     if bytes(found[0]) != digest:
-        raise RequestError("This Idempotency-Key was sent with another request.", hint="Draw a new one.")
+        raise RequestError("This Idempotency-Key was sent with another request.", hint="Send a new key.")
     if found[1] is not None:
         return Reply(status=found[1], kind=found[2], headers=json.loads(found[3]), body=bytes(found[4]))
     if not under_way:
         raise RequestError(
-            "What was begun under this Idempotency-Key was cut short, and may have been charged.",
-            hint="Ask without it: an answer that was kept is given for nothing.",
+            "The request with this Idempotency-Key was interrupted, and may have been charged.",
+            hint="Send it without the key: a stored answer is free.",
         )
     return None

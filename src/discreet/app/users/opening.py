@@ -1,4 +1,4 @@
-"""Where the users of a ledger are: beside a file of SQLite, and within a database of PostgreSQL."""
+"""Location of a ledger's users: a file beside a SQLite ledger, or the PostgreSQL database of the ledger."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from discreet.app.users.user_file import UserFile
 
 
 def users_of(ledger: str) -> UserStorage:
-    """The users of a ledger, by its anchored address; a new place is made for them where there is none."""
+    """Open the user storage of a ledger by its absolute address; create it if there is none."""
     if is_database_address(ledger):
-        from discreet.app.users.user_database import UserDatabase  # only those who share one load it
+        from discreet.app.users.user_database import (
+            UserDatabase,
+        )  # the driver is needed for shared ledgers only
 
         return UserDatabase(ledger)
     return UserFile(beside(ledger))
 
 
 def beside(ledger: str) -> str:
-    """The file of users beside a ledger; in memory for one in memory."""
+    """Return the path of the user file beside a ledger; in memory for a ledger in memory."""
     return str(file_beside(ledger, ".users.db") or MEMORY)
 
 
 def has_users(ledger: str) -> bool:
-    """Whether there is a place for users already."""
+    """Return True if the ledger has a user storage."""
     return is_database_address(ledger) or Path(beside(ledger)).exists()

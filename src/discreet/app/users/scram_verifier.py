@@ -1,12 +1,12 @@
-"""SCRAM-SHA-256 verifiers (RFC 5802, 7677): what the user store keeps in place of a password.
+"""SCRAM-SHA-256 verifiers (RFC 5802, 7677), stored in place of passwords.
 
-Kept        Salt, iterations, H(client key) and the server key. Somebody who reads a verifier cannot log in
-            with it, and must search to find the password.
-Guessing    A stolen verifier is searched at the cost of its iterations. 100,000 is the most that drivers
-            accept (pgjdbc, node-postgres and rust-postgres refuse more unless told otherwise): an eighth of
-            the processor time that an argon2id hash takes, and on a GPU far less.
-Unknown     A name that nobody has is given a salt too, always the same for the name, and fails at the end as
-            a wrong password does: a client cannot tell which names exist.
+Content     Salt, iterations, H(client key) and the server key. An attacker who reads a verifier cannot log in
+            with it, and must guess the password.
+Guessing    Each guess against a stolen verifier costs its iterations. 100,000 is the most that drivers accept
+            (pgjdbc, node-postgres and rust-postgres refuse more by default): an eighth of the processor time
+            of an argon2id hash, and far less on a GPU.
+Unknown     An unknown name gets a salt too, always the same one, and fails at the end like a wrong password:
+            a client cannot distinguish which names exist.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROHIBITED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Verifier:
-    """What is kept in place of a password; `str` writes it as PostgreSQL does.
+    """A SCRAM verifier; `str` writes it in PostgreSQL's format.
 
     >>> Verifier.read(str(Verifier.of("open sesame", salt=b"salt"))).salt
     b'salt'
@@ -54,7 +54,7 @@ class Verifier:
 
     @classmethod
     def of(cls, password: str, *, salt: bytes = b"", iterations: int = ITERATIONS) -> Verifier:
-        """The verifier of a password, under a salt of its own."""
+        """Return the verifier of a password, with a random salt if none is given."""
         salt = salt or Randomness().source(SALT_BYTES)
         salted = hashlib.pbkdf2_hmac("sha256", _prepared(password).encode(), salt, iterations)
         client_key = keyed_hash(salted, b"Client Key")
@@ -67,9 +67,9 @@ class Verifier:
 
     @classmethod
     def nobody(cls, name: str, secret: bytes, among: Sequence[int] = ()) -> Verifier:
-        """The verifier of a name that nobody has: no password fits it.
+        """Return a verifier for an unknown name, which no password matches.
 
-        Its iterations are one of those `among` which users have, always the same one for the name.
+        Its iterations are one of the users' `iteration_counts`, always the same one for a name.
         """
         salt = keyed_hash(secret, b"salt:" + name.encode())[:SALT_BYTES]
         keys = [keyed_hash(secret, word + name.encode()) for word in (b"stored:", b"server:")]
@@ -102,7 +102,7 @@ def encode_base64(content: bytes) -> str:
 
 
 def _prepared(password: str) -> str:
-    """The password as clients prepare it (SASLprep); one that cannot be prepared stays as it is."""
+    """Return the password after SASLprep, as clients prepare it; unchanged if it cannot be prepared."""
     mapped = "".join(
         " " if stringprep.in_table_c12(each) else each
         for each in password
@@ -115,7 +115,7 @@ def _prepared(password: str) -> str:
 
 
 def _one_direction(text: str) -> bool:
-    """Text from right to left begins and ends so, and has none from left to right in it."""
+    """Return True unless right-to-left text mixes directions (RFC 3454, section 6)."""
     rightward = [stringprep.in_table_d1(each) for each in text]
     if not any(rightward):
         return True

@@ -1,10 +1,10 @@
-"""Sessions: a signed text that a browser keeps in a cookie, and a token that forms send back.
+"""Web sessions: a signed token in a cookie, and the CSRF token that forms send back.
 
-Text        name, number, end, stamp, and a keyed hash of these: nobody else can make one.
-Stamp       of the password that opened it: with another password, or without its user, it is void.
-Ended       sessions are remembered until they would have ended by themselves.
-Forgery     Another site can make a browser send the cookie, but cannot read the page: requests that change
-            something have to bring `proof`, a keyed hash of the session's number.
+Token       User name, session id, expiry and password stamp, with an HMAC that only this server can compute.
+Stamp       Derived from the user's password hash: a changed password or a removed user ends the session.
+Logout      Ended sessions are stored until they would have expired.
+CSRF        Another site can make a browser send the cookie, but cannot read the page: requests that change
+            something must carry the CSRF token, an HMAC of the session id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """Who is logged in, by which session, until when."""
+    """A logged-in user, the session id and its expiry."""
 
     user: User
     number: str
@@ -34,13 +34,13 @@ class Session:
 
 
 class Sessions:
-    """Opens sessions, recognizes and ends them."""
+    """The sessions of a ledger's users."""
 
     def __init__(self, file: UserStorage) -> None:
         self._file, self._users, self._secret = file, UserBook(file), file.secret
 
     def open(self, user: User) -> tuple[Session, str]:
-        """A new session and its text."""
+        """Open a session; return it with its token."""
         number, expires = Randomness().source(16).hex(), time.time() + SECONDS
         said = json.dumps([user.name, number, expires, self._stamp(user)]).encode()
         content = base64.urlsafe_b64encode(said).decode()
@@ -50,7 +50,7 @@ class Sessions:
         )
 
     def recognized(self, text: str) -> Session | None:
-        """The session that a text is of, if it is one, and still is."""
+        """Return the live session for this token, or None."""
         content, _, signature = text.partition(".")
         if len(text) > LONGEST or not text.isascii():
             return None
@@ -71,10 +71,11 @@ class Sessions:
             rows.execute("INSERT INTO ended VALUES (:number, :expires) ON CONFLICT DO NOTHING", ended)
 
     def proof(self, session: Session) -> str:
-        """What a request of this session that changes something has to bring."""
+        """Return the CSRF token that requests of this session must carry to change something."""
         return self._keyed("proof", session.number)
 
     def proves(self, session: Session, given: str) -> bool:
+        """Return True if this is the CSRF token of the session."""
         return given.isascii() and hmac.compare_digest(given, self.proof(session))
 
     def _stamp(self, user: User) -> str:

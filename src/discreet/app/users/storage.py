@@ -1,10 +1,9 @@
-"""Where users are kept: a file beside the ledger, or the database that the ledger is in, which servers share.
+"""Storage of users: a file beside the ledger, or the ledger's own database, which several servers share.
 
-Holds       names, roles, what passwords and tokens are checked against, what sessions are signed with and
-            which of them were ended, wishes for budget and what was decided on them, which requests were
-            answered under which key of their sender's, and which long work was begun and how it ended.
-            No password, no token, and no value of the data that was not released.
-Shared      with `discreet user`, which may write while servers run: whoever is removed is out at once.
+Content     Names, roles, password hashes and verifiers, token hashes, the signing key of sessions, ended
+            sessions, budget requests and decisions, idempotency keys with their responses, and jobs.
+            No password, no token, and no data value that was not released.
+Shared      with `discreet user`, which may write while servers run: a removed user is logged out at once.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ from discreet.core.randomness import Randomness
 
 FORMAT = 4
 TOKEN_DAYS = 90
-"""How long a token lasts where nothing else is said, and from now on where a store knew no expiry."""
+"""The default lifetime of a token, also given to tokens of storages that had no expiry."""
 SECRET_BYTES = 32
 
 
 class UserStorage(Protocol):
-    """What users need of the place where they are kept; `releases` is the folder for what jobs write."""
+    """A transactional storage of users; `releases` is the folder for files that jobs write."""
 
     @property
     def releases(self) -> Path | None: ...
 
     @property
     def secret(self) -> bytes:
-        """What sessions are signed with; drawn when the place is made."""
+        """The signing key of sessions, drawn when the storage is created."""
 
     def reading(self) -> AbstractContextManager[SqlTransaction]:
-        """Everything inside sees the same moment."""
+        """Begin a read transaction: everything within it sees one snapshot."""
 
     def writing(self) -> AbstractContextManager[SqlTransaction]:
-        """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
+        """Begin an exclusive write transaction, durable when it ends."""
 
     def is_alive(self, rows: SqlTransaction, process: str) -> bool:
-        """Whether a process that has written here can still go on with it."""
+        """Return True if a process that wrote here still runs."""
 
     def close(self) -> None: ...
 

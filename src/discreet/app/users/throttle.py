@@ -1,9 +1,9 @@
-"""How often a login may fail: after a few times, each further one is waited for, twice as long as the last.
+"""Login throttle: after a few failed logins, each further failure doubles the time until the next login.
 
-Counted by name and by the network it comes from (`client_network`: an IPv6 /64 is one, because one machine
-can take any address of it), so that a stranger elsewhere cannot lock somebody out, and by the network alone,
-so that trying many names does not help. Whether a name exists makes no difference. While one is tried it
-counts as one that fails, so that trying many at once does not help either.
+Failures are counted by name and network (`get_client_network`: an IPv6 /64 is one network, because a machine
+can use any of its addresses), so that an attacker elsewhere cannot lock a user out; and by network alone, so
+that trying many names does not help. Unknown names count like known ones. A login that is being checked
+counts as failed, so that trying many at once does not help either.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 
 from discreet.app.listening import client_network
 
-FREE, FREE_OF_PLACE = 5, 50
-PAUSE, LONGEST = 15.0, 900.0
+FREE = 5
+FREE_OF_PLACE = 50
+PAUSE = 15.0
+LONGEST = 900.0
 MOMENT = 1.0
 FORGOTTEN = 3_600.0
 MOST = 10_000
@@ -33,7 +35,7 @@ class _Failures:
 
 @dataclass
 class Throttle:
-    """Failures of the last hour; `clock` is in seconds."""
+    """Failed logins of the last hour; `clock` is in seconds."""
 
     clock: Callable[[], float] = time.monotonic
     _failed: dict[Key, _Failures] = field(default_factory=dict)
@@ -41,13 +43,13 @@ class Throttle:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def wait(self, name: str, place: str) -> float:
-        """For how many seconds no login of that name from that place is looked at."""
+        """Return the seconds until a login of that name from that address is checked again."""
         with self._guard:
             return self._longest(_keys(name, place))
 
     @contextmanager
     def trying(self, name: str, place: str) -> Iterator[float]:
-        """The same; where there is nothing to wait for, a login is tried within."""
+        """Yield the seconds to wait; if 0, count one pending login while the context is open."""
         keys = _keys(name, place)
         with self._guard:
             seconds = self._longest(keys)
@@ -84,13 +86,13 @@ class Throttle:
         return max(0.0, found.last + pause - self.clock())
 
     def _forget(self) -> None:
-        """The oldest half goes, long before memory does."""
+        """Forget the older half of the failures, so that memory is bounded."""
         oldest = sorted(self._failed, key=lambda key: self._failed[key].last)
         for key in oldest[: MOST // 2]:
             del self._failed[key]
 
 
 def _keys(name: str, place: str) -> tuple[Key, Key]:
-    """Return what failures are counted by: name and network, and the network alone."""
+    """Return the keys that failures are counted by: name with network, and network alone."""
     network = client_network(place)
     return (name, network), (network,)

@@ -1,9 +1,9 @@
-"""API tokens: what a program shows in place of a login. Kept by their hash; told once.
+"""API tokens for programs, in place of a login. Stored by their hash and shown once.
 
-Expiry      Each token is made for a number of days, and afterwards is refused as an unknown one is.
-Password    With another password every token of the user ends; one that was begun to be made under the old
+Expiry      Each token lasts a number of days; an expired one is refused like an unknown one.
+Password    Changing the password revokes all tokens of the user; a token requested in a session of the old
             password is refused (`stamp`).
-Before      Tokens of a store that knew no expiry were given 90 days when the store was first opened since.
+Migration   Tokens of storages without expiry got 90 days when the storage was first opened by this format.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REVOKE = 'DELETE FROM token WHERE id = :id AND "user" = :user'
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """A token as it is listed: everything but itself."""
+    """A token as it is listed, without its text."""
 
     id: str
     label: str
@@ -44,7 +44,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of users. 256 random bits need no slow hash: there is nothing to guess."""
+    """The tokens of users. A fast hash is enough: 256 random bits cannot be guessed."""
 
     def __init__(self, file: UserStorage, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._file, self._clock = file, clock
@@ -52,13 +52,15 @@ class Tokens:
     def issue(
         self, user: str, label: str, *, days: int = TOKEN_DAYS, stamp: str | None = None
     ) -> tuple[Token, str]:
-        """Make a token for some days; return how it is listed, and itself. A user has at most 20.
+        """Issue a token for some days; return its listing and its text. A user has at most 20.
 
-        `stamp` is that of the password by which the user is logged in: if it was changed meanwhile, no token
-        is made.
+        `stamp` is the password stamp of the user's session: if the password has changed since, the token is
+        refused.
         """
         if not 0 < days <= MOST_DAYS:
-            raise RequestError(f"tokens: a token lasts 1 to {MOST_DAYS} days.", hint="Give days between.")
+            raise RequestError(
+                f"tokens: a token lasts 1 to {MOST_DAYS} days.", hint="Choose a number of days in that range."
+            )
         secret = Randomness().source(TOKEN_BYTES)
         text = BEGINNING + base64.urlsafe_b64encode(secret).decode().rstrip("=")
         until = (self._clock() + timedelta(days=days)).isoformat(timespec="seconds")
@@ -70,9 +72,7 @@ class Tokens:
             rows.execute(PURGE, {"now": self._now()})
             count = rows.execute(COUNT, {"user": user}).fetchone()[0]
             if count >= MOST:
-                raise RequestError(
-                    f"tokens: you have {MOST} already.", hint="Take one back that is not used."
-                )
+                raise RequestError(f"tokens: you have {MOST} already.", hint="Revoke one that is not used.")
             rows.execute(INSERT, asdict(made) | {"user": user, "digest": _digest(text)})
         return made, text
 
@@ -83,7 +83,7 @@ class Tokens:
         return [Token(id=row[0], label=row[1], made=row[2], expires=row[3]) for row in found]
 
     def owner(self, text: str) -> str | None:
-        """Return whose token that is; None for one that is unknown or has expired."""
+        """Return the user of a token; None if it is unknown or expired."""
         with self._file.reading() as rows:
             found = rows.execute(OWNER, {"digest": _digest(text), "now": self._now()}).fetchone()
         return None if found is None else str(found[0])

@@ -1,7 +1,7 @@
-"""Users in the database of a ledger: who was added, logged in or granted something at one server, was at all.
+"""User storage in the database of a shared ledger: users, sessions and grants hold at all of its servers.
 
-Durable, alone, present    as every `database` that is shared. Whoever writes locks the row of `secret`, not
-            the ledger's: logins do not wait for charges.
+Transactions are those of `accounting.database`. A writer locks the row of `secret` and not the ledger's, so
+that logins do not wait for charges.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ SINCE: dict[int, tuple[str, ...]] = {
         "UPDATE token SET expires = :expires",
     ),
 }
-"""What databases of earlier formats lack."""
+"""Migrations from earlier formats, by the format that they lead to."""
 
 
 class UserDatabase(Closeable):
-    """A `UserStorage` in the database of a ledger; files of jobs stand beside the policy of each server."""
+    """A `UserStorage` in the database of a ledger; files of jobs are beside the policy of each server."""
 
     def __init__(self, ledger: str) -> None:
         self.releases: Path | None = file_beside(ledger, ".releases")
@@ -61,24 +61,24 @@ class UserDatabase(Closeable):
             raise
 
     def reading(self) -> AbstractContextManager[SqlTransaction]:
-        """Everything inside sees the same moment."""
+        """Begin a read transaction: everything within it sees one snapshot."""
         return self._database.read_transaction()
 
     @contextmanager
     def writing(self) -> Iterator[SqlTransaction]:
-        """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
+        """Begin an exclusive write transaction, durable when it ends."""
         with self._database.translate_errors(), self._database.write_transaction("secret") as rows:
             yield rows
 
     def is_alive(self, rows: SqlTransaction, process: str) -> bool:
-        """Whether a process still runs, on whichever machine."""
+        """Return True if a process still runs, on any machine."""
         return self._database.is_process_alive(rows, process)
 
     def close(self) -> None:
         self._database.close()
 
     def _signing(self) -> bytes:
-        """What sessions are signed with, by all servers: drawn by the first of them."""
+        """Migrate the tables, and return the signing key of sessions, which the first server draws."""
         with self.writing() as rows:
             form, value = rows.execute("SELECT format, value FROM secret").fetchone()
             if form > FORMAT:
@@ -89,6 +89,6 @@ class UserDatabase(Closeable):
                     rows.execute(statement, {"expires": days_from_now(TOKEN_DAYS)})
             rows.execute("UPDATE secret SET format = :form", {"form": FORMAT})
             if value is None:
-                # drawn by the server, so that no statement, and no log of statements, holds it
+                # Drawn by the database server, so that no statement and no statement log contains it.
                 ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
         return bytes(value)

@@ -1,4 +1,4 @@
-"""Users in a file beside the ledger: SQLite that only its owner can read."""
+"""User storage in a SQLite file beside the ledger, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ SINCE: dict[int, tuple[str, ...]] = {
         "UPDATE token SET expires = :expires",
     ),
 }
-"""What files of earlier formats lack."""
+"""Migrations from earlier formats, by the format that they lead to."""
 
 
 class UserFile(Closeable):
-    """One connection, shared by the threads of one process; a context manager that closes it."""
+    """A `UserStorage` of one connection, shared by the threads of a process; closed as a context manager."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -58,13 +58,13 @@ class UserFile(Closeable):
 
     @property
     def releases(self) -> Path | None:
-        """The folder for what jobs write, beside the file; none for a file of another name."""
+        """The folder for files that jobs write, beside the user file; None for a file of another name."""
         name = self.path.removesuffix(ENDING)
         return None if name == self.path else Path(f"{name}.releases").absolute()
 
     @property
     def secret(self) -> bytes:
-        """What sessions are signed with; drawn when the file is made."""
+        """The signing key of sessions, drawn when the file is created."""
         with self.reading() as rows:
             value: bytes = rows.execute("SELECT value FROM secret").fetchone()[0]
         return value
@@ -76,12 +76,12 @@ class UserFile(Closeable):
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Nobody else writes meanwhile; on the disk afterwards, or not at all."""
+        """Begin an exclusive write transaction, durable when it ends."""
         with self._transaction("BEGIN IMMEDIATE") as rows:
             yield rows
 
     def is_alive(self, rows: SqlTransaction, process: str) -> bool:
-        """A file is one machine's, which knows its processes."""
+        """Return True if a process still runs; all users of a file are on this machine."""
         return is_process_alive(process)
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class UserFile(Closeable):
             self._prepare(connection)
         except sqlite3.Error:
             connection.close()
-            raise self._refused("is not one of discreet") from None
+            raise self._refused("was not written by discreet") from None
         except BaseException:
             connection.close()
             raise
@@ -130,7 +130,7 @@ class UserFile(Closeable):
         )
         if mark != MARK:
             if mark or form or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise self._refused("is not one of discreet")
+                raise self._refused("was not written by discreet")
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES (1, ?)", (drawn_secret(),))
@@ -144,5 +144,5 @@ class UserFile(Closeable):
 
     def _refused(self, what: str) -> RequestError:
         return RequestError(
-            f"The file of users {self.path} {what}.", hint="Check it and its folder, or move it away."
+            f"The user file {self.path} {what}.", hint="Check it and its folder, or move it away."
         )

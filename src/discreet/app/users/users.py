@@ -1,15 +1,14 @@
-"""Users: a name, a role, what a login is checked against, and in which analyst's name it asks.
+"""User accounts: name, role, password hashes, and the analyst whose share the user spends.
 
 Role        A custodian decides and sees the whole ledger, an analyst asks within a share, an auditor reads
             ledger and certificates.
-Tokens      end when their user's password is changed.
-Password    Kept as an argon2id hash for forms and as a SCRAM verifier for the PostgreSQL door; never itself.
-Iterations  of a verifier are what drivers accept. One of fewer is written anew when its user logs in by
-            form; until then names that nobody has are shown the same numbers as users have.
-Once        A password that was drawn for the first custodian opens nothing but the place where another is
-            chosen; its verifier is marked, so that the PostgreSQL door says so to who has it, and to nobody
-            else.
-Unknown     A name that nobody has takes as long to refuse as a wrong password.
+Password    Stored as an argon2id hash for web logins and as a SCRAM verifier for the PostgreSQL listener.
+            Changing it revokes the user's tokens and sessions.
+Iterations  A verifier has as many as drivers accept. One with fewer is replaced when its user logs in on the
+            web; until then unknown names are given the same iteration counts as users have.
+One-time    The password drawn for the first custodian allows only choosing another. Its verifier is marked,
+            so that the PostgreSQL listener can say so to a client that has proven to know the password.
+Unknown     An unknown name takes as long to refuse as a wrong password.
 """
 
 from __future__ import annotations
@@ -34,21 +33,22 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 PASSWORD_BYTES = 15
-SHORTEST, LONGEST = 10, 200
+SHORTEST = 10
+LONGEST = 200
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
 FIRST_CUSTODIAN = "custodian"
 ONCE = "once:"
-"""Before a verifier: the password is for one time. Where there is no verifier it is as well."""
+"""The prefix of the verifier of a one-time password. A user without verifier has a one-time password too."""
 FIELDS = "name, role, analyst, verifier, password"
 INSERT = 'INSERT INTO "user" VALUES (:name, :role, :analyst, :password, :verifier, :made)'
 CHANGE = 'UPDATE "user" SET password = :password, verifier = :verifier WHERE name = :name'
 RENEW = 'UPDATE "user" SET verifier = :verifier WHERE name = :name AND password = :stamp'
 HASHING = threading.BoundedSemaphore(2)
-"""A hash takes 64 MB: strangers who send many logins must not take all memory."""
+"""A hash takes 64 MB: many concurrent logins must not exhaust the memory."""
 
 
 class Role(StrEnum):
-    """What a user is for."""
+    """The role of a user, from which all permissions follow."""
 
     CUSTODIAN = "custodian"
     ANALYST = "analyst"
@@ -60,7 +60,7 @@ ROLES = tuple(each.value for each in Role)
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """Somebody who may enter, or who has to choose another password first, where this one is for `once`."""
+    """A user who may log in; with `must_change_password`, only to choose another password."""
 
     name: str
     role: Role
@@ -71,21 +71,21 @@ class User:
 
 
 class Users(Protocol):
-    """A store of users; it keeps no password."""
+    """Look-up of users for logins."""
 
     @property
     def secret(self) -> bytes:
-        """What is kept beside the users, and by nobody else."""
+        """The secret key stored with the users."""
 
     def find(self, name: str) -> User | None:
-        """The user of that name, if there is one."""
+        """Return the user of that name, or None."""
 
     def iterations(self) -> tuple[int, ...]:
-        """Return how many iterations the users' verifiers have."""
+        """Return the iteration counts of all users' verifiers."""
 
 
 class UserBook:
-    """The users of a ledger."""
+    """The user accounts of a ledger."""
 
     def __init__(self, file: UserStorage) -> None:
         self.file = file
@@ -106,32 +106,33 @@ class UserBook:
             return [_user(row) for row in rows.execute(f'SELECT {FIELDS} FROM "user" ORDER BY name')]
 
     def iterations(self) -> tuple[int, ...]:
-        """Return how many iterations the users' verifiers have."""
+        """Return the iteration counts of all users' verifiers."""
         return tuple(each.verifier.iterations for each in self.all() if each.verifier is not None)
 
     def add(
         self, name: str, role: Role, analyst: str | None, password: str | None = None, *, once: bool = False
     ) -> str:
-        """Make a user; the password, drawn where none is given, is told this one time."""
+        """Add a user and return the password, which is drawn if none is given and shown this one time."""
         if not NAME.fullmatch(name):
             raise RequestError("user: a name is letters, digits and . _ @ -, at most 63 of them.")
         told = drawn() if password is None else required(password)
         row = _row(name, role, analyst, told, once=once)
         with self.file.writing() as rows:
             if rows.execute('SELECT 1 FROM "user" WHERE name = :name', {"name": name}).fetchone():
-                raise RequestError(f"user: {name} is there already.", hint=f"discreet user remove {name}")
+                raise RequestError(f"user: {name} already exists.", hint=f"discreet user remove {name}")
             rows.execute(INSERT, row)
         return told
 
     def remove(self, name: str) -> None:
-        """Take a user away, with tokens and sessions; what was charged stays in the ledger."""
+        """Remove a user with tokens and sessions; charges stay in the ledger."""
         with self.file.writing() as rows:
             if not rows.execute('DELETE FROM "user" WHERE name = :name', {"name": name}).rowcount:
                 raise RequestError(f"user: there is no user {name}.", hint="discreet user list")
 
     def admitted(self, name: str, password: str) -> User | None:
-        """The user, if the password is right."""
+        """Return the user if the password is right, else None."""
         user = self.find(name)
+        # Unknown names are verified too, against a hash that nothing matches, to take the same time.
         right = _fits(_nobody() if user is None else user.stamp, password)
         if user is None or not right:
             return None
@@ -140,7 +141,7 @@ class UserBook:
         return user
 
     def change(self, name: str, password: str) -> None:
-        """Another password: sessions that were opened with the old one end, and tokens."""
+        """Change the password; sessions of the old one end, and all tokens are revoked."""
         verifier = str(Verifier.of(password))
         values = {"password": hashed(required(password)), "verifier": verifier, "name": name}
         with self.file.writing() as rows:
@@ -148,13 +149,13 @@ class UserBook:
             rows.execute('DELETE FROM token WHERE "user" = :name', {"name": name})
 
     def _renew_verifier(self, user: User, password: str) -> None:
-        """Write a verifier of as many iterations as are made today, unless the password has changed."""
+        """Store a verifier with the current iteration count, unless the password has changed."""
         verifier = (ONCE if user.once else "") + str(Verifier.of(password))
         with self.file.writing() as rows:
             rows.execute(RENEW, {"verifier": verifier, "name": user.name, "stamp": user.stamp})
 
     def begin(self, policy: Policy) -> Mapping[str, str]:
-        """The first users of a policy where there is none yet, and their passwords: a custodian, analysts."""
+        """Create the custodian and the policy's analysts if there are no users; return their passwords."""
         if self.all():
             return {}
         analysts = [each for each in policy.analysts or (SOLE_ANALYST,) if NAME.fullmatch(each)]
@@ -163,14 +164,14 @@ class UserBook:
         others = [_row(name, Role.ANALYST, name, told[name]) for name in analysts if name != FIRST_CUSTODIAN]
         with self.file.writing() as rows:
             if rows.execute('SELECT 1 FROM "user"').fetchone():
-                return {}  # another server, begun at the same time, has made them
+                return {}  # another server, started at the same time, has created them
             for row in (first, *others):
                 rows.execute(INSERT, row)
         return told
 
 
 def sole(policy: Policy) -> str | None:
-    """In whose name anybody asks where the policy does not divide its promise."""
+    """Return the analyst that all users ask as if the policy divides its promise among none, else None."""
     return None if policy.analysts else SOLE_ANALYST
 
 
@@ -179,7 +180,7 @@ def drawn() -> str:
 
 
 def required(password: str) -> str:
-    """Refuse passwords that are guessed in no time."""
+    """Return the password; raise if it is too short or too long."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise RequestError(
             f"A password has {SHORTEST} to {LONGEST} characters.", hint="Several words are good ones."
@@ -216,14 +217,14 @@ def _hasher() -> PasswordHasher:
 
 @cache
 def _nobody() -> str:
-    """A hash that no password fits."""
+    """Return a hash that no password matches."""
     return hashed(drawn())
 
 
 def _row(
     name: str, role: Role, analyst: str | None, password: str, *, once: bool = False
 ) -> dict[str, str | None]:
-    """What is kept of a user."""
+    """Return the row of a user in the storage."""
     return {
         "name": name,
         "role": role.value,

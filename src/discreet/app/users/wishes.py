@@ -1,9 +1,9 @@
-"""Wishes for a larger share of the budget, and what the custodian decides on them.
+"""Budget requests: analysts ask for a larger share of the budget, and the custodian decides.
 
-Grant       An analyst's share grows by what was wished, out of what nobody has or out of another's share.
-            The promise itself never grows.
-Kept        apart from the policy, whose shares they move wherever its ledger is opened. Where both together
-            give more than there is, the ledger is not opened until one of them says less.
+Grant       The analyst's share grows by the requested amount, taken from the unassigned budget or from
+            another analyst's share. The promise itself never grows.
+Storage     Requests are stored apart from the policy; granted ones change the policy's shares wherever its
+            ledger is opened. If the shares then add up to more than 100%, the ledger is not opened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Shares = dict[str, Fraction]
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """By how much a share should grow, why, and what became of it."""
+    """A request to increase a share: by how much, why, and the decision."""
 
     id: int
     time: str
@@ -44,7 +44,7 @@ class Wish:
 
 
 class Wishes:
-    """The wishes of the users of a ledger."""
+    """The budget requests of a ledger's users."""
 
     def __init__(self, file: UserStorage) -> None:
         self._file = file
@@ -54,7 +54,8 @@ class Wishes:
             waiting = [each for each in _found(rows, analyst) if each.state == "open"]
             if len(waiting) >= MOST_OPEN:
                 raise RequestError(
-                    f"budget: {MOST_OPEN} wishes are open already.", hint="Wait for the custodian."
+                    f"budget: {MOST_OPEN} budget requests are already open.",
+                    hint="Wait until the custodian decides.",
                 )
             rows.execute(
                 "INSERT INTO wish (time, analyst, share, reason, state)"
@@ -64,14 +65,14 @@ class Wishes:
             return _found(rows, analyst)[-1]
 
     def all(self, analyst: str | None = None) -> list[Wish]:
-        """Everybody's, or one analyst's, in order."""
+        """Return all requests, or those of one analyst, oldest first."""
         with self._file.reading() as rows:
             return _found(rows, analyst)
 
     def grant(
         self, number: int, policy: Policy, divide: Callable[[Shares], None], taken_from: str | None = None
     ) -> Wish:
-        """Grant a wish; `divide` takes over the new shares, or refuses, and then nothing is changed."""
+        """Grant a request; `apply_shares` sets the new shares, or raises, and then nothing is changed."""
         with self._decided(number, "granted", taken_from=taken_from) as (rows, wish):
             if wish.analyst not in policy.analysts or taken_from not in (None, *policy.analysts):
                 raise RequestError("budget: the policy gives no share to an analyst of that name.")
@@ -89,8 +90,8 @@ class Wishes:
         with self._file.writing() as rows:
             before = [each for each in _found(rows) if each.id == number]
             if not before or before[0].state != "open":
-                what = "is decided already" if before else "is not there"
-                raise RequestError(f"budget: wish {number} {what}.")
+                what = "is already decided" if before else "does not exist"
+                raise RequestError(f"budget: request {number} {what}.")
             rows.execute(
                 "UPDATE wish SET state = :state, taken_from = :giver, note = :note, decided = :decided"
                 " WHERE id = :id",
@@ -100,13 +101,13 @@ class Wishes:
 
 
 def _found(rows: SqlTransaction, analyst: str | None = None) -> list[Wish]:
-    """Everybody's, or one analyst's."""
+    """Return all requests, or those of one analyst."""
     found = [_wish(row) for row in rows.execute(f"SELECT {FIELDS} FROM wish ORDER BY id")]
     return [each for each in found if analyst in (None, each.analyst)]
 
 
 def shares_of(policy: Policy) -> Shares:
-    """The analysts' shares: as the policy gives them, moved by what was granted."""
+    """Return the analysts' shares: those of the policy, changed by granted requests."""
     if not has_users(policy.ledger):
         return moved(policy, [])
     with users_of(policy.ledger) as file:
@@ -114,7 +115,7 @@ def shares_of(policy: Policy) -> Shares:
 
 
 def moved(policy: Policy, wishes: Sequence[Wish]) -> Shares:
-    """The policy's shares after the wishes that were granted; those of analysts who are gone say nothing."""
+    """Return the policy's shares after granted requests; requests of removed analysts are ignored."""
     shares = {name: Fraction(str(each.share)) for name, each in policy.analysts.items()}
     for wish in wishes:
         if wish.state == "granted" and wish.analyst in shares and wish.taken_from in (None, *shares):
@@ -133,7 +134,7 @@ def _require_whole(shares: Mapping[str, Fraction]) -> None:
         )
     short = [name for name, share in shares.items() if share < 0]
     if short:
-        raise RequestError(f"budget: {short[0]} has no such share to give.", hint="Take less of it.")
+        raise RequestError(f"budget: {short[0]} does not have that large a share.", hint="Take less of it.")
 
 
 def _wish(row: tuple[object, ...]) -> Wish:

@@ -1,6 +1,6 @@
-"""The PostgreSQL wire protocol, version 3: bytes of a client on one side, a `door.Door` on the other.
+"""The PostgreSQL wire protocol, version 3: a client's bytes on one side, a `backend.Backend` on the other.
 
-This room knows no policy, no ledger and no engine: it reads messages, asks a session what a statement is,
-what it would return, and what it returns, and writes messages. What it must keep of the promise is one rule:
-what only plans (Parse, Describe, Bind) never runs, and what runs (Execute) runs once.
+The protocol modules know no policy, no ledger and no engine: they read messages, let a backend session
+prepare, describe and run statements, and write messages. One rule protects the budget: messages that only
+plan (Parse, Describe, Bind) never run a statement, and Execute runs it once.
 """

@@ -1,6 +1,7 @@
-"""Statements about the conversation itself, which every client sends: transactions, settings, cursors.
+"""Utility commands that every client sends: transactions, settings, cursors, prepared statements.
 
-They are recognised by their words alone and answered without a look at data; all else is the session's.
+They are recognised by their text alone and answered without reading data; every other statement goes to the
+backend session.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from discreet.app.wire.faults import WireError
 from discreet.app.wire.kinds import Kind
 from discreet.app.wire.talk import FAILED, Portal, Talk
 
-# What is not closed goes to the end, so that no text takes longer than its length.
+# An unterminated string or comment extends to the end of the text, so that scanning takes linear time.
 PIECES = re.compile(
     r"(?<!\w)[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z)|'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)"
     r"|\$(?P<mark>[^\W\d]\w*|)\$.*?(?:\$(?P=mark)\$|\Z)"
@@ -30,7 +31,7 @@ Shape = Callable[[], Columns | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A `Prepared` that acts on the conversation."""
+    """A prepared statement that acts on the session state and reads no data."""
 
     act: Callable[[Callable[[], bool]], Result]
     shape: Shape = lambda: None
@@ -45,7 +46,7 @@ class Command:
 
 
 def split(text: str) -> list[str]:
-    """The statements of a text, without comments.
+    """Split a text into its statements, without comments.
 
     >>> split("SET a = ';'; -- so\\n SELECT 1;")
     ["SET a = ';'", 'SELECT 1']
@@ -61,7 +62,7 @@ def split(text: str) -> list[str]:
 
 
 def command(text: str, talk: Talk) -> Command | None:
-    """The command that a statement is, if it is one."""
+    """Return the utility command for a statement, or None if it is another statement."""
     for pattern, make in COMMANDS:
         found = pattern.fullmatch(text)
         if found is not None:
@@ -70,17 +71,19 @@ def command(text: str, talk: Talk) -> Command | None:
 
 
 def declared(text: str) -> re.Match[str] | None:
-    """The parts of DECLARE … CURSOR FOR …, whose question is the session's."""
+    """Match DECLARE … CURSOR FOR …; the backend session prepares the query after FOR."""
     return DECLARE.fullmatch(text)
 
 
 def cursor(found: re.Match[str], prepared: Prepared, talk: Talk) -> Prepared:
-    """DECLARE, once its question is prepared: it opens a portal, and runs nothing."""
+    """Return the prepared DECLARE of a query: running it opens a portal and does not run the query."""
     return _Declaration(prepared=prepared, talk=talk, name=plain(found["name"]), holds=bool(found["hold"]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Declaration:
+    """A prepared DECLARE … CURSOR."""
+
     prepared: Prepared
     talk: Talk
     name: str
@@ -102,11 +105,13 @@ class _Declaration:
 
 
 def plain(name: str) -> str:
-    """A name as it is meant: quoted as written, otherwise in lower case."""
+    """Return a name as PostgreSQL reads it: unchanged within quotes, otherwise in lower case."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 def _says(tag: str, act: Callable[[], object] = lambda: None, *, ends: bool = False) -> Command:
+    """Return a command that acts and answers with a tag alone."""
+
     def acted(wanted: Callable[[], bool]) -> Result:
         act()
         return Result(tag=tag)
@@ -119,6 +124,7 @@ def _begin(found: re.Match[str], talk: Talk) -> Command:
 
 
 def _commit(found: re.Match[str], talk: Talk) -> Command:
+    # PostgreSQL answers COMMIT of a failed transaction with the tag ROLLBACK.
     tag = "ROLLBACK" if talk.status == FAILED else "COMMIT"
     return _says(tag, lambda: talk.end(commit=True), ends=True)
 
@@ -138,7 +144,7 @@ def _release(found: re.Match[str], talk: Talk) -> Command:
 
 
 def _changes(found: re.Match[str], talk: Talk, change: dict[str, str | None]) -> Command:
-    """SET in one of its forms; LOCAL where its scope says so."""
+    """Return the command for one form of SET; a LOCAL scope ends with the transaction."""
     local = (found["scope"] or "").strip().lower() == "local"
     return Command(act=lambda _: Result(tag="SET", warnings=talk.change(change, local=local)))
 
@@ -244,6 +250,7 @@ def _discard(found: re.Match[str], talk: Talk) -> Command:
 
 
 def _plainly(found: re.Match[str], talk: Talk) -> Command:
+    """Return a command that does nothing: it has no effect where nothing is ever written."""
     return _says(found["word"].upper())
 
 

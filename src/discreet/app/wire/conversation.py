@@ -1,10 +1,11 @@
-"""One client after its login: messages in, messages out.
+"""The message handler of one client after login: messages in, messages out.
 
 Free        Parse, Bind, Describe and Close plan at most; only Execute and a simple query run a statement.
-Once        A portal runs when its first rows are taken. Taking the rest, or its end twice, runs nothing.
-Cancel      The client is told at once. What was reserved already is finished and kept for the next time: a
-            charge that stays is a charge that was answered. What had not begun is left, and costs nothing.
-Errors      After one, everything up to Sync is skipped, as the protocol has it.
+Run once    A portal runs when its first rows are fetched. Fetching the rest runs nothing.
+Cancel      The client gets the error at once. A query whose budget is reserved already is finished and its
+            answer is stored, so that every charge buys an answer. A query that has not begun is dropped and
+            costs nothing.
+Errors      After an error, all messages up to Sync are skipped, as the protocol requires.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Wanted = Callable[[], bool]
 
 
 class Conversation:
-    """Answers the messages of one client; `send` takes bytes, `flush` waits until they may be forgotten."""
+    """Handler of one client's messages; `send` buffers bytes, `flush` waits until they are written."""
 
     def __init__(
         self,
@@ -59,19 +60,19 @@ class Conversation:
         }
 
     async def begin(self) -> None:
-        """The settings that clients rely on, and the first prompt."""
+        """Send the settings that clients rely on, and the first ReadyForQuery."""
         self._ready()
         await self._flush()
 
     async def answer(self, kind: bytes, content: bytes) -> None:
-        """Answer one message."""
+        """Handle one message."""
         if kind == b"Q":
             await self._query(Reader(content))
         elif kind == b"S":
             self._skips = False
             self._ready()
         elif kind == b"H":
-            pass
+            pass  # Flush: done below, as after every message
         elif kind not in self._answers:
             raise malformed()
         elif not self._skips:
@@ -79,7 +80,7 @@ class Conversation:
         await self._flush()
 
     def cancel(self) -> None:
-        """Stop waiting for whatever is under way."""
+        """Stop waiting for the statement that runs, and report it as cancelled."""
         if self._cancelled is not None and not self._cancelled.done():
             self._cancelled.set_result(None)
 
@@ -92,6 +93,7 @@ class Conversation:
             reader.end()
             statements = commands.split(text)
             read = [commands.command(each, self._talk) for each in statements]
+            # Two questions in one text could be charged by halves: the first answered, the second refused.
             if sum(each is None for each in read) > 1:
                 raise WireError(
                     "0A000", "The text holds more than one question.", hint="Ask one SELECT at a time."
@@ -131,7 +133,9 @@ class Conversation:
         reader.end()
         statements = commands.split(text)
         if len(statements) > 1:
-            raise WireError("42601", "A prepared statement is one statement.", hint="Prepare each alone.")
+            raise WireError(
+                "42601", "A prepared statement is one statement.", hint="Prepare each one separately."
+            )
         if len(oids) > MOST_PARAMETERS:
             raise WireError("54000", f"A statement has at most {MOST_PARAMETERS:,} parameters.")
         kinds = tuple(_kind(oid) for oid in oids)
@@ -143,7 +147,7 @@ class Conversation:
         prepared = self._talk.statement(binding.statement)
         self._require_open(prepared)
         if len(binding.values) != len(prepared.parameters):
-            raise WireError("08P01", "The number of parameters is not that of the statement.")
+            raise WireError("08P01", "The number of bound parameters differs from the statement's.")
         pairs = zip(binding.values, prepared.parameters, strict=True)
         values = tuple(decoded(content, kind, form) for (content, form), kind in pairs)
         columns = await self._work(lambda wanted: prepared.columns(values))
@@ -202,11 +206,11 @@ class Conversation:
     def _require_open(self, prepared: Prepared | None) -> None:
         if self._talk.status == FAILED and not (isinstance(prepared, Command) and prepared.ends):
             raise WireError(
-                "25P02", "The transaction has failed; nothing is answered until its end.", hint="ROLLBACK."
+                "25P02", "The transaction has failed; statements are ignored until it ends.", hint="ROLLBACK."
             )
 
     async def _emit(self, portal: Portal, most: int) -> None:
-        """Run what was not run yet, and send rows."""
+        """Run the portal if it has not run yet, and send its next rows."""
         taken = await self._work(lambda wanted: portal.take(most, wanted))
         least = self._talk.session.setting("client_min_messages")
         for warned in taken.warnings if least not in QUIET[1:] else ():
@@ -229,28 +233,30 @@ class Conversation:
             await self._flush()
 
     async def _work(self, job: Callable[[Wanted], T]) -> T:
-        """Do a piece of work in a thread; one at a time, so that an impatient client has no second one."""
+        """Run a task in a thread and return its result; a client has at most one task at a time."""
         loop = asyncio.get_running_loop()
         cancelled = self._cancelled = loop.create_future()
         if self._working is not None:
             await self._or_cancelled(self._working)
         working = loop.run_in_executor(self._executor, job, lambda: not cancelled.done())
         self._working = working  # type: ignore[assignment]
+        # Retrieving the exception keeps asyncio from logging it once nobody waits for the task.
         working.add_done_callback(lambda done: done.cancelled() or done.exception())
         await self._or_cancelled(working)
         self._working = self._cancelled = None
         return working.result()
 
     async def _or_cancelled(self, future: asyncio.Future[T]) -> None:
+        """Wait for a task; raise if the client cancels it first."""
         assert self._cancelled is not None
         both: set[asyncio.Future[Any]] = {future, self._cancelled}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             self._cancelled = None
-            raise WireError("57014", "Cancelled, as you asked.")
+            raise WireError("57014", "The statement was cancelled at your request.")
 
     async def settled(self) -> None:
-        """Wait for what was cancelled and still runs."""
+        """Wait for a cancelled task that still runs."""
         if self._working is not None:
             with suppress(Exception):
                 await asyncio.wait({self._working})
@@ -282,13 +288,13 @@ def _text(reader: Reader) -> str:
 
 
 def _kind(oid: int) -> Kind | None:
-    """The kind that a client names for a parameter; none of text, which may be written for any."""
+    """Return the type that a client declares for a parameter; None if it leaves the type open."""
     if oid in (0, Kind.UNKNOWN.oid):
         return None
     if oid not in BY_OID or BY_OID[oid] in (Kind.INTEGERS, Kind.TEXTS):
         raise WireError(
             "0A000",
-            "A parameter is of a type that questions have none of.",
-            hint="Bind numbers, text, dates.",
+            "The declared type of a parameter is not supported.",
+            hint="Bind numbers, text or dates.",
         )
     return BY_OID[oid]

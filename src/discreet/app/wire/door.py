@@ -1,7 +1,7 @@
-"""What stands behind the wire: who may enter, what a statement is, what it returns.
+"""The backend protocol: what the wire protocol needs of a server of logins, sessions and statements.
 
-A statement is prepared (read), its columns are planned, and it is run. Preparing and planning are free and
-read no data; `run` may charge, and the wire calls it once for each time that a client executes.
+A statement is prepared (parsed), its columns are planned, and it is run. Preparing and planning are free and
+read no data; `run` may charge the budget, and is called once for each Execute of a client.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Values = Sequence[Scalar]
 
 @dataclass(frozen=True, kw_only=True)
 class Warned:
-    """A warning: its SQLSTATE and its text."""
+    """A warning for the client: its SQLSTATE and its text."""
 
     state: str
     message: str
@@ -37,9 +37,9 @@ class Warned:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What came of a statement: rows in the order of its columns, what to say beside them, and its tag.
+    """The result of a statement: rows in the order of its columns, notices, warnings and the command tag.
 
-    A tag that ends in a blank is completed by how many rows were sent.
+    The number of rows sent is appended to a tag that ends in a blank.
     """
 
     rows: Sequence[Sequence[object]] = ()
@@ -49,59 +49,59 @@ class Result:
 
 
 class Prepared(Protocol):
-    """A statement that was read."""
+    """A parsed statement."""
 
     @property
     def parameters(self) -> tuple[Kind, ...]:
-        """The kind of each $1, $2 …."""
+        """The types of $1, $2, …."""
 
     def columns(self, values: Values | None) -> Columns | None:
-        """What it would return for these parameters, or for whichever come; None where it returns no rows."""
+        """Return the columns for these parameters, or for any if None; None if the statement has no rows."""
 
     def run(self, values: Values, wanted: Callable[[], bool]) -> Result:
-        """Carry it out. What is no longer `wanted` before anything was charged is left."""
+        """Run the statement; drop it if `should_continue` is false before anything is charged."""
 
 
 class Session(Protocol):
-    """One connection's conversation: it has settings of its own."""
+    """The session of one connection, with its own settings."""
 
     def prepare(self, sql: str, kinds: tuple[Kind | None, ...]) -> Prepared:
-        """Read one statement; `kinds` are the parameters' as far as the client names them."""
+        """Parse one statement; `types` are those of its parameters, None where the client declares none."""
 
     def setting(self, name: str) -> str | None:
-        """What a setting stands at; None where there is none of that name."""
+        """Return the value of a setting; None if there is no setting of that name."""
 
     def change(self, settings: Mapping[str, str | None]) -> None:
-        """Change settings, None for the default; refused where one is unknown or cannot be so."""
+        """Change settings, None for the default; raise if one is unknown or a value is not allowed."""
 
     def settings(self) -> Mapping[str, str]:
-        """Everything that was changed."""
+        """Return the settings that differ from their defaults."""
 
     def shown(self) -> Sequence[tuple[str, str]]:
-        """Every setting and what it stands at."""
+        """Return every setting with its value."""
 
 
 class Door(Protocol):
-    """Who may enter, and as whom."""
+    """Logins and sessions of one server."""
 
     @property
     def secret(self) -> bytes:
-        """What salts of names that nobody has are made of: the same after a restart, and on every server."""
+        """The key that derives salts for unknown names: the same after a restart, and on every server."""
 
     def verifier(self, user: str) -> Verifier | None:
-        """What a login is checked against; None where there is no such user."""
+        """Return the SCRAM verifier of a user; None if there is no such user."""
 
     def iterations(self) -> Sequence[int]:
-        """Return how many iterations the verifiers of all users have."""
+        """Return the iteration counts of all users' verifiers."""
 
     def wait(self, user: str, place: str) -> float:
-        """For how many seconds no login of that name from that place is looked at."""
+        """Return the seconds until a login of that name from that address is checked again."""
 
     def tried(self, user: str, place: str, *, admitted: bool) -> None:
-        """Note how a login ended; whether there is such a user makes no difference."""
+        """Record how a login ended; unknown names are treated like known ones."""
 
     def enter(self, user: str) -> Session:
-        """The conversation of a user who has proven to be one."""
+        """Open the session of a user who has authenticated."""
 
     def unforeseen(self, error: Exception) -> DiscreetError:
-        """Note an error that should not be, and say what a client may know of it."""
+        """Log an unexpected error, and return the error that a client may see."""

@@ -1,8 +1,8 @@
-"""What a client is told when something is refused: a SQLSTATE and a text that holds nothing of the data.
+"""Errors as clients see them: a SQLSTATE and a text that reveals nothing about the data.
 
-An error of the package says what is wrong from request and policy alone, so its text is passed on. Of any
-other error nothing is: neither its text nor its kind, as both may depend on data. It is handed to whoever
-stands behind the door, and the client is told what comes of that.
+The text of a `DiscreetError` follows from request and policy alone, so it is passed on. Neither the text nor
+the type of any other error is, because both may depend on data: the backend logs it, and the client gets the
+constant text that the backend returns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INTERNAL = "XX000"
 
 
 class WireError(Exception):
-    """A refusal of the protocol's own; `fatal` ends the connection."""
+    """A protocol error with its SQLSTATE; `fatal` ends the connection."""
 
     def __init__(self, state: str, message: str, *, hint: str = "", fatal: bool = False) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class WireError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What an error becomes on the wire."""
+    """The fields of an ErrorResponse or NoticeResponse."""
 
     state: str
     message: str
@@ -50,7 +50,7 @@ class Told:
 
 
 def told(error: Exception, unforeseen: Callable[[Exception], DiscreetError]) -> Told:
-    """The state and text of an error; of one that nobody foresaw, what is made of it."""
+    """Return the report of an error; an unexpected one is logged and replaced by what `log_fault` returns."""
     if isinstance(error, WireError):
         severity = "FATAL" if error.fatal else "ERROR"
         return Told(state=error.state, message=error.message, hint=error.hint, severity=severity)

@@ -1,7 +1,7 @@
-"""Types of the wire and their forms, text and binary: how values of answers leave, how parameters arrive.
+"""PostgreSQL types in text and binary format: encoding of result values, decoding of parameters.
 
-A column's kind is fixed when it is described, before there is a value; a value is put into that kind when it
-leaves. So a client is never told one type and sent another.
+The type of a column is fixed when the column is described, before there is a value; values are converted to
+that type when they are sent. So the type that a client was told is always the type that it is sent.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from enum import Enum
 from discreet.app.wire.faults import WireError
 
 Scalar = bool | int | float | Decimal | str | date | datetime | None
-TEXT_FORM, BINARY_FORM = 0, 1
+TEXT_FORM = 0
+BINARY_FORM = 1
 EPOCH = datetime(2000, 1, 1)
 LONG = range(-(2**63), 2**63)
 MICROSECOND = timedelta(microseconds=1)
 MOST_DIGITS = 4_000
 ZONE = re.compile(r" [+-]\d\d(:\d\d){0,2}$")
-"""Drivers of JDBC name the zone of dates and times; types that have none forget it, as PostgreSQL's do."""
+"""JDBC drivers append a time zone to dates and times; types without a zone drop it, as in PostgreSQL."""
 
 
 class Kind(Enum):
-    """A type by its number in PostgreSQL, and how many bytes its values have; -1 where that varies."""
+    """A type by its OID in PostgreSQL and the size of its values in bytes, -1 if that varies."""
 
     BOOLEAN = (16, 1)
     CHARACTER = (18, 1)
@@ -66,14 +67,14 @@ Encoder = Callable[[object], bytes]
 
 
 def encoder(kind: Kind, form: int) -> Encoder:
-    """How a value that is not NULL leaves in a column of this kind."""
+    """Return the function that encodes non-NULL values of a type in a format."""
     if form == TEXT_FORM:
         return lambda value: _written(value, kind).encode()
     return lambda value: _packed(value, kind)
 
 
 def _whole(value: object) -> int:
-    """Kept within 64 bits: what an answer computes of released numbers may be any number."""
+    """Return the nearest 64-bit integer: arithmetic on released numbers may exceed that range."""
     number = int(value) if isinstance(value, int | Decimal | str) else round(float(value))  # type: ignore[arg-type]
     return min(max(number, LONG[0]), LONG[-1])
 
@@ -140,7 +141,7 @@ def _packed_list(items: list[object], kind: Kind) -> bytes:
 
 
 def _packed_decimal(value: Decimal) -> bytes:
-    """Digits to the base of 10,000, the first of which stands before `weight` others."""
+    """Return PostgreSQL's numeric format: digits in base 10,000, the first with the exponent `weight`."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
@@ -152,13 +153,13 @@ def _packed_decimal(value: Decimal) -> bytes:
 
 
 def decoded(content: bytes | None, kind: Kind, form: int) -> Scalar:
-    """The value of a parameter; what cannot be read as its kind is refused."""
+    """Return the value of a parameter; raise if it is not valid for its type."""
     if content is None:
         return None
     try:
         return _unpacked(content, kind) if form == BINARY_FORM else _read(content.decode(), kind)
     except (ValueError, ArithmeticError, struct.error, KeyError) as error:
-        raise WireError("22P02", f"a parameter is no {kind.name.lower()}.") from error
+        raise WireError("22P02", f"A parameter is not a valid {kind.name.lower()}.") from error
 
 
 def _read(text: str, kind: Kind) -> Scalar:
@@ -189,7 +190,7 @@ def _unpacked(content: bytes, kind: Kind) -> Scalar:
 
 
 def _unpacked_decimal(content: bytes) -> Decimal:
-    """At most a thousand digits on either side of the point: what is longer no question can use."""
+    """Return a number of at most 1,000 base-10,000 digits on either side of the decimal point."""
     count, weight, sign, scale = struct.unpack(">hhHH", content[:8])
     groups = struct.unpack(f">{count}h", content[8:])
     if sign not in (0, 0x4000) or not -1000 < weight < 1000 or scale > 1000:
@@ -197,19 +198,19 @@ def _unpacked_decimal(content: bytes) -> Decimal:
     if any(not 0 <= each < 10_000 for each in groups):
         raise ValueError
     digits = "".join(f"{each:04d}" for each in groups) or "0"
-    # from its digits: arithmetic would round to those that the context has
+    # Built from its digits: arithmetic would round to the precision of the decimal context.
     return Decimal((int(bool(sign)), tuple(map(int, digits)), 4 * (weight + 1 - count)))
 
 
 def _plainly(number: str) -> str:
-    """Digits as PostgreSQL reads them: none of other scripts, and nothing between them."""
+    """Return the digits; raise for other scripts and underscores, which only Python accepts."""
     if not number.isascii() or "_" in number:
         raise ValueError
     return number
 
 
 def _finite(value: Decimal) -> Decimal:
-    """A number that arithmetic can hold: of a power of ten without end it cannot even make an integer."""
+    """Return the number; raise if it is infinite, or so large that converting it would exhaust memory."""
     if not value.is_finite() or abs(value.adjusted()) > MOST_DIGITS:
         raise InvalidOperation
     return value

@@ -1,6 +1,7 @@
-"""A line: the bytes to and from one client, message by message.
+"""The connection of one client: its bytes, message by message.
 
-Plain text  before TLS is not taken for text after it: what arrives together with an SSLRequest is refused.
+Injection   Plain text that arrives together with an SSLRequest is refused: otherwise bytes injected before
+            TLS would count as bytes received under it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from discreet.app.wire.messages import LARGEST_BEFORE_LOGIN, malformed
 
 @dataclass
 class Line:
-    """One client's; `secure` once it is under TLS."""
+    """One client's connection; `is_encrypted` once it is under TLS."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -26,17 +27,17 @@ class Line:
     _waiting: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # asyncio does so by itself only for sockets that name their protocol
+        # asyncio sets this itself only for sockets created with an explicit protocol number.
         self.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @property
     def place(self) -> str:
-        """Where the client is."""
+        """The address of the client."""
         peer = self.writer.get_extra_info("peername")
         return str(peer[0]) if peer else ""
 
     async def startup(self) -> bytes:
-        """A message that has no kind yet."""
+        """Return the body of a startup message, which has no type byte."""
         return await self._body(LARGEST_BEFORE_LOGIN)
 
     async def message(self, largest: int) -> tuple[bytes, bytes]:
@@ -57,7 +58,8 @@ class Line:
         return await self.reader.readexactly(size - 4)
 
     async def secured(self, tls: ssl.SSLContext) -> None:
-        # from here on nothing more is read: what came before is looked at, what comes after is TLS
+        """Accept an SSLRequest and start TLS."""
+        # Reading is paused first: bytes that have arrived by now are plain text, later ones are TLS.
         cast("asyncio.Transport", self.writer.transport).pause_reading()
         early = asyncio.ensure_future(self.reader.read(1))
         await asyncio.sleep(0)
@@ -71,7 +73,7 @@ class Line:
         self.secure = True
 
     def send(self, content: bytes) -> None:
-        """Keep it for the next `flush`: many small messages leave as one."""
+        """Buffer bytes until the next `flush`, so that many small messages leave as one."""
         self._waiting.append(content)
 
     async def flush(self) -> None:
@@ -81,7 +83,7 @@ class Line:
         await self.writer.drain()
 
     async def tell(self, content: bytes) -> None:
-        """Send at once, if there is still somebody."""
+        """Send at once; ignore that the client is gone."""
         with suppress(OSError, asyncio.CancelledError):
             self.send(content)
             await self.flush()

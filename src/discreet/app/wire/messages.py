@@ -1,7 +1,7 @@
-"""The messages of the protocol: what bytes of a client mean, and the bytes that answer it.
+"""Messages of the protocol: parsing of a client's messages, encoding of the server's.
 
-Every length and count in a message is checked against what there is: a message that says otherwise is
-refused, and nothing is allocated by what it says.
+Every length and count in a message is checked against the bytes that are there. A message that claims more is
+refused before anything is allocated for it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from discreet.app.wire.kinds import BINARY_FORM, TEXT_FORM, Encoder
 LARGEST = 1 << 20
 LARGEST_BEFORE_LOGIN = 10_000
 PROTOCOL = 3 << 16
-CANCEL, TLS, GSS = 80877102, 80877103, 80877104
+CANCEL = 80877102
+TLS = 80877103
+GSS = 80877104
 
 
 class Reader:
-    """The parts of one message, in order."""
+    """Reader of the fields of one message, in order."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self._place = content, 0
@@ -34,11 +36,11 @@ class Reader:
         return part
 
     def number(self, form: str) -> int:
-        """One number in the form of `struct`."""
+        """Return the next number, of a `struct` format."""
         return int(struct.unpack(f">{form}", self.take(struct.calcsize(form)))[0])
 
     def text(self) -> str:
-        """Text that a zero byte ends."""
+        """Return the next zero-terminated text."""
         end = self._content.find(b"\x00", self._place)
         part = self.take(end - self._place if end >= 0 else -1)
         self.take(1)
@@ -68,7 +70,7 @@ def malformed() -> WireError:
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """A portal, the statement that it is of, its parameters as they came, and the forms of its columns."""
+    """A Bind message: portal, statement, encoded parameters with their formats, and result formats."""
 
     portal: str
     statement: str
@@ -77,7 +79,7 @@ class Binding:
 
 
 def read_binding(content: bytes) -> Binding:
-    """The body of Bind."""
+    """Return the parsed body of a Bind message."""
     reader = Reader(content)
     portal, statement, forms = reader.text(), reader.text(), reader.many("h")
     values = [reader.value() for _ in range(reader.number("H"))]
@@ -92,14 +94,14 @@ def read_binding(content: bytes) -> Binding:
 
 
 def spread(forms: Sequence[int], count: int) -> tuple[int, ...]:
-    """One form for each: none means text for all, one is for all."""
+    """Return one format per value: an empty list means text for all, a single format applies to all."""
     if not set(forms) <= {TEXT_FORM, BINARY_FORM} or len(forms) not in (0, 1, count):
         raise malformed()
     return tuple(forms) if len(forms) == count else tuple(forms or (TEXT_FORM,)) * count
 
 
 def read_startup(content: bytes) -> dict[str, str]:
-    """The names and values of a startup message, after its version."""
+    """Return the parameters of a startup message, after its version."""
     reader, found = Reader(content), {}
     while name := reader.text():
         found[name] = reader.text()
@@ -107,7 +109,7 @@ def read_startup(content: bytes) -> dict[str, str]:
     return found
 
 
-# -- What is answered ---------------------------------------------------------------------------------------
+# -- Server messages ---------------------------------------------------------------------------------------
 
 
 def message(kind: bytes, content: bytes = b"") -> bytes:
@@ -167,7 +169,7 @@ def command_complete(tag: str) -> bytes:
 
 
 def report(told: Told, *, notice: bool = False) -> bytes:
-    """An error, or a notice of the same shape."""
+    """Return an ErrorResponse, or a NoticeResponse with the same fields."""
     fields: Mapping[bytes, str] = {
         b"S": told.severity,
         b"V": told.severity,

@@ -1,9 +1,10 @@
-"""SCRAM-SHA-256 (RFC 5802, 7677): a client proves that it knows a password that this server does not keep.
+"""SCRAM-SHA-256 (RFC 5802, 7677): a client proves that it knows a password that the server does not store.
 
-Binding     Over TLS to the server's certificate ("p", see `tls`), or to nothing ("n"). A client that could
-            bind and was not offered it says so ("y"): if it was, somebody between has taken it away.
+Channel binding   Over TLS to the server's certificate ("p", see `tls`), or none ("n"). A client that supports
+                  binding and was not offered it sends "y": if the server did offer it, somebody between them
+                  has removed the offer, and the login is refused.
 
-`users.scram_verifier` has what is kept in place of a password.
+`users.scram_verifier` has the verifier that is stored in place of a password.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FINAL = re.compile(
 
 @dataclass
 class Exchange:
-    """One login: two messages of the client, each answered once."""
+    """The server side of one login: two messages of the client, each answered once."""
 
     verifier: Verifier
     binding: bytes = b""
@@ -41,24 +42,26 @@ class Exchange:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What the client may choose from, the better first."""
+        """The mechanisms offered to the client, the stronger first."""
         return (BOUND, MECHANISM) if self.binding else (MECHANISM,)
 
     def first(self, mechanism: str, message: bytes) -> bytes:
-        """The challenge to the client's first message."""
+        """Return the challenge that answers the client's first message."""
         found = FIRST.fullmatch(_decoded(message))
         if mechanism not in self.mechanisms or found is None:
-            raise WireError("28000", f"Log in by {' or '.join(self.mechanisms)}.", fatal=True)
+            raise WireError("28000", f"Log in with {' or '.join(self.mechanisms)}.", fatal=True)
         binds, weakened = found["flag"].startswith("p="), found["flag"] == "y" and bool(self.binding)
         if binds != (mechanism == BOUND) or weakened:
-            raise WireError("28000", "The login is not bound to this channel.", fatal=True)
+            raise WireError(
+                "28000", "Channel binding failed: the login is not bound to this connection.", fatal=True
+            )
         self._bare, self._bound = found["bare"], found["head"].encode() + (self.binding if binds else b"")
         nonce = found["nonce"] + encode_base64(Randomness().source(NONCE_BYTES))
         self._challenge = f"r={nonce},s={encode_base64(self.verifier.salt)},i={self.verifier.iterations}"
         return self._challenge.encode()
 
     def final(self, message: bytes) -> bytes | None:
-        """The server's own proof, or None where the client's is wrong."""
+        """Return the server's signature, or None if the client's proof is wrong."""
         found = FINAL.fullmatch(_decoded(message))
         if found is None or found["head"] != encode_base64(self._bound):
             return None

@@ -1,14 +1,15 @@
-"""The listener: what happens before a client has logged in, and how many may be there.
+"""The PostgreSQL listener: startup, login, cancel requests and connection limits.
 
-    SSLRequest → TLS    or refused, where there is no certificate    GSSENCRequest → refused
-    CancelRequest → the conversation that holds the key is told; the asker hears nothing
-    startup → SCRAM-SHA-256 → settings, key → conversation
+    SSLRequest → TLS, or refused without a certificate    GSSENCRequest → refused
+    CancelRequest → the handler with that key cancels its statement; the sender gets no reply
+    startup → SCRAM-SHA-256 → settings, cancel key → message handler
 
-Plain text  is taken from this machine alone: from elsewhere a login or a cancel request without TLS is
-            refused before a password is asked for.
-Strangers   who have not logged in are as many as clients may be; the oldest gives way to who comes.
-Guessing    After some logins that failed, by name and place, the next is not looked at for a while.
-Log         Nothing is logged of a client, of what it sends or of what it is sent.
+Plain text  is accepted from this machine only: from other machines a login or cancel request without TLS is
+            refused before a password is requested.
+Limits      At most MAX_CONNECTIONS clients are logged in, and as many others are connected; when another one
+            connects, the oldest that has not logged in is evicted.
+Guessing    After repeated failed logins of one name or address, further ones are refused for a while.
+Log         Nothing about a client or its messages is logged.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from discreet.core.randomness import Randomness
 
 MOST_CONNECTIONS = 100
 PATIENCE = 30.0
-SASL, SASL_CONTINUE, SASL_FINAL, OK = 10, 11, 12, 0
+SASL, SASL_CONTINUE, SASL_FINAL = 10, 11, 12
+OK = 0
 FIXED = {
     "server_version": "15.0 (discreet)",
     "server_encoding": "UTF8",
@@ -60,7 +62,7 @@ Key = tuple[int, int]
 
 @dataclass
 class Server:
-    """Serves a door to any number of clients."""
+    """A server of one backend to many clients."""
 
     door: Door
     channel: Channel | None = None
@@ -74,7 +76,7 @@ class Server:
 
     @asynccontextmanager
     async def listening(self, bound: socket.socket) -> AsyncIterator[None]:
-        """Take clients while inside; at the end, work that has begun is finished."""
+        """Serve clients within the context; at its end, statements that run are finished."""
         server = await asyncio.start_server(self._client, sock=bound, limit=LARGEST)
         try:
             yield
@@ -98,7 +100,7 @@ class Server:
         try:
             await self._meet(line, task)
         except (OSError, EOFError, asyncio.CancelledError):
-            pass  # the client is gone, or the server goes
+            pass  # the client is gone, or the server is shutting down
         except Exception as error:
             await line.tell(messages.report(told(error, self.door.unforeseen)))
         finally:
@@ -109,6 +111,7 @@ class Server:
                 await writer.wait_closed()
 
     async def _meet(self, line: Line, task: asyncio.Task[None]) -> None:
+        """Log one client in and handle its messages until it leaves."""
         async with asyncio.timeout(PATIENCE):
             startup = await self._startup(line)
             if startup is None:
@@ -133,18 +136,19 @@ class Server:
         finally:
             del self._talking[key]
             self._places[user] -= 1
+            # Shielded: a charged statement is finished and stored even if the client is gone.
             await asyncio.shield(talk.settled())
 
     def _require_place(self, user: str) -> None:
-        """Half of the places are for others than any one user."""
+        """Raise if no connection is free; one user has at most half of them."""
         if self._places[user] >= MOST_CONNECTIONS // 2:
             raise WireError("53300", "Too many connections of one user.", hint="Close some.", fatal=True)
         if len(self._talking) >= MOST_CONNECTIONS:
             raise WireError("53300", "Too many clients.", hint="Try again later.", fatal=True)
 
     async def _startup(self, line: Line) -> dict[str, str] | None:
-        """What the client says of itself; None for one that came to cancel."""
-        for _ in range(3):
+        """Return the startup parameters; None after a cancel request."""
+        for _ in range(3):  # GSSENCRequest, SSLRequest, startup: no client needs more
             reader = Reader(await line.startup())
             version = reader.number("i")
             if version not in (TLS, GSS):
@@ -169,7 +173,8 @@ class Server:
     async def _login(self, line: Line, user: str) -> None:
         loop = asyncio.get_running_loop()
         verifier = await loop.run_in_executor(self._threads, self.door.verifier, user)
-        among = await loop.run_in_executor(self._threads, self.door.iterations)  # read for every name alike
+        # Read for known names too: a known and an unknown name must take the same time.
+        among = await loop.run_in_executor(self._threads, self.door.iterations)
         binding = self.channel.binding if self.channel is not None and line.secure else b""
         exchange = Exchange(verifier or Verifier.nobody(user, self.door.secret, among), binding)
         offered = b"".join(map(messages.text, exchange.mechanisms))
@@ -179,7 +184,7 @@ class Server:
         reader.end()
         await line.tell(messages.authentication(SASL_CONTINUE, challenge))
         answer = await line.password()
-        # looked at now, and not when the login began: many of them may have been begun together
+        # Checked here, not when the login began: otherwise many logins begun together would all be checked.
         seconds = self.door.wait(user, line.place)
         if seconds > 0:
             hint = f"Try again in {math.ceil(seconds)} seconds."
@@ -196,7 +201,7 @@ class Server:
         return session
 
     def _key(self) -> Key:
-        """A key that cannot be guessed, of a process number that nobody else has."""
+        """Return an unguessable cancel key with a process number that no other connection has."""
         taken = {process for process, _ in self._talking}
         while (process := Randomness().draw_bits(31)) in taken:
             pass
@@ -204,7 +209,7 @@ class Server:
 
 
 def _require_encryption(line: Line) -> None:
-    """Refuse plain text from other machines: questions, answers and cancel keys could be read on the way."""
+    """Refuse plain text from other machines: questions, answers and cancel keys could be read in transit."""
     if not line.secure and not is_loopback(line.place):
         raise WireError(
             "28000",
@@ -216,7 +221,7 @@ def _require_encryption(line: Line) -> None:
 
 def _read_startup(version: int, reader: Reader, line: Line) -> dict[str, str]:
     if version >> 16 != PROTOCOL >> 16:
-        raise WireError("0A000", "Only version 3 of the protocol is spoken.", fatal=True)
+        raise WireError("0A000", "Only version 3 of the protocol is supported.", fatal=True)
     startup = messages.read_startup(reader.rest())
     unknown = [name for name in startup if name.startswith("_pq_.")]
     if version != PROTOCOL or unknown:
@@ -225,7 +230,7 @@ def _read_startup(version: int, reader: Reader, line: Line) -> dict[str, str]:
 
 
 def _wished(startup: dict[str, str]) -> dict[str, str | None]:
-    """The settings of a startup message: its own names, and `-c name=value` of its options."""
+    """Return the settings of a startup message: its parameters, and `-c name=value` in its options."""
     found: dict[str, str | None] = {
         name: value.strip("'")
         for name, value in startup.items()

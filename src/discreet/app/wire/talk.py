@@ -1,10 +1,10 @@
-"""What one connection remembers: its transaction, its statements, its portals.
+"""The session state of one connection: its transaction, prepared statements and portals.
 
-Nothing here is ever written, so a transaction is but a status that clients rely on, and settings:
+Clients cannot write, so a transaction is only a status that they rely on, and a scope of settings:
 
-SET         lasts after a commit, and goes back with a rollback, also with one to a savepoint.
-SET LOCAL   ends with its transaction. Outside of one it changes nothing and warns, as PostgreSQL has it.
-Implicit    Statements that are sent as one text are one transaction, where they do not begin their own.
+SET         lasts after a commit, and is undone by a rollback, also by one to a savepoint.
+SET LOCAL   ends with its transaction. Outside of one it changes nothing and warns, as in PostgreSQL.
+Implicit    Statements sent as one text form one transaction, unless they begin their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOCAL_OUTSIDE = Warned(state="25P01", message="SET LOCAL changes nothing outside
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """Rows of a portal that leave now, and whether others are left."""
+    """Rows fetched from a portal, with the notices to send; `has_more` if rows are left."""
 
     rows: Sequence[Sequence[object]]
     notices: tuple[str, ...]
@@ -33,7 +33,7 @@ class Taken:
 
 @dataclass
 class Portal:
-    """A statement with its parameters. It is run when rows are first taken, and never again."""
+    """A statement with its parameters. It runs when rows are first fetched, and never again."""
 
     prepared: Prepared
     values: Values = ()
@@ -45,14 +45,15 @@ class Portal:
     _place: int = 0
 
     def take(self, most: int, wanted: Callable[[], bool]) -> Taken:
-        """The next rows, at most so many; 0 for all."""
+        """Return the next rows, at most `max_rows`; 0 for all."""
         first = not self._begun
         if first:
             self._require_as_told()
+            # Set before the run: a failed run may have been charged, so it is not repeated.
             self._begun = True
             self._result = self.prepared.run(self.values, wanted)
         if self._result is None:
-            raise WireError("55000", "The portal failed before.", hint="Ask again.")
+            raise WireError("55000", "The portal has already failed.", hint="Ask again.")
         rows = self._result.rows[self._place : self._place + most if most else None]
         self._place += len(rows)
         tag = self._result.tag
@@ -65,17 +66,17 @@ class Portal:
         )
 
     def _require_as_told(self) -> None:
-        """Settings may have changed what it returns since its columns were told; nothing is charged yet."""
+        """Raise if settings changed the columns since they were described; nothing is charged yet."""
         now = self.prepared.columns(self.values)
         if len(now or ()) != len(self.columns or ()):
             raise WireError(
-                "0A000", "Settings have changed the columns since this was bound.", hint="Bind it again."
+                "0A000", "A setting changed the columns after this was bound.", hint="Bind it again."
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """Settings to go back to: as they hold now, and as they would be after a commit."""
+    """Settings to restore: the current ones, and those that a commit would leave."""
 
     now: Mapping[str, str]
     lasting: Mapping[str, str]
@@ -83,7 +84,7 @@ class _Kept:
 
 @dataclass
 class Talk:
-    """The state of a connection."""
+    """The transaction, prepared statements and portals of one connection."""
 
     session: Session
     status: bytes = IDLE
@@ -104,23 +105,23 @@ class Talk:
         return self.portals[name]
 
     def keep(self, name: str, what: Prepared | Portal) -> None:
-        """Under a name that is free; the nameless one gives way."""
+        """Add a statement or portal under an unused name; the unnamed one is replaced."""
         held: dict[str, Prepared] | dict[str, Portal]
         held = self.portals if isinstance(what, Portal) else self.statements
         if name and name in held:
             state = "42P03" if isinstance(what, Portal) else "42P05"
             raise WireError(state, "That name is taken.", hint="Close it first.")
         if len(held) >= MOST_HELD:
-            raise WireError("53000", f"A connection holds at most {MOST_HELD:,}.", hint="Close some.")
+            raise WireError("53000", f"A connection has at most {MOST_HELD:,} of these.", hint="Close some.")
         held[name] = what  # type: ignore[assignment]
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open: by BEGIN, or as the text of several statements."""
+        """True within a transaction: after BEGIN, or within a text of several statements."""
         return self._before is not None
 
     def begin_implicitly(self) -> None:
-        """Begin a transaction that no BEGIN was sent for; its status stays idle."""
+        """Begin a transaction without BEGIN; its status stays idle."""
         if self._before is None:
             self._lasting = dict(self.session.settings())
             self._before = self._keep_settings()
@@ -131,7 +132,7 @@ class Talk:
             self.status = OPEN
 
     def end(self, *, commit: bool) -> bool:
-        """End the transaction; whether it was committed, which a failed one is not."""
+        """End the transaction; return True if it was committed, which a failed one never is."""
         committed = commit and self.status != FAILED
         if self._before is not None:
             self._restore(self._lasting if committed else self._before.now)
@@ -141,12 +142,12 @@ class Talk:
         return committed
 
     def end_implicitly(self, *, commit: bool) -> None:
-        """End the transaction of a text of several statements, unless BEGIN has made it a lasting one."""
+        """End the transaction of a text of several statements, unless BEGIN made it an explicit one."""
         if self.status == IDLE and self._before is not None:
             self.end(commit=commit)
 
     def change(self, settings: Mapping[str, str | None], *, local: bool) -> tuple[Warned, ...]:
-        """Change settings, the `local` ones until the transaction ends; return what to warn of."""
+        """Change settings, `local` ones until the transaction ends; return warnings."""
         now = dict(self.session.settings())
         if local:
             self.session.change(settings)
@@ -154,7 +155,8 @@ class Talk:
                 self._restore(now)
                 return (LOCAL_OUTSIDE,)
         else:
-            # applied to what lasts and to what holds now: of costs the last one set ends the others
+            # Applied to the committed and to the current settings, not copied between them: setting one
+            # of the cost settings resets the others.
             if self.in_transaction:
                 self._restore(self._lasting)
                 try:
@@ -170,7 +172,7 @@ class Talk:
         self.change(dict.fromkeys({*self.session.settings(), *self._lasting}), local=False)
 
     def set_savepoint(self, name: str) -> None:
-        """Keep the settings under a name, for as long as the transaction lasts."""
+        """Save the settings under a name until the transaction ends."""
         if self.status != OPEN:
             return
         if len(self._savepoints) >= MOST_HELD:
@@ -178,13 +180,13 @@ class Talk:
         self._savepoints.append((name, self._keep_settings()))
 
     def release_savepoint(self, name: str) -> None:
-        """Forget a savepoint and those after it; settings stay as they are."""
+        """Remove a savepoint and those after it; settings stay as they are."""
         place = self._find_savepoint(name)
         if place is not None:
             del self._savepoints[place:]
 
     def recover(self, name: str) -> None:
-        """Go back to a savepoint, and to the settings that it was set under."""
+        """Return to a savepoint and restore the settings saved with it."""
         place = self._find_savepoint(name)
         if place is None:
             return
@@ -201,7 +203,7 @@ class Talk:
         self.end_implicitly(commit=False)
 
     def _find_savepoint(self, name: str) -> int | None:
-        """The place of the last savepoint of a name; None outside of a transaction."""
+        """Return the index of the last savepoint of that name; None outside of a transaction."""
         if self.status == IDLE:
             return None
         places = [place for place, (known, _) in enumerate(self._savepoints) if known == name]
@@ -217,6 +219,6 @@ class Talk:
         self.session.change({name: settings.get(name) for name in {*now, *settings}})
 
     def tidy(self) -> None:
-        """Outside of a transaction portals end with the statement, but for cursors WITH HOLD."""
+        """Close portals outside of a transaction, except cursors WITH HOLD."""
         if self.status == IDLE:
             self.portals = {name: portal for name, portal in self.portals.items() if portal.holds}

@@ -1,7 +1,7 @@
-"""Questions about the schema: answered from a catalog that holds the policy's public schema and no data.
+"""PostgreSQL's system catalog: queries on the schema, answered from the policy's public schema without data.
 
-Clients of PostgreSQL ask for tables, columns and types in its own catalog's words: `catalog` has the built-in
-one and the `shadow` of an empty database, the others are what the built-in one is made of.
+Clients list tables, columns and types by queries on `pg_catalog` and `information_schema`. `builtin_catalog`
+answers them from tables of its own, `shadow_catalog` from an empty PostgreSQL database.
 """
 
 from __future__ import annotations

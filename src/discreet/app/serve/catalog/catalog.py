@@ -1,6 +1,6 @@
-"""The catalogs that a door may have: the built-in one, or an empty shadow database.
+"""The built-in catalog, and the protocol of all catalogs.
 
-Neither is the database that has the data, and neither is charged: a schema is public.
+A catalog never reads the database with the data, and its answers are free: the schema is public.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from discreet.sql.query_parameters import count_parameters
 
 
 class Catalog(Protocol):
-    """Answers questions about the schema."""
+    """A source of answers to catalog queries."""
 
     def prepare(self, sql: str, kinds: Sequence[Kind | None], user: str, setting: Setting) -> Prepared:
-        """Read one; whatever it is about, it costs nothing."""
+        """Prepare a catalog query; running it is free."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Close the catalog's database."""
 
 
 class BuiltIn:

@@ -1,6 +1,6 @@
-"""What a question about the schema may call: PostgreSQL's functions as macros, and a few that are plain SQL.
+"""Functions of catalog queries: PostgreSQL's own as DuckDB macros, and a few of standard SQL.
 
-It is an allow-list: what is not here is refused before anything is run.
+This is an allow-list: other functions are refused before anything is run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PRIVILEGES = {
     },
     "pg_has_role": (2, 3),
 }
-"""PostgreSQL's functions about what a user may do; how many arguments each takes, without a user or with."""
+"""PostgreSQL's privilege functions, with their number of arguments without and with a user."""
 MACROS = (
     f"pg_version() AS '{VERSION}'",
     "pg_schema() AS 'public'",
@@ -74,7 +74,7 @@ MACROS = (
     " WHERE objoid = relation AND objsubid = attribute)",
     "obj_description(object_) AS CAST(NULL AS VARCHAR), (object_, catalog_) AS CAST(NULL AS VARCHAR)",
     "has_privilege(a, b) AS true, (a, b, c) AS true, (a, b, c, d) AS true",
-    # whoever asks is a member of the own role and of the owner's, and of none that PostgreSQL predefines
+    # A user is a member of their own role and of the owner's, and of none that PostgreSQL predefines.
     f"is_member(role, own) AS CAST(role AS VARCHAR) IN ('{OWNER}', '{OWNER_NAME}', own)",
     "relation_named(named) AS coalesce((SELECT any_value(oid) FROM pg_class WHERE relname ="
     " replace(replace(named, 'public.', ''), '\"', '')),"
@@ -133,7 +133,7 @@ NAMES = {
         )
     },
 }
-"""PostgreSQL's functions, and the macro that each is here."""
+"""PostgreSQL's functions, and the macro that implements each."""
 PLAIN = frozenset(
     (
         *("and", "any", "array", "array_agg", "array_length", "array_to_string", "case", "cast", "coalesce"),
@@ -163,4 +163,4 @@ PLAIN = frozenset(
         *("str_position", "string_to_array", "translate", "trim", "unnest", "upper", "round", "floor", "abs"),
     )
 )
-"""Functions of SQL that mean the same everywhere and reach nothing."""
+"""Functions that mean the same in DuckDB, and read neither files nor settings."""

@@ -1,4 +1,4 @@
-"""Names in questions about the schema: which are of the catalog, and what PostgreSQL calls a column."""
+"""Names in catalog queries: tables of the catalog, and PostgreSQL's names of output columns."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ SCHEMAS = ("pg_catalog", "information_schema")
 
 
 def is_catalog(table: exp.Table) -> bool:
-    """Whether a table is one of the catalog's, by its name."""
+    """Return True if a table is one of the catalog, by its name."""
     return table.db in SCHEMAS or (not table.db and table.name.startswith("pg_"))
 
 
 def place(table: exp.Table) -> str:
-    """What a table of the catalog is called in the built-in one."""
+    """Return the name of a catalog table in the built-in catalog."""
     return f"information_schema.{table.name}" if table.db == "information_schema" else table.name
 
 
 def output_name(node: exp.Expr) -> str:
-    """What PostgreSQL calls an output without an alias."""
+    """Return PostgreSQL's name of an output column without an alias."""
     if isinstance(node, exp.Alias | exp.Column):
         return node.alias or node.name
     if isinstance(node, exp.Cast | exp.Paren):

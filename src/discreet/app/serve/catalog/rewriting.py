@@ -1,7 +1,7 @@
-"""From a client's question about the schema to one that the built-in catalog can be asked.
+"""Rewriting of catalog queries from PostgreSQL's SQL to the built-in catalog's DuckDB SQL.
 
-It reads tables of the catalog alone, and calls functions that are listed in `functions`: everything else is
-refused before anything is run.
+A catalog query reads only tables of the catalog and calls only functions of `catalog_functions`: everything
+else is refused before anything is run.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ Setting = Callable[[str], str | None]
 
 
 def parsed(sql: str) -> exp.Expr | None:
-    """The one statement that a text is, in PostgreSQL's words; None where it cannot be read."""
+    """Return the parsed statement; None if the text is not one readable statement of limited size."""
     if len(sql) > LONGEST:
         return None
     try:
         found = sqlglot.parse(ARRAYS.sub("::bigint[]", sql), read="postgres")
-    except Exception:  # beside its own errors the reader has others
+    except Exception:  # the parser raises more than its own errors
         return None
     if len(found) != 1 or found[0] is None or is_nested_deeper(found[0], DEEPEST):
         return None
@@ -67,7 +67,7 @@ def parsed(sql: str) -> exp.Expr | None:
 
 
 def is_about_schema(sql: str) -> bool:
-    """Whether a statement reads the catalog, or no table at all."""
+    """Return True if a statement reads only the catalog, or no table at all."""
     if re.search(r"\bfrom\b", sql, re.IGNORECASE) and not WORDS.search(sql):
         return False
     statement = parsed(sql)
@@ -84,19 +84,19 @@ def is_about_schema(sql: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewriting:
-    """Who asks, and which tables the built-in catalog has."""
+    """Rewriter of catalog queries, for one user and the tables of the built-in catalog."""
 
     known: Set[str]
     user: str
     setting: Setting
 
     def text(self, sql: str, values: Sequence[Scalar | float]) -> str:
-        """The question in the words of the built-in catalog."""
+        """Return the query as SQL of the built-in catalog."""
         statement = parsed(sql)
         if not isinstance(statement, READS):
-            raise WireError("42601", "The question about the schema cannot be read.")
+            raise WireError("42601", "The catalog query cannot be parsed.")
         if any(isinstance(node, WRITES) for node in statement.walk()):
-            raise WireError("42501", "Nothing can be changed here.")
+            raise WireError("42501", "The catalog is read-only.")
         _name_outputs(statement)
         statement = fill_parameters(statement, values).transform(lambda node: emptied(node, self.known))
         for node in reversed(list(statement.walk(bfs=True))):
@@ -114,7 +114,7 @@ class Rewriting:
         return node
 
     def source(self, table: exp.Expr) -> exp.Expr:
-        """A table of the built-in catalog; of roles there is only whoever asks."""
+        """Return a table of the built-in catalog; tables of roles list only the current user."""
         assert isinstance(table, exp.Table)
         if isinstance(table.this, exp.Unnest):
             return exp.Unnest(expressions=table.this.expressions, alias=table.args.get("alias"))
@@ -131,7 +131,7 @@ class Rewriting:
             return role.subquery(table.alias_or_name)
         found = exp.table_(exp.to_identifier(place(table), quoted=True), db="main")
         named = exp.alias_(found, table.alias_or_name, table=True)
-        named.set("joins", table.args.get("joins"))  # those that stand in parentheses with it
+        named.set("joins", table.args.get("joins"))  # joins within the same parentheses
         return named
 
     def column(self, node: exp.Expr) -> exp.Expr:
@@ -140,7 +140,7 @@ class Rewriting:
         return exp.Literal.string(self.user) if own else node
 
     def called(self, node: exp.Expr) -> exp.Expr:
-        """A function of the allow-list, under the name that it has here."""
+        """Return the call of an allowed function, under its name in DuckDB."""
         assert isinstance(node, exp.Func)
         own = isinstance(node, exp.Anonymous)
         name = (node.name if own else node.sql_name()).lower()
@@ -160,7 +160,7 @@ class Rewriting:
         return node
 
     def call_macro(self, name: str, given: list[exp.Expr]) -> exp.Expr:
-        """One of PostgreSQL's functions by the macro that it is here; privileges may leave out the user."""
+        """Return the call of the macro of a PostgreSQL function; privilege functions may omit the user."""
         if len(given) not in PRIVILEGES.get(name, (len(given),)):
             raise WireError("42883", "The catalog has no function of that name and number of arguments.")
         if name == "pg_has_role":
@@ -168,7 +168,7 @@ class Rewriting:
         return exp.Anonymous(this=NAMES.get(name, "has_privilege"), expressions=given)
 
     def dotted(self, node: exp.Expr) -> exp.Expr:
-        """pg_catalog.name, of a function or a type."""
+        """Return `pg_catalog.name` of a function or type without its schema."""
         return node.expression if node.this.name == "pg_catalog" else node
 
     def operation(self, node: exp.Expr) -> exp.Expr:
@@ -180,7 +180,7 @@ class Rewriting:
         return exp.Not(this=found) if negated else found
 
     def cast(self, node: exp.Expr) -> exp.Expr:
-        """Casts between numbers of things and their names, which only PostgreSQL has."""
+        """Return PostgreSQL's casts between OIDs and names as calls of macros."""
         assert isinstance(node, exp.Cast)
         name = _type_name(node.to)
         if name == "regclass":
@@ -215,23 +215,23 @@ REWRITES: tuple[tuple[type[exp.Expr], Callable[[Rewriting, exp.Expr], exp.Expr]]
 
 
 def _places(first: exp.Expr, last: exp.Expr) -> exp.Expr:
-    """The numbers from 1 to a small one, or to the length of a list: nothing else is counted here."""
+    """Return the numbers from 1 to a small literal or to the length of an array; refuse other series."""
     from_one = first == exp.Literal.number(1) or first.name == "array_lower"
     if from_one and isinstance(last, exp.Literal) and last.name in map(str, range(1, LONGEST_SERIES)):
         return exp.func("range", exp.Literal.number(1), exp.Literal.number(int(last.name) + 1))
     if from_one and isinstance(last, exp.Anonymous) and last.name == "array_upper" and last.expressions:
         return exp.func("places", last.expressions[0])
-    raise WireError("42883", "The catalog counts from 1 to a small number, or to the length of a list.")
+    raise WireError("42883", "Series run from 1 to a small number or to an array's length.")
 
 
 def _type_name(kind: exp.Expr) -> str:
-    """The name of a type, without its schema."""
+    """Return the name of a type without its schema."""
     named = kind.args.get("kind") or kind.this
     return (named if isinstance(named, str) else named.name).lower().strip('"')
 
 
 def _name_outputs(statement: exp.Expr) -> None:
-    """Columns are called as PostgreSQL calls them."""
+    """Give output columns PostgreSQL's names."""
     select = statement
     while isinstance(select, exp.SetOperation):
         select = select.this

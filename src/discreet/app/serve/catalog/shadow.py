@@ -1,4 +1,4 @@
-"""The catalog of a shadow database: every question about the schema goes through it as it was asked."""
+"""The catalog of a shadow database, an empty PostgreSQL database that runs catalog queries unchanged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from discreet.core.policy import Policy
 from discreet.engines.duckdb_connection import quote_identifier, quote_literal
 from discreet.engines.shadow_database import ShadowDatabase
 
-# Whatever stands before a parenthesis, in strings too: no reading of the text calls anything else.
+# Every word before a parenthesis, also within strings: no parse of the text can call anything else.
 CALLED = re.compile(r'([\w$]+)"?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(', re.DOTALL)
 ARRAYS = {1002: Kind.TEXTS, 1003: Kind.TEXTS, 1005: Kind.INTEGERS, 1028: Kind.INTEGERS, 1015: Kind.TEXTS}
 
 
 class Shadow:
-    """A catalog that serves whatever clients ask of PostgreSQL's own."""
+    """A catalog that runs queries in an empty PostgreSQL database."""
 
     def __init__(self, url: str, policy: Policy) -> None:
         self.database = ShadowDatabase(url, {name: [*_statements(name, policy)] for name in policy.tables})
@@ -30,7 +30,7 @@ class Shadow:
         statement = parsed(sql)
         writes = statement is None or any(isinstance(node, WRITES) for node in statement.walk())
         if writes or not isinstance(statement, READS) or 'u&"' in sql.lower():
-            raise WireError("42601", "The question about the schema cannot be read.")
+            raise WireError("42601", "The catalog query cannot be parsed.")
         self.database.require_harmless_functions([each.lower() for each in CALLED.findall(sql)])
         found = self.database.describe(sql, [kind.oid if kind else 0 for kind in kinds])
         return _Asked(
@@ -63,7 +63,7 @@ def _kind(oid: int) -> Kind:
 
 
 def _statements(name: str, policy: Policy) -> Iterator[str]:
-    """CREATE TABLE, and what the policy says of each column; links stay out, as they need keys."""
+    """Yield CREATE TABLE and a comment per column; links are left out, since they would need keys."""
     table = policy.tables[name]
     columns = [
         f"{quote_identifier(each)} {TYPES[column.type][1]}{' NOT NULL' if column.nulls is False else ''}"

@@ -1,6 +1,6 @@
-"""The public schema of a policy as PostgreSQL's catalog has it: names, types, links, declared bounds.
+"""The public schema of a policy as tables of PostgreSQL's catalog: names, types, links, declared bounds.
 
-Nothing here is read from data, and of users only the one who asks is there.
+Nothing is read from data, and other users are not listed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ import pyarrow as pa
 
 from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 
-PG_CATALOG, PUBLIC, INFORMATION = 11, 2200, 13_000
-OWNER, DATABASE, FIRST = 10, 16_383, 16_384
-CLASS_OF_CLASS, CLASS_OF_CONSTRAINT = 1259, 2606
-HEAP, SPACE = 2, 1663
+PG_CATALOG = 11
+PUBLIC = 2200
+INFORMATION = 13_000
+OWNER = 10
+DATABASE = 16_383
+FIRST = 16_384
+CLASS_OF_CLASS = 1259
+CLASS_OF_CONSTRAINT = 2606
+HEAP = 2
+SPACE = 1663
 OWNER_NAME = DATABASE_NAME = "discreet"
 TYPES: Mapping[ColumnType, tuple[int, str]] = {
     ColumnType.INTEGER: (20, "bigint"),
@@ -46,7 +52,7 @@ LISTS = {"conkey", "confkey", "datacl", "relacl", "reloptions", "nspacl", "attac
 
 
 def tables(policy: Policy) -> dict[str, pa.Table]:
-    """Every table of the catalog that is not always empty."""
+    """Return all tables of the catalog that are not always empty."""
     return {
         "pg_namespace": _table(_namespaces()),
         "pg_class": _table(
@@ -81,7 +87,7 @@ SETTING: Row = {
     "boot_val": "32",
     "reset_val": "32",
 }
-"""Drivers of JDBC read it before they ask for keys."""
+"""JDBC drivers read it before they list keys."""
 SCHEMA: Row = {"catalog_name": DATABASE_NAME, "schema_name": "public", "schema_owner": OWNER_NAME}
 
 
@@ -259,7 +265,7 @@ def _descriptions(policy: Policy) -> Iterator[Row]:
 
 
 def described(column: Column) -> str:
-    """What the policy says of a column, for whoever reads `\\d+`.
+    """Return the declared bounds or values of a column, as shown by `\\d+`.
 
     >>> described(Column(type="integer", low=17, high=90))
     'from 17 to 90'

@@ -1,8 +1,8 @@
-"""Tables of PostgreSQL's catalog that are always empty here, and what that makes of a question.
+"""Catalog tables that are always empty here, and their elimination from queries.
 
-A SELECT over one of them has no rows, whatever else it says; where it is joined from the left, its columns
-are NULL. So nothing else of such a part has to be understood, and most of what clients ask about triggers,
-policies or partitions is answered by this alone.
+A SELECT from an empty table has no rows, whatever its other clauses; columns of an empty table in a LEFT JOIN
+are NULL. So those clauses need not be supported, and most client queries about triggers, policies or
+partitions are answered by this alone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EMPTY = frozenset(
 
 
 def emptied(node: exp.Expr, known: Set[str]) -> exp.Expr:
-    """A SELECT as it is once empty tables are taken for what they are."""
+    """Return a SELECT without its empty tables; other nodes unchanged."""
     source = node.args.get("from_") if isinstance(node, exp.Select) else None
     if source is None:
         return node
@@ -55,7 +55,7 @@ def emptied(node: exp.Expr, known: Set[str]) -> exp.Expr:
 
 
 def _counting_nothing(select: exp.Expr) -> exp.Expr:
-    """Aggregates of no rows are one row."""
+    """Return a SELECT of aggregates over no rows, which has one row."""
     for column in list(select.find_all(exp.Column)):
         if column.find_ancestor(exp.Select) is select:
             column.replace(exp.Null())
