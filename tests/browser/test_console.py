@@ -126,7 +126,7 @@ def test_a_token_is_made_shown_once_and_taken_back(browser: Browser, server: Ser
 
 
 def test_who_asks_in_nobodys_name_is_told_so_before_asking(browser: Browser, server: Server) -> None:
-    for user, said in (("audrey", "An auditor reads"), ("carl", "asks in no analyst's name")):
+    for user, said in (("audrey", "An auditor reads"), ("carl", "is linked to no analyst")):
         with entered(browser, server, user) as page:
             page.get_by_role("link", name="Ask", exact=True).click()
             page.get_by_text(said).wait_for()
