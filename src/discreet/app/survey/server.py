@@ -85,7 +85,7 @@ def application(survey: Survey, store: ReportStore, names: Sequence[str] = ()) -
             response = await answer(request)
         except (OtherNameError, OtherOriginError) as error:
             status = 421 if isinstance(error, OtherNameError) else 403
-            response = JSONResponse({"error": error.message}, status)
+            response = JSONResponse({"error": error.message, "hint": error.hint}, status)
         except ClientDisconnect:
             response = Response(status_code=400)  # nobody is there to read it
         except Exception as error:
