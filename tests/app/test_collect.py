@@ -80,7 +80,7 @@ def test_reports_are_written_and_estimated_from_with_nothing_else(
     assert randomize("--promise", "1%:5%", "--values", ",".join(DISEASES)) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "10,000, by kary-response over 4 values" in told
-    assert "1% before may, after that person's report, give it at most 5%" in told
+    assert "after that person's report, be at most 5% sure" in told
     (here / "answers.csv").unlink()
     assert discreet("collect", "estimate", "reports.parquet", "--confidence", "99.99999999%", "--json") == 0
     found = shown(capsys)

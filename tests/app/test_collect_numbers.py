@@ -50,7 +50,7 @@ def test_the_mean_is_estimated_with_an_interval_from_the_reports_alone(
     assert randomize("--mean", "--values", "0..100", "--promise", "1%:5%") == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "20,000, by piecewise-mean over numbers from 0 to 100" in told
-    assert "give it at most 5%" in told
+    assert "be at most 5% sure" in told
     (here / "people.csv").unlink()
     assert discreet("collect", "estimate", "reports.parquet", "--confidence", SURE, "--json") == 0
     found = shown(capsys)

@@ -94,7 +94,7 @@ def test_reports_that_arrive_at_once_are_all_kept(tmp_path: Path) -> None:
 def test_only_one_process_keeps_reports_and_others_may_read(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         store.add(b"0" * 16, [[0], [0, 1]])
-        with pytest.raises(RequestError, match="Another process keeps reports"):
+        with pytest.raises(RequestError, match="Another process writes reports"):
             opened(tmp_path)
         with ReportStore.open(store.path) as read:
             assert read.count("SELECT COUNT(*) AS n FROM report").secret["n"].to_pylist() == [1]

@@ -61,9 +61,8 @@ class Description:
         """The belief in words."""
         prior, posterior = self.belief
         return (
-            f"Who gave a claim about one person's {self.column} {format_percent(prior)} before may, "
-            "after that "
-            f"person's report, give it at most {format_percent_up(posterior)}."
+            f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's "
+            f"{self.column} can, after that person's report, be at most {format_percent_up(posterior)} sure."
         )
 
 
