@@ -70,7 +70,7 @@ def states(here: Path) -> list[str]:
 PLAIN = ("--values", "none,flu", "--promise", "1%:5%")
 
 
-READ = "is what is to be randomized. Write to another file."
+READ = "is the input. Write to another file."
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_estimates_that_no_honest_reports_explain_are_flagged(
             "The share of Sometimes",
             "The share of Every day",
         ]
-        assert "The share of Never is estimated beyond what is possible" in found.get("results")
+        assert "The share of Never is estimated outside the possible range" in found.get("results")
     assert discreet("collect", "estimate", str(tmp_path / "survey.sqlite")) == 0
     assert "chance does not explain it" in " ".join(capsys.readouterr().out.split())
 
