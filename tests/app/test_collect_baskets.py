@@ -205,7 +205,7 @@ def test_a_strict_promise_leaves_the_operators_that_tell_of_pairs(capsys: pytest
 BAD: list[tuple[tuple[str, ...], str]] = [
     (
         ("shop.csv", "--column", "item", "--basket", "customer", *DECLARED),
-        "how many items of a basket are used",
+        "number of items used per basket",
     ),
     (("shop.csv", "--column", "item", "--size", "3", *DECLARED), "--basket COLUMN"),
     (("shop.csv", "--column", "item", "--basket", "buyer", "--size", "3", *DECLARED), "has no column buyer"),

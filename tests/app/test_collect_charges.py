@@ -161,7 +161,7 @@ def test_a_mean_of_the_policy_needs_a_number_for_what_is_missing_before_anything
 ) -> None:
     (here / "privacy.yaml").write_text(POLICY)
     assert randomize("people", "age", "--mean") == 2
-    assert "which number stands for a missing one of people.age. Give --other NUMBER" in " ".join(
+    assert "No number is given that stands for a missing one of people.age. Give --other NUMBER" in " ".join(
         capsys.readouterr().err.split()
     )
     assert states(here) == []
