@@ -75,7 +75,7 @@ def test_supports_are_estimated_from_the_reports_alone(
     assert randomize(*words, *DECLARED) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "20,000, by select-a-size over baskets of 3 of 8 items" in told
-    assert "3 drawn at random are used" in told
+    assert "3 random ones are used" in told
     for file in ("shop.csv", "shop.parquet", "items.txt"):
         (here / file).unlink()
     assert discreet("collect", "estimate", "reports.parquet", "--confidence", SURE, "--json") == 0
@@ -165,7 +165,7 @@ def test_items_outside_of_the_domain_are_neither_named_nor_counted(
     (here / "items.txt").write_text("bread\nbutter\nmilk\nbeer\nother\n")
     assert randomize(*AS_ROWS, *DECLARED) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "Some items in item are none of the 5 that are listed." in told
+    assert "Some items in item are not among the 5 listed ones." in told
     assert "crisps" not in told
     assert "000" not in told
     assert randomize(*AS_ROWS, *DECLARED, "--other", "other", "--json") == 0
@@ -205,17 +205,17 @@ def test_a_strict_promise_leaves_the_operators_that_tell_of_pairs(capsys: pytest
 BAD: list[tuple[tuple[str, ...], str]] = [
     (
         ("shop.csv", "--column", "item", "--basket", "customer", *DECLARED),
-        "how many items of a basket are used",
+        "number of items used per basket",
     ),
     (("shop.csv", "--column", "item", "--size", "3", *DECLARED), "--basket COLUMN"),
     (("shop.csv", "--column", "item", "--basket", "buyer", "--size", "3", *DECLARED), "has no column buyer"),
-    ((*AS_ROWS, "--promise", "5%:50%"), "not taken from the data"),
+    ((*AS_ROWS, "--promise", "5%:50%"), "never taken from the data"),
     ((*AS_ROWS, *DECLARED, "--values", "a,b"), "give one of them"),
     ((*AS_ROWS, *DECLARED, "--other", "soap"), "one of the values"),
     ((*AS_ROWS, "--promise", "5%:50%", "--values-from", "nowhere.txt"), "cannot be read"),
     ((*AS_ROWS, "--promise", "5%:50%", "--values-from", "twice.txt"), "two different values"),
     ((*AS_ROWS[:-1], "9", *DECLARED), "at most 8"),
-    ((*AS_ROWS, *DECLARED, "--operator", "shares.yaml"), "not what kary-response randomizes"),
+    ((*AS_ROWS, *DECLARED, "--operator", "shares.yaml"), "kary-response does not randomize baskets"),
     ((*AS_ROWS, *DECLARED, "--operator", "nine.yaml"), "for 9 items; item has 8"),
     ((*AS_ROWS, *DECLARED, "--operator", "pairs.yaml"), "for baskets of 2; --size is 3"),
     ((*AS_ROWS, *DECLARED, "--operator", "weak.yaml"), "promised is 50%"),
@@ -240,7 +240,7 @@ def test_bad_input_gets_one_sentence(
 def test_rows_without_a_basket_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "shop.csv").write_text("customer,receipt,item\nann,1,bread\n,2,bread\n,3,milk\n")
     assert randomize(*AS_ROWS, *DECLARED) == 2
-    assert "Some rows do not say which basket they are of." in capsys.readouterr().err
+    assert "Some rows have no basket." in capsys.readouterr().err
 
 
 def test_only_baskets_are_mined(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ def states(here: Path) -> list[str]:
 PLAIN = ("--values", "none,flu", "--promise", "1%:5%")
 
 
-READ = "is what is to be randomized. Write to another file."
+READ = "is the input. Write to another file."
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_mean_of_the_policy_needs_a_number_for_what_is_missing_before_anything
 ) -> None:
     (here / "privacy.yaml").write_text(POLICY)
     assert randomize("people", "age", "--mean") == 2
-    assert "which number stands for a missing one of people.age. Give --other NUMBER" in " ".join(
+    assert "No number is given that stands for a missing one of people.age. Give --other NUMBER" in " ".join(
         capsys.readouterr().err.split()
     )
     assert states(here) == []

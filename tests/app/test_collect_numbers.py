@@ -50,7 +50,7 @@ def test_the_mean_is_estimated_with_an_interval_from_the_reports_alone(
     assert randomize("--mean", "--values", "0..100", "--promise", "1%:5%") == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "20,000, by piecewise-mean over numbers from 0 to 100" in told
-    assert "give it at most 5%" in told
+    assert "be at most 5% sure" in told
     (here / "people.csv").unlink()
     assert discreet("collect", "estimate", "reports.parquet", "--confidence", SURE, "--json") == 0
     found = shown(capsys)
@@ -110,7 +110,7 @@ def test_what_is_no_number_is_neither_named_nor_counted_and_may_be_stood_for(
     words = ("--mean", "--values", "0..100", "--promise", "1%:30%")
     assert randomize(*words) == 2
     told = capsys.readouterr().err
-    assert "Some answers in age are no numbers." in " ".join(told.split())
+    assert "Some answers in age are not numbers." in " ".join(told.split())
     assert "secret" not in told
     assert "15,000" not in told
     assert randomize(*words, "--other", "0") == 0
@@ -141,12 +141,12 @@ def test_an_operator_of_means_says_by_itself_that_a_mean_is_wanted(
 
 
 BAD: list[tuple[list[str], str]] = [
-    (["--mean"], "is not taken from the data"),
+    (["--mean"], "are never taken from the data"),
     (["--mean", "--values", "100..0"], "must go upwards"),
     (["--mean", "--values", "a,b"], "a range such as 0..100"),
     (["--mean", "--values", "0..1e999"], "finite number"),
     (["--mean", "--values", "0..100", "--other", "101"], "from 0 to 100"),
-    (["--mean", "--values", "0..100", "--operator", "shares.yaml"], "not what kary-response estimates"),
+    (["--mean", "--values", "0..100", "--operator", "shares.yaml"], "kary-response does not estimate a mean"),
     (["--values", "0..90", "--operator", "mean.yaml"], "for numbers from 0 to 100; age goes from 0 to 90"),
     (["--mean", "--values-from", "people.csv"], "a range, not a list"),
     (["--mean", "--size", "3", "--values", "0..100"], "Baskets have no mean"),
@@ -168,7 +168,7 @@ def test_a_column_of_the_policy_without_bounds_has_no_mean(
 ) -> None:
     (here / "privacy.yaml").write_text(POLICY)
     assert randomize("--mean", column="name") == 2
-    assert "does not say between which numbers people.name lies" in " ".join(capsys.readouterr().err.split())
+    assert "declares no bounds for people.name" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_design_is_for_one_thing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def message(to: Served, /, **changed: Any) -> dict[str, Any]:
 
 def test_a_report_is_kept_and_counted(survey: Served) -> None:
     assert survey.results == {"clients": 0, "batch": 20, "questions": []}
-    assert "Results are shown from 20 reports on" in survey.get("results")
+    assert "Results appear after 20 reports" in survey.get("results")
     for number in range(20):
         assert survey.post(message(survey, ticket=f"{number:032x}")) == (200, {"kept": True})
     found = survey.results
@@ -86,7 +86,7 @@ def test_estimates_that_no_honest_reports_explain_are_flagged(
             "The share of Sometimes",
             "The share of Every day",
         ]
-        assert "The share of Never is estimated beyond what is possible" in found.get("results")
+        assert "The share of Never is estimated outside the possible range" in found.get("results")
     assert discreet("collect", "estimate", str(tmp_path / "survey.sqlite")) == 0
     assert "chance does not explain it" in " ".join(capsys.readouterr().out.split())
 
@@ -327,5 +327,5 @@ def test_who_serves_others_is_told_what_that_takes(tmp_path: Path) -> None:
     words += [str(write_survey(tmp_path)), "--port", "0", "--host", "0.0.0.0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert "Put HTTPS before it" in process.stderr.readline()
+        assert "Put HTTPS in front of it" in process.stderr.readline()
         process.terminate()

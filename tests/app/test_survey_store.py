@@ -94,7 +94,7 @@ def test_reports_that_arrive_at_once_are_all_kept(tmp_path: Path) -> None:
 def test_only_one_process_keeps_reports_and_others_may_read(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         store.add(b"0" * 16, [[0], [0, 1]])
-        with pytest.raises(RequestError, match="Another process keeps reports"):
+        with pytest.raises(RequestError, match="Another process writes reports"):
             opened(tmp_path)
         with ReportStore.open(store.path) as read:
             assert read.count("SELECT COUNT(*) AS n FROM report").secret["n"].to_pylist() == [1]
@@ -114,7 +114,7 @@ def test_other_reports_under_a_known_ticket_are_not_said_to_be_kept(survey: Serv
     survey.post(message(survey))
     status, told = survey.post(message(survey, reports=[[0], [0, 1]]))
     assert (status, "kept" in told) == (409, False)
-    assert "did not keep these" in told["error"]
+    assert "did not store these" in told["error"]
     assert survey.post(message(survey)) == (200, {"kept": True})
 
 
@@ -150,7 +150,7 @@ def test_a_full_disk_is_told_to_respondents_and_once_to_the_custodian(
     for number in range(3):
         status, headers, text = asked(survey, "POST", "/reports", message(survey, ticket=f"{number:032x}"))
         assert status == 503
-        assert "Send the same again later" in json.loads(text)["error"]
+        assert "Send the same reports again later" in json.loads(text)["error"]
         assert (
             "default-src 'none'"
             in {key.lower(): value for key, value in headers.items()}["content-security-policy"]

@@ -95,7 +95,7 @@ def test_where_there_is_no_page_a_browser_is_shown_one_and_a_program_an_object(
     with entered(browser, server) as page:
         for path, said in (
             ("/nowhere", "There is nothing at this address"),
-            ("/attack", "This page is the custodian's"),
+            ("/attack", "This page is for custodians"),
             ("/promise?prior=many", "prior"),
         ):
             page.goto(server.url + path)
@@ -126,7 +126,7 @@ def test_a_token_is_made_shown_once_and_taken_back(browser: Browser, server: Ser
 
 
 def test_who_asks_in_nobodys_name_is_told_so_before_asking(browser: Browser, server: Server) -> None:
-    for user, said in (("audrey", "An auditor reads"), ("carl", "asks in no analyst's name")):
+    for user, said in (("audrey", "An auditor reads"), ("carl", "is linked to no analyst")):
         with entered(browser, server, user) as page:
             page.get_by_role("link", name="Ask", exact=True).click()
             page.get_by_text(said).wait_for()
@@ -167,7 +167,7 @@ def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, ser
     page.get_by_role("heading", name="Choose a password").wait_for()
     page.goto(f"{server.url}/ledger")
     assert page.url.endswith("/password")
-    page.get_by_label("The password so far").fill(first)
+    page.get_by_label("The old password").fill(first)
     page.get_by_label("The new one").fill("another password")
     page.get_by_role("button", name="Choose it").click()
     page.get_by_role("heading", name="What is promised").wait_for()

@@ -179,7 +179,7 @@ def test_the_respondent_is_shown_what_was_sent_and_what_it_reveals(browser: Brow
         assert page.locator(".chips .sent").all_text_contents() == ["sent: No I did not"]
         shown = page.locator("#sent").inner_text()
     assert "with a probability of 83.9%" in shown
-    assert "whoever gave a claim about you 1% before may now give it at most 5%" in shown
+    assert "at most 1% sure of a claim about you can now be at most 5% sure" in shown
 
 
 @pytest.mark.parametrize(

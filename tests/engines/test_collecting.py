@@ -142,12 +142,12 @@ def test_what_is_no_report_of_the_operator_is_refused(
     def said(table: str, operator: str) -> str:
         return refused(capsys, there[table], "--engine", address(server), "--operator", described(operator))
 
-    assert "not laid out as this operator's are" in said("other", "kary")
+    assert "not those of this operator" in said("other", "kary")
     assert "empty or not integers" in said("texts", "kary")
     assert "empty or not integers" in said("floats", "kary")
     assert "empty or not integers" in said("empty", "kary")
     assert "codes from 0 to 4" in said("beyond", "kary")
-    assert "not laid out as this operator's are" in said("words", "unary")
+    assert "not those of this operator" in said("words", "unary")
     assert "it sends 70 bits" in said("spare", "unary")
     assert "it sends 70 bits" in said("missing", "unary")
     assert "no reports yet" in said("none", "kary")
@@ -394,6 +394,6 @@ def test_what_holds_no_reports_of_baskets_is_not_mined(
         assert discreet("collect", "mine", *words) != 0
         return " ".join(capsys.readouterr().err.split())
 
-    assert "not laid out as this operator's are" in said(there["other"], "items.yaml")
+    assert "not those of this operator" in said(there["other"], "items.yaml")
     assert "Itemsets are mined from baskets" in said(there["kary"], described("kary"))
     assert "no such table" in said("nowhere", "items.yaml")

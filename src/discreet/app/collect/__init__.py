@@ -1,5 +1,5 @@
-"""Collecting answers that were randomized at their source: files of reports, estimates, analyses, designs.
+"""Collection under local differential privacy: randomized reports, estimates, analyses, designs.
 
-The operators and their estimates stand in `local`; here is where clients' values are found, how reports are
-stored with the operator that they are of, and what the verbs of `discreet collect` show.
+The operators and their estimators are in `local`. This package finds the clients' values, stores reports with
+the operator that made them, and does the work of the `discreet collect` commands.
 """

@@ -1,12 +1,12 @@
-"""Analysing operators: what reports do to beliefs, both bounds on breaches, and two measures of information.
+"""Analysis of operators: posteriors after a report, two bounds on breaches, two measures of information.
 
-Table       Of every property the prior, and its posterior after the report that is named, as the slides on
-            [EGS03] have it; or after the report that raises it most.
-Bounds      A property of prior rho1 ends at most at the posterior that gamma allows, whatever the prior
-            distribution; and at most at the one that worst-case information allows, for this prior
-            distribution. The smaller of the two holds.
-Warning     Mutual information is a mean: it calls an operator harmless that hardly ever says anything, but
-            then almost all. The slides' example of that stands beside every analysis.
+Table       The prior of every property, and its posterior after the given report, as in the slides on
+            [EGS03]; without a given report, after the report that raises it most.
+Bounds      A property of prior rho1 reaches at most the posterior that gamma allows, for any prior
+            distribution, and at most the one that worst-case information allows, for this prior distribution.
+            The smaller of the two holds.
+Warning     Mutual information is a mean: it calls an operator harmless that rarely reveals anything, but then
+            almost everything. The slides' example of that accompanies every analysis.
 
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 """
@@ -31,7 +31,7 @@ PRIORS = (0.001, 0.01, 0.05, 0.1, 0.5)
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """The most that a property of this prior can reach, by gamma and by worst-case information."""
+    """The highest posterior of a property with this prior, by gamma and by worst-case information."""
 
     prior: float
     amplification: float
@@ -40,7 +40,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """One operator; information is in bits, and None where it cannot be computed."""
+    """The analysis of one operator; information is in bits, None if it cannot be computed."""
 
     name: str
     operator: Operator
@@ -53,7 +53,7 @@ class Analysis:
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
-    """One operator of the slides' example."""
+    """One operator of the slides' example against mutual information."""
 
     name: str
     law: str
@@ -63,12 +63,12 @@ class Contrast:
 
 
 def analyse(task: Task) -> tuple[Analysis, ...]:
-    """Every operator of a task."""
+    """Return the analysis of every operator of a task."""
     return tuple(_analysis(name, operator, task) for name, operator in task.operators.items())
 
 
 def warning() -> tuple[Contrast, Contrast]:
-    """The slides' example: one bit, 0 or 1 with 50% each, randomized in two ways.
+    """Return the slides' example: one bit, 0 or 1 with 50% each, randomized in two ways.
 
     >>> [round(each.mutual, 6) for each in warning()]
     [0.029049, 9.2e-05]
@@ -113,7 +113,7 @@ def _mutual(operator: Operator, task: Task) -> float | None:
 
 
 def _posteriors(operator: Operator, task: Task) -> tuple[float, ...]:
-    """After the report that is named, or after the worst one for each property."""
+    """Return each property's posterior after the given report, or after the worst one for it."""
     masks = list(task.properties.values())
     if task.prior is None:
         return ()

@@ -1,15 +1,15 @@
-"""What `collect analyse` is told: one or several operators, a prior, properties, a report, a promise.
+"""The task of `collect analyse`, read from YAML: operators, a prior, properties, a report, a promise.
 
 operators:                       # or one operator's entries by themselves
   R1: {operator: kary-response, values: 1001, truth: 20%}
   R3: {operator: modular-noise, values: 1001, reach: 100, share: 50%}
-prior: {0: 1%}                   # values that are not named share the rest; all alike without it
+prior: {0: 1%}                   # unnamed values share the rest equally; without it, all are equally likely
 properties:
   X = 0: 0
   X outside of 200 to 800: [0..199, 801..1000]
-report: 0                        # what is seen; without it, the worst that can be seen
-promise: 1%:5%                   # an operator that is weaker is called so
-labels: [none, flu, cold]        # names of the values, where they have some
+report: 0                        # the observed report; without it, the worst one
+promise: 1%:5%                   # the analysis says which operators keep it
+labels: [none, flu, cold]        # names of the values, if they have any
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_LISTED = 5  # as many as a line of 80 characters has room for
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is to be analysed; there is no prior where there are too many values to list, as of baskets."""
+    """Operators to analyse; there is no prior if there are too many values to list, as with baskets."""
 
     operators: dict[str, Operator]
     prior: Floats | None
@@ -44,13 +44,13 @@ class Task:
     promise: Promise | None
 
     def before(self, mask: Mask) -> float:
-        """The prior of a property."""
+        """Return the prior of a property."""
         assert self.prior is not None
         return float(self.prior[mask].sum())
 
 
 def load_task(path: Path) -> Task:
-    """The task of a file, or one sentence that names its line."""
+    """Return the task of a file; raise an error that names the line."""
     file = File(path, "file of operators")
     single = NAME in file.entries
     entries = {name: value for name, value in file.entries.items() if not single or name in ENTRIES}
@@ -71,16 +71,16 @@ def load_task(path: Path) -> Task:
 
 
 def _unlisted(file: File, entries: dict[str, Plain], operators: dict[str, Operator], size: int) -> Task:
-    """What can be said whatever the prior is."""
+    """Return a task without a prior, for domains that are too large to list."""
     for name in entries:
         if name not in ("operators", "promise"):
-            file.refuse((name,), f"{size:,} values are too many to name some: what gamma says needs no prior")
+            file.refuse((name,), f"{size:,} values are too many to list: leave it out; gamma needs no prior")
     promise = file.promise(("promise",), entries["promise"]) if "promise" in entries else None
     return Task(operators=operators, prior=None, properties={}, report=None, promise=promise)
 
 
 class _Names:
-    """Values as a file names them: by label, or by code."""
+    """The names of values in a file: labels, or codes."""
 
     def __init__(self, file: File, size: int, labels: Plain | None) -> None:
         self._file, self._size = file, size
@@ -91,6 +91,7 @@ class _Names:
         self.labels = listed or [str(code) for code in range(size)]
 
     def code(self, place: Place, text: str) -> int:
+        """Return the code of a label or of a code in digits."""
         is_code = not self._codes and re.fullmatch(r"\d{1,18}", text) is not None
         code = self._codes.get(text, int(text) if is_code else self._size)
         if code >= self._size:
@@ -99,7 +100,7 @@ class _Names:
         return code
 
     def span(self, place: Place, text: str) -> range:
-        """The codes of one value, or of a range such as 0..199."""
+        """Return the codes of one value, or of a range such as 0..199."""
         low, dots, high = text.partition("..")
         first = self.code(place, low.strip())
         return range(first, (self.code(place, high.strip()) if dots else first) + 1)
@@ -122,7 +123,7 @@ def _operators(file: File, single: bool) -> dict[str, Operator]:
 
 
 def _prior(file: File, names: _Names, size: int, given: Plain | None) -> Floats:
-    """Shares of the values; those that are not named share what is left alike."""
+    """Return the prior distribution; unnamed values share the rest equally."""
     if given is None:
         return np.full(size, 1 / size)
     if isinstance(given, list):
@@ -140,7 +141,7 @@ def _prior(file: File, names: _Names, size: int, given: Plain | None) -> Floats:
 
 
 def _properties(file: File, names: _Names, size: int, given: Plain | None) -> dict[str, Mask]:
-    """Sets of values by name; by default every value by itself, up to a few."""
+    """Return sets of values by name; by default each of the first few values by itself."""
     if given is None:
         return {
             f"X = {names.labels[code]}": np.arange(size) == code for code in range(min(size, MOST_LISTED))

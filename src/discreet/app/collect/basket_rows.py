@@ -1,10 +1,11 @@
-"""Clients with a basket each: rows of basket and item, or a column of lists. The engine looks items up.
+"""Clients with one basket of items each: rows of basket and item, or a column of lists.
 
-Basket      a person's: in a table of the policy whose people may have several rows, the column that names the
-            basket must be the one that names the person.
-Lists       that are equal are counted, not numbered one by one: what comes back grows with different lists.
-Unknown     Of a policy's table, an item that is not declared is none, and a row without a basket is left out.
-Nothing     An item that is missing is none, so that a client without items has a row, or an empty list.
+Person      A basket belongs to one person: in a policy's table whose people may have several rows, the basket
+            column must be the person column.
+Lists       Equal lists are counted, so the result grows with the number of distinct lists. The engine looks
+            up the items.
+Undeclared  In a policy's table, undeclared items and rows without a basket are ignored.
+Missing     A missing item is no item, so a client without items has one row with none, or an empty list.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from discreet.mechanisms.sampling import Words
 
 @dataclass(frozen=True, kw_only=True)
 class BasketRows:
-    """`values` are the items; `basket` names the basket of a row, or every row is one."""
+    """Clients with baskets; `values` are the items, `basket` the basket column, or None for lists."""
 
     answers: Answers
     values: tuple[str, ...]
@@ -49,7 +50,7 @@ class BasketRows:
     def require_fit(self, operator: Operator) -> None:
         if not isinstance(operator, BASKETS):
             raise RequestError(
-                f"Baskets are not what {get_mechanism_name(type(operator))} randomizes.",
+                f"{get_mechanism_name(type(operator))} does not randomize baskets.",
                 hint=f"Choose from {', '.join(sorted(get_mechanism_name(kind) for kind in BASKETS))}.",
             )
         if operator.items != len(self.values):
@@ -62,7 +63,7 @@ class BasketRows:
         operator.variance(1, 1)  # raises where nothing can be learned
 
     def held(self, operator: Operator, publisher: Publisher) -> Words:
-        """A row of bits for every basket."""
+        """Return a row of bits for every basket."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
         kind = publisher.column_types(ANSWERS)[self.answers.column].partition("[")[0]
         found = publisher.count(self._sql(kind), {DOMAIN: codes}).secret
@@ -71,7 +72,10 @@ class BasketRows:
         return _packed(found, len(self.values))
 
     def _sql(self, kind: str) -> str:
-        """Items are of a `kind`: of numbers that are equal, one stands for all, so they must read alike."""
+        """Return the query of baskets and item codes; `kind` is the items' SQL type.
+
+        Equal numbers are grouped under any one of them, so -0.0 and 0.0 must have the same text.
+        """
         text = self.answers.read_as_declared("item")
         number = "basket" if self.basket is None else "dense_rank() OVER (ORDER BY basket)"
         kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
@@ -89,15 +93,15 @@ class BasketRows:
 
     @property
     def _code(self) -> str:
-        """An item that is missing has no code, whatever stands for those that are not listed."""
+        """The SQL of an item's code; a missing item has none, even with a stand-in for unlisted items."""
         if self.other is None:
             return "d.code"
         return f"COALESCE(d.code, CASE WHEN item IS NOT NULL THEN {self.values.index(self.other)} END)"
 
     def _rows(self) -> str:
-        """Rows of basket, how many people have such a one, and item; a list without items has a row without.
+        """Return the query of basket, number of people with it, and item; an empty list has one row without.
 
-        `array_length` of no list is nothing, so that such a client has no items either.
+        `array_length` of NULL is NULL, so a client without a list has no items either.
         """
         item, rows = quote_identifier(self.answers.column), quote_identifier(ANSWERS)
         if self.basket is not None:
@@ -116,16 +120,16 @@ class BasketRows:
             raise DataError("There is no basket.", hint="Name a file that has some.")
         strange, lost = (pc.any(found[name]).as_py() for name in ("strange", "lost"))
         if lost:
-            raise DataError("Some rows do not say which basket they are of.", hint="Leave them out.")
+            raise DataError("Some rows have no basket.", hint="Leave them out.")
         if strange:
             raise DataError(
-                f"Some items in {self.answers.column} are none of the {len(self.values):,} that are listed.",
-                hint="Add what is missing, or name an item that stands for the rest: --other ITEM.",
+                f"Some items in {self.answers.column} are not among the {len(self.values):,} listed ones.",
+                hint="Add the missing items, or name an item that stands for the rest: --other ITEM.",
             )
 
 
 def _packed(found: pa.Table, items: int) -> Words:
-    """A row of bits for each client, from pairs of basket and code; one without items has none of these."""
+    """Return a row of bits for each client, from pairs of basket and code."""
     baskets = found["basket"].to_numpy() - 1
     held = pc.is_valid(found["code"]).to_numpy()
     codes = pc.drop_null(found["code"]).to_numpy()
@@ -138,7 +142,7 @@ def _packed(found: pa.Table, items: int) -> Words:
 def find_baskets(
     answers: Answers, values: tuple[str, ...], size: int, basket: str | None, other: str | None
 ) -> BasketRows:
-    """The baskets that a command line names."""
+    """Return the clients with baskets for a request; no data is read."""
     if basket is None:
         require_one_row_each(answers)
         answers = replace(answers, lists=True)
@@ -155,11 +159,11 @@ def find_baskets(
 
 
 def _require_lists(answers: Answers) -> None:
-    """Refuse a column of single values; its type is in the header of the file, or in the catalogue."""
+    """Raise if a column does not hold lists, by its type in the file's header or the engine's catalog."""
     with answers.open() as publisher:
         kind = publisher.column_types(ANSWERS)[answers.column]
     if not kind.endswith("]"):
         raise RequestError(
             f"Column {answers.column} has no lists of items.",
-            hint="Name the column that says which basket a row is of: --basket COLUMN.",
+            hint="Name the column that identifies a row's basket: --basket COLUMN.",
         )

@@ -1,4 +1,4 @@
-"""How itemsets and rules look on a console, and as an object for machines."""
+"""Frequent itemsets and association rules, on the console and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.local.notation import write
 
 
 def show_mined(console: Console, found: Found) -> None:
-    """Itemsets, rules, and how sure they are."""
+    """Print itemsets, rules and their confidence."""
     wanted = found.wanted
     if found.mined.found:
         console.print(_itemsets(found), markup=False)
@@ -41,7 +41,7 @@ def show_mined(console: Console, found: Found) -> None:
 
 
 def mined_object(found: Found) -> dict[str, object]:
-    """The machine-readable form."""
+    """Return the result as a JSON object."""
     operator, (prior, posterior) = found.description.operator, found.description.belief
     return {
         "column": found.description.column,
@@ -99,7 +99,7 @@ def _listed(found: Found, itemset: tuple[int, ...]) -> str:
 
 
 def _cells(figure: Figure) -> list[str]:
-    """A share and its interval, which has no part outside of 0 to 1."""
+    """Return a share and its interval as percentages, clamped to 0..1."""
     return [f"{100 * min(max(each, 0.0), 1.0):.2f}%" for each in (figure.value, figure.low, figure.high)]
 
 

@@ -1,4 +1,4 @@
-"""Clients with one value of a list each. The engine looks values up and counts codes."""
+"""Clients with one value of a list each. The engine looks up the values and counts their codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLACK = 1.05
 
 @dataclass(frozen=True, kw_only=True)
 class Categories:
-    """A row each; `other` stands for what is outside of the values, if something does."""
+    """Clients with one row each; `other` stands for answers outside the list, if any value does."""
 
     answers: Answers
     values: tuple[str, ...]
@@ -30,7 +30,7 @@ class Categories:
     also: tuple[str, ...] = ()
 
     def chosen(self, promise: Promise) -> Operator:
-        """Of the operators with almost the least error under the promise, that with the shortest reports."""
+        """Return the operator with the shortest reports among those with almost the least error."""
         designs = design(promise, len(self.values), 1)
         near = [each for each in designs if each.error <= SLACK * designs[0].error]
         return min(near, key=lambda each: each.bits).operator
@@ -48,7 +48,7 @@ class Categories:
         return ", the missing one among them" if self.answers.policy and self.other == MISSING else ""
 
     def held(self, operator: Operator, publisher: Publisher) -> Integers:
-        """The code of every answer, in the order of codes: nothing of the order of rows gets through."""
+        """Return the code of every answer, sorted by code, so that the order of rows is not revealed."""
         codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
         found = publisher.count(
             f"SELECT d.code, COUNT(*) AS people FROM {quote_identifier(ANSWERS)} AS a "
@@ -67,8 +67,8 @@ class Categories:
         column = self.answers.column
         if outside and self.other is None:
             raise DataError(
-                f"Some answers in {column} are none of the {len(self.values):,} values.",
-                hint="Add what is missing, or name a value that stands for the rest: --other VALUE.",
+                f"Some answers in {column} are not among the {len(self.values):,} values.",
+                hint="Add the missing values, or name a value that stands for the rest: --other VALUE.",
             )
         if self.other is not None:
             counts[self.values.index(self.other)] += outside

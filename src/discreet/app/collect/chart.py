@@ -1,4 +1,4 @@
-"""An estimate as a picture: bars with error bars."""
+"""Charts of estimates: bars with error bars."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_BARS = 40
 
 
 def estimate_picture(found: Sequence[Estimated]) -> alt.VConcatChart:
-    """One panel a question, below each other."""
+    """Return a chart with one panel per question, stacked."""
     return styled(alt.vconcat(*map(_panel, found), spacing=36))
 
 
 def _panel(found: Estimated) -> alt.LayerChart:
-    """Shares with their intervals; the largest, where there are many."""
+    """Return a panel of shares with intervals; only the largest, if there are many."""
     if isinstance(found.estimate, MeanEstimate):
         raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
     told, of = ("support", "item") if isinstance(found.estimate, Supports) else ("share", "value")

@@ -1,14 +1,15 @@
-"""Clients: those whose values are to be randomized, where these are, and what they can be.
+"""Clients: the people whose values are randomized, the location of their answers, and the answers' domain.
 
-Domain      from the policy's column or from --values, never from the data: a domain that were read off the
-            data would tell which values occur.
-Decided     Of a policy's table everything follows from text and policy: what is missing or not declared has
-            a stand-in that is known before a row is read, so that neither an error nor its absence tells of
-            anybody. A plain file that nobody declared is refused where it has answers outside of the domain.
-One each    Every client sends one report, and a client is a person: who sent several would cost the promise
-            several times. A table whose people may have several rows is refused, unless a person's rows are
-            one basket.
-Kinds       values of a list (categories.py), numbers of a range (numbers.py), baskets (basket_rows.py).
+Domain      from the policy's column or from --values, never from the data: a domain taken from the data would
+            reveal which values occur.
+Stand-in    For a policy's table, everything follows from request and policy: a missing or undeclared answer
+            has a stand-in that is known before a row is read, so neither an error nor its absence depends on
+            anybody's data. A plain file without a policy is refused if it has answers outside the domain.
+One report  Every client is one person and sends one report: several reports would cost the promise several
+            times. A table whose people may have several rows is refused, unless a person's rows form one
+            basket.
+Kinds       values of a list (`category_clients`), numbers of a range (`number_clients`), baskets
+            (`basket_clients`).
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ READ_AS = {ColumnType.INTEGER: "BIGINT", ColumnType.BOOLEAN: "BOOLEAN"}
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """Where answers are: a column of a file, or of a table of the policy.
+    """The column that holds the answers, in a file or in a table of the policy.
 
-    `beside` is the policy that is at hand, even if the answers are none of its tables. An answer has several
-    values where they are `lists`.
+    `nearby_policy` is the policy in reach, even if the answers are in none of its tables. With `has_lists`,
+    an answer has several values.
     """
 
     source: Table
@@ -54,72 +55,72 @@ class Answers:
 
     @property
     def declared(self) -> Column:
-        """What is declared of the column."""
+        """The policy's declaration of the column."""
         return self.source.columns[self.column]
 
     @property
     def text(self) -> str:
-        """An answer as text, in SQL; as numbers, 07 and 7 are one, and what is beyond an end is that end."""
+        """The SQL of an answer as text; integers are normalized (07 is 7) and clamped to the bounds."""
         return self.read_as_declared(f"a.{quote_identifier(self.column)}")
 
     def read_as_declared(self, expression: str) -> str:
-        """The same of another expression that has the column's values."""
+        """Return the SQL that reads an expression with the column's values as the declared type."""
         text, kind = f"CAST({expression} AS VARCHAR)", READ_AS.get(self.declared.type)
         if kind is None:
             return text
         value = f"TRY_CAST(trim({text}) AS {kind})"
         if self.declared.grid_bounds is not None:
             low, high = self.declared.grid_bounds
-            # greatest and least pass over what is missing
+            # greatest and least ignore NULL, and would turn it into a bound
             value = f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
         return f"CAST({value} AS VARCHAR)"
 
     @property
     def engine(self) -> str:
-        """The address of where they are."""
+        """The address of the engine that holds the answers."""
         return "duckdb" if self.policy is None else self.policy.engine
 
     def open(self, *also: str) -> Publisher:
-        """The column, and columns that are named `also`, to be counted; of rows nothing is read yet."""
+        """Open the column and some extra columns for counting; no row is read yet."""
         facts = {name: self.source.columns.get(name, Column()) for name in (self.column, *also)}
         table = self.source.model_copy(update={"columns": facts, "links": {}, "person": "row"})
         return publisher(self.engine, {ANSWERS: table}, lists=(self.column.lower(),) if self.lists else ())
 
 
 class Clients(Protocol):
-    """What the kinds of clients have in common."""
+    """The common interface of all kinds of clients."""
 
     @property
     def answers(self) -> Answers:
-        """Where they are."""
+        """The column that holds their answers."""
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What codes stand for, where they stand for something that has a name."""
+        """The names of the codes, if they have names."""
 
     @property
     def other(self) -> str | float | None:
-        """What stands for an answer that is missing or outside of the domain, if something does."""
+        """The stand-in for an answer that is missing or outside the domain, if there is one."""
 
     @property
     def also(self) -> tuple[str, ...]:
-        """Columns that are read beside that of the answers."""
+        """Columns that are read besides the answers."""
 
     def chosen(self, promise: Promise) -> Operator:
-        """The operator that is best for them under a promise; no data is read."""
+        """Return the best operator under a promise; no data is read."""
 
     def require_fit(self, operator: Operator) -> None:
-        """Refuse an operator that is for others, or from whose reports nothing can be learned."""
+        """Raise if an operator has another domain, or if nothing can be learned from its reports."""
 
     def held(self, operator: Operator, publisher: Publisher) -> NDArray[Any]:
-        """What each client holds, as the operator takes it.
+        """Return each client's value in the operator's input form.
 
-        A plain file is refused where that is outside of the domain; a policy's table never is.
+        A plain file is refused if a value is outside the domain; a policy's table never is.
         """
 
 
 def find_answers(table: str, column: str, policy: Path | None, engine: str | None = None) -> Answers:
-    """The answers that a command line names."""
+    """Return the column of answers in a table of the policy or in a file."""
     place = policy or (POLICY if POLICY.is_file() else None)
     declared = None if place is None else load(place, engine=engine)
     name = _in_policy(table, declared)
@@ -127,7 +128,7 @@ def find_answers(table: str, column: str, policy: Path | None, engine: str | Non
         return _of_policy(declared, name, column)
     if not Path(split_source(table)[0]).is_file():
         raise RequestError(
-            f"There is no table {table} in a policy and no such file.",
+            f"There is no table {table} in the policy, and no such file.",
             hint="Name a CSV, Parquet or DuckDB file.",
         )
     source, facts = having(table, column), {column: Column(type=ColumnType.TEXT)}
@@ -135,7 +136,7 @@ def find_answers(table: str, column: str, policy: Path | None, engine: str | Non
 
 
 def having(file: str, column: str) -> str:
-    """A file without a policy as a source, refused where it lacks a column."""
+    """Return the source of a file without a policy; raise if it lacks the column."""
     path = Path(file).absolute()
     if path.suffix.lower() in CSV_SUFFIXES:
         source, names = str(path), read_csv_header(path, [column])
@@ -154,7 +155,7 @@ def having(file: str, column: str) -> str:
 
 
 def require_one_row_each(answers: Answers) -> None:
-    """Refuse a table of the policy whose people may have several rows."""
+    """Raise if people of the policy's table may have several rows."""
     if answers.source.has_person_key:
         raise RequestError(
             f"People of {answers.name} may have several rows, and each report would cost the promise once "
@@ -164,25 +165,25 @@ def require_one_row_each(answers: Answers) -> None:
 
 
 def domain_of(answers: Answers, values: str | None, listed: Path | None) -> tuple[str, ...]:
-    """What answers can be: as the policy declares it, as typed, or as a file lists it."""
+    """Return the possible answers: as declared by the policy, as typed, or as listed in a file."""
     if answers.policy is not None:
         if values is not None or listed is not None:
             raise RequestError(f"The policy says which values {answers.column} has; --values is for files.")
         return _declared(answers)
     if values is not None and listed is not None:
-        raise RequestError("--values and --values-from say the same: give one of them.")
+        raise RequestError("--values and --values-from exclude each other: give one of them.")
     if listed is not None:
         return _listed(listed)
     if values is None:
         raise RequestError(
-            f"Nothing says which values {answers.column} can have, and they are not taken from the data.",
+            f"The values of {answers.column} are not declared, and are never taken from the data.",
             hint="Give --values a,b,c, or a --policy that declares them.",
         )
     return parse_values(values)
 
 
 def require_among(values: tuple[str, ...], other: str | None) -> None:
-    """Refuse what stands for the rest and is none of the values."""
+    """Raise if the stand-in is not one of the values."""
     if other is not None and other not in values:
         raise RequestError(f"--other must be one of the values; got {other}.", hint="Add it to the values.")
 
@@ -190,9 +191,9 @@ def require_among(values: tuple[str, ...], other: str | None) -> None:
 def with_stand_in(
     answers: Answers, values: tuple[str, ...], other: str | None
 ) -> tuple[tuple[str, ...], str | None]:
-    """The values, and which of them stands for the rest; of a policy's table one always does.
+    """Return the values and the stand-in among them; a policy's table always has one.
 
-    Where the policy says that every row has a value, that is the first, as it is for what is mined; else the
+    If the policy says that every row has a value, it is the first one, as for trained models; otherwise a
     missing answer is a value of its own.
     """
     require_among(values, other)
@@ -204,7 +205,7 @@ def with_stand_in(
 
 
 def parse_values(text: str) -> tuple[str, ...]:
-    """Values as typed: a,b,c or 0..100.
+    """Return the values of a text such as a,b,c or 0..100.
 
     >>> parse_values("yes, no"), parse_values("1..3")
     (('yes', 'no'), ('1', '2', '3'))
@@ -216,7 +217,7 @@ def parse_values(text: str) -> tuple[str, ...]:
 
 
 def _listed(path: Path) -> tuple[str, ...]:
-    """A file with one value a line."""
+    """Return the values of a file with one per line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -235,7 +236,7 @@ def _different(name: str, values: list[str]) -> tuple[str, ...]:
 
 
 def _in_policy(table: str, policy: Policy | None) -> str | None:
-    """The policy's table of this name, or the one whose rows are in this file."""
+    """Return the policy's table of this name, or the one whose source is this file."""
     if policy is None:
         return None
     if table in policy.tables:
@@ -253,7 +254,7 @@ def _of_policy(policy: Policy, name: str, column: str) -> Answers:
 
 
 def _declared(answers: Answers) -> tuple[str, ...]:
-    """What a policy says that a column can be."""
+    """Return the values that the policy declares for a column."""
     column, place = answers.declared, f"{answers.name}.{answers.column}"
     if column.values is not None:
         return column.values

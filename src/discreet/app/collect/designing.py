@@ -1,4 +1,4 @@
-"""Designs for what a command line asks: shares of values, a mean, or the supports of itemsets."""
+"""Design of operators for shares of values, for a mean, or for supports of itemsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.local.operator import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class Designed:
-    """Operators, best first, and what their error is an error of."""
+    """Operators, best first, and the quantity that their error refers to."""
 
     designs: Sequence[Design[Operator]]
     what: str
@@ -32,11 +32,11 @@ def designed(
     items: int | None,
     size: int | None,
 ) -> Designed:
-    """The operators for the one of three that is asked for."""
+    """Return the operators for shares, a mean or baskets, whichever is given."""
     baskets = items is not None or size is not None
     if (domain is not None) + (mean is not None) + baskets != 1:
         raise RequestError(
-            "A design is for one of three.",
+            "A design needs exactly one of a domain, a mean and baskets.",
             hint="Give --domain for shares, --mean 0..100 for a mean, or --items and --size for baskets.",
         )
     if domain is not None:

@@ -1,7 +1,7 @@
-"""Estimating from reports, in a file or in an engine's table: the engine counts them, only counts come back.
+"""Estimation from reports in a file or an engine's table: the engine counts, only counts come back.
 
-Of baskets, the engine counts which items are shown. Itemsets are counted over bits that are turned about in
-memory, where these are few enough, and else by the engine too.
+For baskets, the engine counts the items in the reports. Itemsets are counted in memory over transposed bits
+if these are few enough, and otherwise by the engine.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from discreet.local.operator import Frequencies, Means, Operator
 
 TABLE = "reports"
 NORMAL_FROM = 100
-"""From how many reports on an interval that rests on a normal law shows a figure to be impossible."""
+"""The least number of reports for which a normal approximation can show that a figure is impossible."""
 MOST_WORDS = 1 << 27  # a gigabyte of reports
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimated:
-    """What reports tell, with what they are of; `together` is the epsilon of all that one client reported.
+    """An estimate with the description of its reports; `total_epsilon` covers all reports of one client.
 
-    Answers of one person may have much to do with each other, so that each report tells of all of them.
+    Answers of one person may be correlated, so that each report reveals something about all of them.
     """
 
     description: Description
@@ -49,12 +49,12 @@ class Estimated:
 
     @property
     def nearly(self) -> bool:
-        """Whether intervals rest on a normal law, which few reports follow only roughly."""
+        """True if intervals are a normal approximation, which is rough for few reports."""
         return isinstance(self.estimate, Estimate) and isinstance(self.description.operator, LINEAR)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each figure that no honest reports explain, at odds of a million to one."""
+        """A sentence for each figure that honest reports do not explain, at odds of a million to one."""
         names, few = self.description.values, self.estimate.clients < NORMAL_FROM
         if isinstance(self.estimate, MeanEstimate):
             mean = f"The mean of {self.description.column}"
@@ -68,13 +68,13 @@ class Estimated:
 
     @property
     def reached(self) -> tuple[float, float]:
-        """A prior, and the most that it can become after all reports of one client."""
+        """A prior, and the highest posterior after all reports of one client."""
         prior, group = self.description.prior
         return prior, highest_posterior(prior, self.together * group)
 
 
 def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[Estimated]:
-    """From a file of reports, or for every question of a survey's store."""
+    """Return the estimate from a file of reports, or one for every question of a survey's store."""
     if path.suffix.lower() != SUFFIX:
         return [_estimate_file(path, operator, confidence)]
     if operator is not None:
@@ -84,14 +84,14 @@ def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[
 
 
 def estimate_in(address: str, table: str, operator: Path | None, confidence: float) -> list[Estimated]:
-    """From a table, or a path, of an engine."""
+    """Return the estimate from an engine's table or path."""
     description = describe_in(address, table, operator)
     with opened_over(address, TABLE, table) as engine:
         return [estimate_table(description, engine, TABLE, confidence)]
 
 
 def describe_in(address: str, table: str, operator: Path | None) -> Description:
-    """What is told of a table; a file that the engine reads may tell it by itself."""
+    """Return the description of a table's reports, from the operator or from the file's own metadata."""
     path = Path(table)
     if operator is None and engine_of(address).reads_files and path.is_file():
         return describe(path, None)
@@ -104,7 +104,7 @@ def describe_in(address: str, table: str, operator: Path | None) -> Description:
 
 
 def estimate_store(store: ReportStore, confidence: float) -> list[Estimated]:
-    """Every question of a survey."""
+    """Return the estimates of every question of a survey."""
     described = store.descriptions
     together = sum(each.operator.epsilon for each in described)
     return [
@@ -114,7 +114,7 @@ def estimate_store(store: ReportStore, confidence: float) -> list[Estimated]:
 
 
 def of_question(found: list[Estimated], name: str | None) -> list[Estimated]:
-    """All that was found, or what was found of one question."""
+    """Return the estimates of one question, or all without a name."""
     chosen = [each for each in found if name is None or each.description.column == name]
     if not chosen:
         known = ", ".join(each.description.column for each in found)
@@ -129,7 +129,7 @@ def _estimate_file(path: Path, operator: Path | None, confidence: float) -> Esti
 
 
 def describe(path: Path, operator: Path | None) -> Description:
-    """What a file says of itself, or what an operator that is told says of it."""
+    """Return the description of a file's reports, from the operator or from its own metadata."""
     if operator is None:
         return read_description(path)
     given, promise = load_operator(operator)
@@ -138,7 +138,7 @@ def describe(path: Path, operator: Path | None) -> Description:
 
 
 def estimate_table(description: Description, engine: Engine, table: str, confidence: float) -> Estimated:
-    """From a table of reports, wherever it is."""
+    """Return the estimate from a table of reports in any engine."""
     operator = description.operator
     counts = _tallied(operator, engine, table)
     if counts.clients == 0:
@@ -152,7 +152,7 @@ def estimate_table(description: Description, engine: Engine, table: str, confide
 
 
 def estimate_counts(description: Description, counts: Counts, confidence: float) -> Estimated:
-    """From reports of values or numbers that were counted."""
+    """Return the estimate from counted reports of values or numbers."""
     operator = description.operator
     found = cast("Frequencies | Means", operator).estimate(counts)  # it is one of the two
     return Estimated(
@@ -162,13 +162,13 @@ def estimate_counts(description: Description, counts: Counts, confidence: float)
 
 def _impossible(what: str) -> str:
     return (
-        f"{what} is estimated beyond what is possible, and chance does not explain it: some reports were "
+        f"{what} is estimated outside the possible range, and chance does not explain it: some reports were "
         "made up, or made by another operator. Do not rely on these figures."
     )
 
 
 def _tallied(operator: Operator, engine: Engine, table: str) -> Counts:
-    """Counts; a table that lacks the columns, or has them of other types, is not of this operator."""
+    """Return the counts of reports; raise if the table's columns are not those of this operator."""
     if isinstance(engine, ValidatesStatements):
         try:
             for sql in operator.form.tally(table):
@@ -183,7 +183,7 @@ def _tallied(operator: Operator, engine: Engine, table: str) -> Counts:
 
 
 def supports_of(description: Description, engine: Engine) -> Supports:
-    """What the baskets of a table tell of itemsets, for as long as the engine is open."""
+    """Return the supports of itemsets in a table of baskets, usable while the engine is open."""
     operator = cast("Baskets", description.operator)
     counts = _tallied(operator, engine, TABLE)
     if counts.clients == 0:
@@ -197,8 +197,8 @@ def supports_of(description: Description, engine: Engine) -> Supports:
 
 def _misfit() -> DataError:
     return DataError(
-        "The reports are not laid out as this operator's are.",
-        hint="Estimate with the operator that they were made by.",
+        "The columns of the reports are not those of this operator.",
+        hint="Estimate with the operator that made the reports.",
     )
 
 
@@ -207,7 +207,7 @@ def _none() -> DataError:
 
 
 def as_object(found: Estimated) -> dict[str, object]:
-    """The machine-readable form."""
+    """Return an estimate as a JSON object."""
     description, (prior, posterior) = found.description, found.reached
     return {
         "column": description.column,
@@ -222,7 +222,7 @@ def as_object(found: Estimated) -> dict[str, object]:
 
 
 def figures(found: Estimated) -> dict[str, object]:
-    """The estimated numbers alone."""
+    """Return only the estimated numbers and warnings, as a JSON object."""
     if isinstance(found.estimate, MeanEstimate):
         low, high = found.estimate.interval(found.confidence)
         return {"mean": found.estimate.mean, "low": low, "high": high, "warnings": list(found.warnings)}
@@ -232,7 +232,7 @@ def figures(found: Estimated) -> dict[str, object]:
 
 
 def rows_of(found: Estimated) -> list[dict[str, Any]]:
-    """The shares of values, or the supports of items, a row each."""
+    """Return the shares of values or the supports of items, one row each."""
     assert not isinstance(found.estimate, MeanEstimate)
     if isinstance(found.estimate, Supports):
         return _items(found, found.estimate)

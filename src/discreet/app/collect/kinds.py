@@ -1,4 +1,4 @@
-"""Which kind of clients a command line names: values of a list, numbers, or baskets."""
+"""Look-up of the clients for a request: values of a list, numbers, or baskets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from discreet.local.operator import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What `collect randomize` was told of the clients."""
+    """The options of `collect randomize` that describe the clients."""
 
     table: str
     column: str
@@ -38,7 +38,7 @@ class Asked:
 
 
 def find_clients(asked: Asked, operator: Operator | None) -> Clients:
-    """The clients; an operator of means or of baskets says by itself what they are."""
+    """Return the clients; an operator for means or baskets decides their kind."""
     if asked.size is not None or asked.basket is not None or isinstance(operator, BASKETS):
         return _baskets(asked, operator)
     answers = find_answers(asked.table, asked.column, asked.policy, asked.engine)
@@ -60,8 +60,8 @@ def _baskets(asked: Asked, operator: Operator | None) -> BasketRows:
         size = operator.size
     if size is None:
         raise RequestError(
-            "Nothing says how many items of a basket are used.",
-            hint="Give --size 5: the fewer, the more is learned of each.",
+            "The number of items used per basket is missing.",
+            hint="Give --size 5: with fewer items, each support is estimated better.",
         )
     answers = find_answers(asked.table, asked.column, asked.policy, asked.engine)
     values = domain_of(answers, asked.values, asked.values_from)

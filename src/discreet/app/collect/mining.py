@@ -1,4 +1,4 @@
-"""Mining reports of baskets, wherever they stand: frequent itemsets and rules, under their items' names."""
+"""Mining of frequent itemsets and association rules from randomized baskets, in a file or an engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.mechanisms import get_mechanism_name
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What counts as frequent and as a rule, and how sure that is to be."""
+    """The least support and strength, the longest itemset, and the confidence of the result."""
 
     support: float
     strength: float
@@ -28,7 +28,7 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What was mined of how many baskets."""
+    """Itemsets and rules, and the number of baskets that they were mined from."""
 
     description: Description
     wanted: Wanted
@@ -37,19 +37,19 @@ class Found:
     rules: tuple[Rule, ...]
 
     def names(self, itemset: tuple[int, ...]) -> list[str]:
-        """The items of an itemset."""
+        """Return the names of an itemset's items."""
         return [self.description.values[item] for item in itemset]
 
 
 def mine_file(path: Path, operator: Path | None, wanted: Wanted) -> Found:
-    """From a file of reports."""
+    """Return the itemsets and rules of a file of reports."""
     description = _of_baskets(describe(path, operator))
     with DuckDB({TABLE: path}) as engine:
         return _mined(description, engine, wanted)
 
 
 def mine_in(address: str, table: str, operator: Path | None, wanted: Wanted) -> Found:
-    """From a table, or a path, of an engine."""
+    """Return the itemsets and rules of an engine's table or path."""
     description = _of_baskets(describe_in(address, table, operator))
     with opened_over(address, TABLE, table) as engine:
         return _mined(description, engine, wanted)

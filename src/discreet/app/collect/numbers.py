@@ -1,10 +1,10 @@
-"""Clients with a number each, whose mean is wanted. The engine clamps, rounds to the grid and counts codes.
+"""Clients with one number each, for a mean. The engine clamps, rounds to the grid and counts codes.
 
-Range       from the policy's column, from --values LOW..HIGH, or from the operator that is given. A number
-            beyond it is moved to the nearer end and not reported, like everywhere in a policy.
-Missing     What is no number has a stand-in in a policy's table: --other, or the low end where the policy
-            says that every row has a number.
-Grid        the numbers that the policy declares, where they are few enough; else 65,537 points.
+Range       from the policy's column, from --values LOW..HIGH, or from the given operator. A number outside is
+            clamped without notice, as everywhere in a policy.
+Missing     In a policy's table, an answer that is not a number has a stand-in: --other, or the low end if the
+            policy says that every row has a number.
+Grid        the numbers that the policy declares, if they are few enough; otherwise 65,537 points.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?\d+)?"
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """A row each; `other` stands for what is no number, if something does."""
+    """Clients with one row each; `other` stands for answers that are not numbers, if any value does."""
 
     answers: Answers
     low: float
@@ -48,7 +48,7 @@ class Numbers:
     def require_fit(self, operator: Operator) -> None:
         if not isinstance(operator, MEANS):
             raise RequestError(
-                f"A mean is not what {get_mechanism_name(type(operator))} estimates.",
+                f"{get_mechanism_name(type(operator))} does not estimate a mean.",
                 hint=f"Choose from {', '.join(sorted(get_mechanism_name(kind) for kind in MEANS))}, "
                 "or leave --mean out.",
             )
@@ -59,13 +59,13 @@ class Numbers:
             )
 
     def held(self, operator: Operator, publisher: Publisher) -> Integers:
-        """The code of every number, in the order of codes."""
+        """Return the code of every number, sorted by code, so that the order of rows is not revealed."""
         typed = f"TRY_CAST(trim(CAST(a.{quote_identifier(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
         rest = "NULL" if self.other is None else f"CAST({self.other!r} AS DOUBLE)"
         number = f"COALESCE(CASE WHEN isnan({typed}) THEN NULL ELSE {typed} END, {rest})"
         low, high = (f"CAST({end!r} AS DOUBLE)" for end in (self.low, self.high))
         part = f"(least(greatest(x, {low}), {high}) - {low}) / ({high} - {low})"
-        # greatest and least pass over what is missing
+        # greatest and least ignore NULL, and would turn it into a bound
         code = f"CASE WHEN x IS NOT NULL THEN CAST(round({part} * {operator.values - 1}) AS BIGINT) END"
         found = publisher.count(
             f"SELECT {code} AS code, COUNT(*) AS people "
@@ -77,7 +77,7 @@ class Numbers:
         column, counts = self.answers.column, dict(zip(codes, people, strict=True))
         if None in counts:
             raise DataError(
-                f"Some answers in {column} are no numbers.",
+                f"Some answers in {column} are not numbers.",
                 hint="Leave them out, or name a number that stands for them: --other NUMBER.",
             )
         if not counts and self.answers.policy is None:
@@ -89,7 +89,7 @@ class Numbers:
 def find_numbers(
     answers: Answers, values: str | None, operator: Operator | None, other: str | None
 ) -> Numbers:
-    """The numbers of a command line, with the range that it or the policy states."""
+    """Return the clients with numbers, in the range of the request, the policy or the operator."""
     low, high, points = _range(answers, values, operator)
     rest = None if other is None else parse_number("--other", other)
     if rest is not None and not low <= rest <= high:
@@ -100,24 +100,24 @@ def find_numbers(
 
 
 def _stand_in(answers: Answers, low: float) -> float:
-    """What a policy's table counts where there is no number; known before a row is read."""
+    """Return the stand-in for a missing number in a policy's table, known before a row is read."""
     if answers.declared.nulls is False:
         return low
     raise RequestError(
-        f"Nothing says which number stands for a missing one of {answers.name}.{answers.column}.",
+        f"No number is given that stands for a missing one of {answers.name}.{answers.column}.",
         hint="Give --other NUMBER, or declare nulls: false for the column.",
     )
 
 
 def parse_range(name: str, text: str) -> tuple[float, float]:
-    """A range as typed.
+    """Return the ends of a range such as 0..100.
 
     >>> parse_range("--values", "0..99.5")
     (0.0, 99.5)
     """
     found = re.fullmatch(rf"\s*({NUMBER}?)\s*\.\.\s*({NUMBER})\s*", text)
     if found is None:
-        raise RequestError(f"For a mean, {name} is a range such as 0..100.")
+        raise RequestError(f"For a mean, {name} must be a range such as 0..100.")
     low, high = (parse_number(name, end) for end in found.groups())
     if not low < high:
         raise RequestError(f"{name} must go upwards; got {low:g} to {high:g}.")
@@ -131,7 +131,7 @@ def _range(answers: Answers, values: str | None, operator: Operator | None) -> t
             raise RequestError(f"The policy says which values {answers.column} has; --values is for files.")
         if column.grid_bounds is None or column.grid_bounds[0] == column.grid_bounds[1]:
             raise RequestError(
-                f"The policy does not say between which numbers {answers.name}.{answers.column} lies.",
+                f"The policy declares no bounds for {answers.name}.{answers.column}.",
                 hint="Declare it as an integer or a decimal with low and high.",
             )
         low, high = column.grid_bounds
@@ -142,6 +142,6 @@ def _range(answers: Answers, values: str | None, operator: Operator | None) -> t
         means: Means = operator
         return means.low, means.high, means.values
     raise RequestError(
-        f"Nothing says between which numbers {answers.column} lies, and that is not taken from the data.",
+        f"{answers.column} has no bounds, and they are never taken from the data.",
         hint="Give --values 0..100, or a --policy that declares low and high.",
     )

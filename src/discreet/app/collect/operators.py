@@ -4,9 +4,9 @@
     values: 3
     truth: 60%
 
-A `promise` may stand there as well; an operator that is weaker than it is refused. Instead of its law an
-operator may be given by an epsilon, or by the promise alone: {operator: kary-response, values: 3,
-promise: 1%:5%}. A matrix is {operator: matrix-operator, rows: [[0.6, 0.4], [0.4, 0.6]]}.
+With a `promise`, an operator that does not keep it is refused. An operator may be given by its parameters, by
+an epsilon, or by the promise alone: {operator: kary-response, values: 3, promise: 1%:5%}. A matrix is
+{operator: matrix-operator, rows: [[0.6, 0.4], [0.4, 0.6]]}.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAME = "operator"
 
 
 def load_operator(path: Path) -> tuple[Operator, Promise | None]:
-    """The operator of a file, and the promise that it is to keep."""
+    """Return the operator of a file, and the promise that it has to keep, if any."""
     file = File(path, "file of operators")
     entries = dict(file.entries)
     promise = file.promise(("promise",), entries.pop("promise")) if "promise" in entries else None
@@ -39,7 +39,7 @@ def load_operator(path: Path) -> tuple[Operator, Promise | None]:
 def operator_of(
     file: File, place: Place, entries: dict[str, Plain], promise: Promise | None = None
 ) -> Operator:
-    """The operator that some entries of a file describe."""
+    """Return the operator that some entries of a file describe."""
     if NAME not in entries:
         file.refuse(place, "there is no operator: write operator: kary-response, or another kind")
     given: dict[str, Any] = {name: _number(value) for name, value in entries.items()}
@@ -63,7 +63,7 @@ def save_operator(operator: Operator, promise: Promise, path: Path) -> None:
 
 
 def _number(value: Plain) -> Any:
-    """Integers as such, other numbers exactly as typed: 0.2, 1/5 or 20%; what is none stays text."""
+    """Return an integer or exact fraction for numbers such as 0.2, 1/5 or 20%; other texts unchanged."""
     if isinstance(value, list):
         return [_number(each) for each in value]
     if not isinstance(value, str):

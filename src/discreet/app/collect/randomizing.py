@@ -1,8 +1,8 @@
-"""Randomizing a column: one report for every client, and the charge where a policy's promise is spent by it.
+"""Randomization of a column: one report for every client, charged to the ledger if a policy covers it.
 
-Each client's value is randomized with coins of its own, from the operating system, and reports leave sorted:
-nothing of the order of rows gets through. Reports of a policy's table are charged to its ledger before a row
-of it is read; what can be refused is refused before that, from text and policy alone.
+Each client's value is randomized with fresh randomness from the operating system, and reports are sorted, so
+that they do not reveal the order of rows. Reports of a policy's table are charged to its ledger before a row
+is read; a request is refused before that, from text and policy alone.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from discreet.local.operator import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class Randomized:
-    """What was written, of how many clients; `other` is what an answer counted as that is none of the values.
+    """The written reports and the number of clients; `other` is the stand-in for answers outside the domain.
 
-    `entry` is the ledger's, where it was charged.
+    `entry` is the number of the ledger's entry, if one was charged.
     """
 
     description: Description
@@ -46,7 +46,7 @@ class Randomized:
 
 
 def described(clients: Clients, operator: Operator | None, promise: Promise | None) -> Description:
-    """The operator that is given, or the best that keeps the promise; no data is read."""
+    """Return the description for the given operator, or for the best one under the promise; read no data."""
     policy = clients.answers.policy
     if promise is None and policy is not None and policy.promise is not None:
         promise = promise_of(policy)
@@ -61,14 +61,14 @@ def described(clients: Clients, operator: Operator | None, promise: Promise | No
 
 def _required(promise: Promise | None) -> Promise:
     if promise is None:
-        raise RequestError("Nothing says what is promised.", hint="Give --promise 1%:5%, or an --operator.")
+        raise RequestError("There is no promise.", hint="Give --promise 1%:5%, or an --operator.")
     return promise
 
 
 def randomize(
     clients: Clients, description: Description, path: Path, *, analyst: str | None = None
 ) -> Randomized:
-    """Refuse what can be refused, charge, read, randomize, write."""
+    """Check the request, charge it, read and randomize the answers, and write the reports."""
     answers = clients.answers
     policy = answers.policy
     who = asking(policy, analyst) if policy is not None and policy.promise is not None else None
@@ -99,16 +99,16 @@ def randomize(
 
 
 def _require_elsewhere(answers: Answers, publisher: Publisher, path: Path) -> None:
-    """Refuse to write over what is read, or over another table of the policy."""
+    """Raise if the output would overwrite the input or another table of the policy."""
     if publisher.is_source(path):
-        raise RequestError(f"{path} is what is to be randomized.", hint="Write to another file.")
+        raise RequestError(f"{path} is the input.", hint="Write to another file.")
     lost = None if answers.beside is None else find_source_table(answers.beside, str(path))
     if lost is not None:
         raise RequestError(f"{path} is the table {lost} of the policy.", hint="Write to another file.")
 
 
 def _plainly(work: Callable[[Randomness], int], path: Path) -> int:
-    """The work on a file that no ledger keeps account of."""
+    """Randomize a file that is covered by no ledger."""
     try:
         return work(Randomness())
     except OSError as error:

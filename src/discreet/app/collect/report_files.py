@@ -1,10 +1,10 @@
-"""Files of reports: what clients sent, and in the file's own metadata what it was made by.
+"""Files of reports, with the operator that made them in the file's metadata.
 
-Parquet     one row a client, as the operator's form lays it out. The key `discreet` of the schema's metadata
-            holds the operator, the values or items in the order of their codes, the column's name and the
-            promise, so that nothing else is needed to estimate from the file.
-Order       Reports are sorted, so that their order says nothing of the order in which people answered.
-Written     under a name of its own first, and renamed once it is whole.
+Parquet     One row per client, in the columns of the operator's form. The key `discreet` of the schema's
+            metadata holds the operator, the values or items in the order of their codes, the column's name
+            and the promise, so that the file is all that an estimate needs.
+Order       Reports are sorted, so that they do not reveal the order in which people answered.
+Atomic      A file is written under a draft name and renamed once it is complete.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ USUAL_PRIOR = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What reports are of: an operator, and what its codes stand for; of baskets, what its items are.
+    """The origin of reports: an operator, and the names of its codes or, for baskets, of its items.
 
     The numbers of a mean have no names.
     """
@@ -47,31 +47,30 @@ class Description:
 
     @property
     def belief(self) -> tuple[float, float]:
-        """A prior, and the most that it can become after one report."""
+        """A prior, and the highest posterior after one report."""
         prior, group = self.prior
         return prior, highest_posterior(prior, self.operator.epsilon * group)
 
     @property
     def prior(self) -> tuple[float, int]:
-        """The prior that beliefs are told for, and of how many people who answer alike."""
+        """The prior for which beliefs are stated, and the size of the group it protects."""
         return (self.promise.prior, self.promise.group) if self.promise else (USUAL_PRIOR, 1)
 
     @property
     def sentence(self) -> str:
-        """The belief in words."""
+        """The belief as a sentence."""
         prior, posterior = self.belief
         return (
-            f"Who gave a claim about one person's {self.column} {format_percent(prior)} before may, "
-            "after that "
-            f"person's report, give it at most {format_percent_up(posterior)}."
+            f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's "
+            f"{self.column} can, after that person's report, be at most {format_percent_up(posterior)} sure."
         )
 
 
 @contextmanager
 def drafted(path: Path) -> Iterator[Path]:
-    """An empty file beside `path`, to be written and renamed.
+    """Create an empty draft file beside `path`, and remove it in the end if it was not renamed.
 
-    It is made at once: a place that cannot be written to is refused before anything is charged.
+    It is created at once, so that an unwritable folder is refused before anything is charged.
     """
     require_parquet(path)
     require_output(path)
@@ -88,7 +87,7 @@ def drafted(path: Path) -> Iterator[Path]:
 
 
 def write_reports(path: Path, draft: Path, description: Description, reports: Reports) -> None:
-    """Write reports with their description, whole or not at all."""
+    """Write reports with their description atomically."""
     table = description.operator.form.to_arrow(_sorted(reports))
     table = table.replace_schema_metadata({KEY: json.dumps(as_data(description))})
     pq.write_table(table, draft, compression="zstd")
@@ -96,15 +95,15 @@ def write_reports(path: Path, draft: Path, description: Description, reports: Re
 
 
 def read_description(path: Path) -> Description:
-    """What a file says of itself."""
+    """Return the description in a file's metadata."""
     if not path.is_file():
-        raise RequestError(f"There is no file {path}.", hint="Name what `collect randomize` wrote.")
+        raise RequestError(f"There is no file {path}.", hint="Name a file that `collect randomize` wrote.")
     require_parquet(path)
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (pa.ArrowInvalid, OSError):
         raise RequestError(
-            f"{path} is no Parquet file.", hint="Name what `collect randomize` wrote."
+            f"{path} is not a Parquet file.", hint="Name a file that `collect randomize` wrote."
         ) from None
     if KEY not in metadata:
         raise RequestError(
@@ -115,7 +114,7 @@ def read_description(path: Path) -> Description:
 
 
 def as_data(description: Description) -> dict[str, Any]:
-    """A description as plain data."""
+    """Return a description as a JSON object."""
     promise = description.promise
     terms = None
     if promise is not None:
@@ -130,7 +129,7 @@ def as_data(description: Description) -> dict[str, Any]:
 
 
 def of_data(path: Path, text: bytes | str) -> Description:
-    """The description that was written."""
+    """Return the description of a JSON text; `path` is the file it was read from."""
     try:
         data = json.loads(text)
         if data["format"] != FORMAT:
@@ -147,22 +146,23 @@ def of_data(path: Path, text: bytes | str) -> Description:
         raise
     except (ValueError, KeyError, TypeError):
         raise RequestError(
-            f"What {path} says of its operator is damaged.", hint="Give it with --operator OPERATOR.yaml."
+            f"The description of the operator in {path} is damaged.",
+            hint="Give it with --operator OPERATOR.yaml.",
         ) from None
 
 
 def named_codes(operator: Operator) -> int:
-    """How many names a description has."""
+    """Return the number of names in a description: of items or values, and none for a mean."""
     if isinstance(operator, BASKETS):
         return operator.items
     return 0 if isinstance(operator, MEANS) else operator.values
 
 
 def require_parquet(path: Path) -> None:
-    """Refuse a file that could not carry a description."""
+    """Raise if a file's format cannot hold a description."""
     if path.suffix.lower() != ".parquet":
         raise RequestError(
-            f"{path.name} is no Parquet file, and another kind does not carry its operator.",
+            f"{path.name} is not a Parquet file, and other formats cannot store the operator.",
             hint="Name a file that ends in .parquet.",
         )
 

@@ -1,4 +1,4 @@
-"""How collections look on a console, and as objects for machines."""
+"""Results of `discreet collect`, on the console and as JSON."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from discreet.local.operator import Operator
 from discreet.mechanisms import get_mechanism_name
 
 MOST_ROWS = 20
-CUT = "Of one with more than {size} items, {size} drawn at random are used; supports are of these."
-FRESH = "Reports of the same person again, under fresh coins, come on top: each costs the promise once more."
+CUT = "From a basket of more than {size} items, {size} random ones are used; supports refer to these."
+FRESH = "Further reports of the same person, freshly randomized: each costs the promise once more."
 
 
 def grid(*headings: str, left: int = 1) -> Table:
-    """A table without lines; all columns but the first `left` hold numbers."""
+    """Return a table without lines; all columns but the first `left` are aligned right."""
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place < left else "right")
@@ -37,7 +37,7 @@ def grid(*headings: str, left: int = 1) -> Table:
 
 
 def facts(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
-    """Named sentences."""
+    """Print pairs of a name and a sentence."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
@@ -47,7 +47,7 @@ def facts(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def show_randomized(console: Console, done: Randomized) -> None:
-    """What was sent for whom, and what it may tell."""
+    """Print how many reports were written, their operator and the belief after one of them."""
     operator = done.description.operator
     pairs = [
         (
@@ -68,7 +68,7 @@ def show_randomized(console: Console, done: Randomized) -> None:
 
 
 def domain_text(operator: Operator) -> str:
-    """What an operator's values are."""
+    """Return the domain of an operator in words."""
     if isinstance(operator, BASKETS):
         return f"baskets of {operator.size} of {operator.items:,} items"
     if isinstance(operator, MEANS):
@@ -77,7 +77,7 @@ def domain_text(operator: Operator) -> str:
 
 
 def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
-    """One or several questions."""
+    """Print the estimates of one or several questions."""
     for place, each in enumerate(found):
         if place:
             console.print()
@@ -85,7 +85,7 @@ def show_estimates(console: Console, found: Sequence[Estimated]) -> None:
 
 
 def _show_estimate(console: Console, found: Estimated) -> None:
-    """The largest shares with their intervals, and what one report may tell."""
+    """Print the largest shares with their intervals, and the belief after one report."""
     description = found.description
     console.print(_table(found, found.estimate), markup=False)
     left_out = len(description.values) - MOST_ROWS
@@ -122,19 +122,19 @@ def _table(found: Estimated, estimate: Estimate | MeanEstimate | Supports) -> Ta
 
 
 def _rounded(value: float, error: float) -> str:
-    """Two digits of the error, and no more."""
+    """Return a value rounded to two digits of its error."""
     digits = 1 - math.floor(math.log10(error))
     return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
 def _largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any]]:
-    """All in their order, or the largest of many."""
+    """Return all rows in their order, or the largest if there are many."""
     few = len(rows) <= MOST_ROWS
     return rows if few else sorted(rows, key=lambda row: -float(row[told]))[:MOST_ROWS]
 
 
 def show_designs(console: Console, found: Designed, promise: Promise, clients: int) -> None:
-    """The operators, best first."""
+    """Print the operators, best first."""
     table = grid("operator", f"error of {found.what}", "95%", "bits a report", "gamma")
     told = format_percent if found.in_percent else format_number
     for each in found.designs:
@@ -190,7 +190,7 @@ def randomized_object(done: Randomized) -> dict[str, object]:
 def show_analysis(
     console: Console, task: Task, found: Sequence[Analysis], warned: Sequence[Contrast]
 ) -> None:
-    """The slides' table, gamma, both bounds, both measures of information, the warning."""
+    """Print the slides' table, gamma, both bounds, both measures of information, and the warning."""
     if task.properties:
         console.print(_beliefs(task, found), markup=False)
         console.print()
@@ -248,7 +248,7 @@ def _show_warning(console: Console, warned: Sequence[Contrast]) -> None:
     first, second = warned
     console.print(
         f"“{first.name}” sends {first.law}; “{second.name}” sends {second.law}. By mutual information the "
-        "second tells less; who is unlucky is found out.",
+        "second reveals less; yet it exposes a few people almost completely.",
         highlight=False,
     )
 

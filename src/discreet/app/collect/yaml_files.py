@@ -1,6 +1,6 @@
-"""Small YAML files that a collection is told by: an operator, an analysis, a survey.
+"""YAML files of operators, analyses and surveys.
 
-Every word stays as it was typed, and every complaint names file, line and entry.
+Every scalar stays text as typed, and every error names file, line and entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Plain = str | list["Plain"] | dict[str, "Plain"]
 
 
 class File:
-    """The entries of a file, and sentences about them."""
+    """The entries of a file, with checks that raise errors naming the line."""
 
     def __init__(self, path: Path, what: str) -> None:
         self._document: Document = read(path, what)
@@ -30,16 +30,16 @@ class File:
         self.entries = _plain_entries(self._document.tree)
 
     def refuse(self, place: Place, text: str) -> NoReturn:
-        """One sentence, with file, line and entry."""
+        """Raise an error that names file, line and entry."""
         raise RequestError(self._document.at(place, text))
 
     def require_known(self, place: Place, given: Iterable[str], known: tuple[str, ...]) -> None:
-        """Refuse names that mean nothing here."""
+        """Raise if an entry's name is unknown."""
         for name in given:
             if name not in known:
                 meant = nearest(name, known)
                 way_out = f"did you mean {meant}?" if meant else f"known are {', '.join(known)}"
-                self.refuse((*place, name), f"this name is not known: {way_out}")
+                self.refuse((*place, name), f"unknown name: {way_out}")
 
     def mapping(self, place: Place, value: Plain) -> dict[str, Plain]:
         if not isinstance(value, dict):
@@ -52,7 +52,7 @@ class File:
         return value.strip()
 
     def texts(self, place: Place, value: Plain) -> list[str]:
-        """A list of texts; one text is a list of one."""
+        """Return a list of texts; a single text is a list of one."""
         items = value if isinstance(value, list) else [value]
         return [self.text((*place, index), item) for index, item in enumerate(items)]
 
@@ -63,7 +63,7 @@ class File:
             self.refuse(place, error.message.removeprefix("it "))
 
     def promise(self, place: Place, value: Plain) -> Promise:
-        """`1%:5%`, or {prior: 1%, posterior: 5%}."""
+        """Return the promise of `1%:5%` or {prior: 1%, posterior: 5%}."""
         if isinstance(value, dict):
             self.require_known(place, value, ("prior", "posterior"))
             prior, posterior = (
@@ -77,7 +77,7 @@ class File:
 
 
 def parse_promise(name: str, text: str) -> Promise:
-    """A promise as typed: prior:posterior.
+    """Return the promise of a text prior:posterior.
 
     >>> parse_promise("--promise", "1%:5%").gamma
     5.2105...

@@ -1,5 +1,5 @@
-"""The console: pages that the server renders, one small script, no build step.
+"""The web console: pages rendered by the server, one small script, no build step.
 
-One module a screen. A screen decides nothing about privacy: it asks what the HTTP door asks, of the same
-curators, and shows it.
+One module per screen. A screen makes no privacy decision: it uses the same services as the HTTP API and shows
+their results.
 """

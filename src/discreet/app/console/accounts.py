@@ -1,4 +1,4 @@
-"""The Account screen: who is logged in and may do what, the way to another password, tokens for programs."""
+"""The Account screen: the user and the role's permissions, a link to change the password, tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discreet.core.errors import DiscreetError, RequestError
 router = APIRouter(include_in_schema=False)
 MAY = {
     Role.CUSTODIAN: "reads the whole policy and ledger, decides on budget, attacks and publishes",
-    Role.ANALYST: "plans, tries and asks within a share, and reads the own part of the ledger",
+    Role.ANALYST: "plans, tries and asks within a share, and reads their own part of the ledger",
     Role.AUDITOR: "reads the whole ledger and all certificates",
 }
 Entered = Annotated[Page, Depends(entered)]
@@ -30,7 +30,7 @@ def account(page: Entered) -> Response:
 
 @router.post("/account")
 async def decide(page: Entered) -> Response:
-    """Make a token, which is told this one time, or take one back."""
+    """Create a token, whose value is shown only now, or revoke one."""
     fields = await page.form()
     try:
         if fields.get("do") == "revoke":
@@ -44,9 +44,9 @@ async def decide(page: Entered) -> Response:
 
 def _issued(page: Page, label: str, days: str) -> str:
     if not label or len(label) > LONGEST_LABEL:
-        raise RequestError("tokens: a token has a label.", hint="Say what it is for.")
+        raise RequestError("tokens: a token needs a label.", hint="Say what it is for.")
     if not days.isascii() or not days.isdigit() or len(days) > 4:
-        raise RequestError("tokens: days is a whole number.", hint="Say for how many days it is made.")
+        raise RequestError("tokens: days must be a whole number.", hint="Say for how many days it is valid.")
     assert page.caller is not None
     stamp = page.caller.user.stamp
     return page.door.tokens.issue(page.user, label, days=int(days), stamp=stamp)[1]

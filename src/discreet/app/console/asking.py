@@ -1,4 +1,4 @@
-"""The Ask screen: an editor beside the schema, the plan before anything is spent, the answer as a picture."""
+"""The Ask screen: an editor beside the schema, a plan before budget is spent, the answer with a chart."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def ask(page: Entered) -> Response:
 
 @router.post("/ask")
 async def answer(page: Entered) -> Response:
+    """Plan, try, answer or export the query of the form."""
     fields = await page.form()
     around = _around(page, fields)
     try:
@@ -69,7 +70,7 @@ async def answer(page: Entered) -> Response:
 def _done(
     page: Page, do: str, analyst: str, question: Question
 ) -> Callable[[], Proposal | Answer | EngineFault]:
-    """What a button does: plan, try on made-up people, or ask."""
+    """Return the action of a button: plan, try on made-up people, or ask."""
     door = page.door
     works: dict[str, Callable[[], Proposal | Answer | EngineFault]] = {
         "plan": lambda: planned(door, analyst, question),
@@ -85,29 +86,30 @@ def _done(
 
 
 def sees_true_values(page: Page) -> bool:
-    """Whether the policy lets whoever is logged in see what an answer would be without noise."""
+    """Return True if the policy lets this user see an answer without noise."""
     policy, caller = page.door.curators.policy, page.caller
     allowed = policy.true_values is TrueValues.CUSTODIAN
     return allowed and caller is not None and caller.user.role is Role.CUSTODIAN
 
 
 def _truth(page: Page, analyst: str, question: Question) -> TrueMeasures:
-    """What was answered, without noise: counted apart from everybody's questions, and kept nowhere."""
+    """Return the answer without noise; it is computed outside the curators and stored nowhere."""
     made = planned(page.door, analyst, question).plan
     with page.door.curators.engine() as engine:
         return run_guarded(lambda: compute_true_values(made, engine))
 
 
 def _asker(page: Page) -> str:
+    """Return the analyst whose share is charged, or raise if the user may not ask."""
     caller = page.caller
     assert isinstance(caller, Caller)
     if caller.user.role is Role.AUDITOR:
-        raise ForbiddenError("An auditor reads and does not ask.")
+        raise ForbiddenError("An auditor reads, and cannot ask.")
     return caller.asks_as
 
 
 def _why_not(page: Page) -> str:
-    """Why whoever is logged in asks nothing; empty for those who may."""
+    """Return the reason why this user cannot ask, or an empty text."""
     try:
         _asker(page)
     except ForbiddenError as error:
@@ -157,7 +159,7 @@ def _shown(answer: Answer, beside: TrueMeasures | None = None) -> dict[str, obje
 
 
 def _plainly(value: object) -> str:
-    """A true value; one that no row has is none."""
+    """Return a true value as text, or a dash where no row has one."""
     if value is None:
         return "–"
     return (
@@ -170,8 +172,8 @@ def _plainly(value: object) -> str:
 
 
 def _picture(answer: Answer) -> str | None:
-    """The answer as SVG, where there is a measure to draw and more than one bar."""
-    from discreet.app.ask_chart import answer_picture  # charts take a second to load
+    """Return the answer as SVG, or None without a measure or with a single bar."""
+    from discreet.app.ask_chart import answer_picture  # slow to import
     from discreet.app.charts import as_svg
 
     try:

@@ -1,7 +1,8 @@
-"""The Attack screen: what is believed of one named record, before and after each way of publishing.
+"""The Attack screen: belief about one named record, before and after each way of publishing.
 
-Computed on real data, so it is the custodian's alone; no reply of this server is stored by a browser, and
-who was attacked is sent in a body, which no log and no history keeps. It runs as a job; see `working`.
+Custodian only, as it is computed on real data. Responses are not stored by the browser, and the person is
+sent in a body, which neither a log nor the browser's history keeps. The attack runs as a job; see
+`job_progress`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ async def attack(page: Deciding) -> Response:
 
 @router.get("/attack/work/{name}")
 async def follow(name: str, page: Deciding) -> Response:
-    """An attack that is under way, or what it found."""
+    """Show the progress of an attack, or its result."""
     job = await followed(job_of(page, name, KIND))
     return await to_thread.run_sync(_come_to, page, job)
 
@@ -78,7 +79,7 @@ def _begun(page: Page, fields: Mapping[str, str]) -> Job:
 
 
 def _work(page: Page, fields: Mapping[str, str]) -> Work:
-    from discreet.app.trials.record_trial import attack_record  # what it needs takes a second to load
+    from discreet.app.trials.record_trial import attack_record  # slow to import
 
     curators, named = page.door.curators, _named(page.door.curators.policy, fields)
 
@@ -95,10 +96,10 @@ def _named(policy: Policy, fields: Mapping[str, str]) -> Named:
 
     name = fields.get("table", "")
     if name not in attackable(policy):
-        raise RequestError("attack: no such table can be attacked here.", hint="Choose one of those named.")
+        raise RequestError("attack: this table cannot be attacked here.", hint="Choose a listed table.")
     k = fields.get("k", "").strip() or "5"
     if not (k.isascii() and k.isdigit() and 2 <= int(k[:9]) <= 10**6):
-        raise RequestError("attack: k is a whole number from 2.", hint="Write 5.")
+        raise RequestError("attack: k must be a whole number of at least 2.", hint="Write 5.")
     columns = policy.tables[name].columns
     known = {each: fields.get(KNOWN + each, "").strip() for each in columns}
     return Named(
@@ -137,7 +138,7 @@ def _keys_of(table: Table) -> list[str]:
 
 
 def _field(name: str, table: Table, fields: Mapping[str, str]) -> dict[str, object]:
-    """A column that a person can be named by, and what was said of it."""
+    """Return the form field of a column that identifies the person, with the value entered so far."""
     return {
         "name": KNOWN + name,
         "column": name,
@@ -151,7 +152,7 @@ def _choices(column: Column) -> tuple[str, ...]:
 
 
 def _shown(found: RecordTrial) -> dict[str, object]:
-    """What the page says of it, without the data that it was found in."""
+    """Return what the page shows of an attack, without the data that it was computed from."""
     return {
         "claim": found.claim,
         "person": found.person,
@@ -163,7 +164,7 @@ def _shown(found: RecordTrial) -> dict[str, object]:
 
 
 def _line(found: RecordTrial, seen: Seen) -> tuple[str, str, str]:
-    """A way of publishing, what an attacker has of it, and what is then believed."""
+    """Return a way of publishing, what the attacker learns from it, and the change in belief."""
     if seen.rows is None:
         told = (
             "a count that uses up the whole promise; whatever it had been, at most "

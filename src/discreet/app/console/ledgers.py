@@ -1,4 +1,4 @@
-"""The Ledger screen: the staircase of belief towards its ceiling, every entry, wishes for budget."""
+"""The Ledger screen: belief after each entry below its cap, all entries, budget requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ledger(page: Entered) -> Response:
 
 @router.post("/ledger")
 async def decide(page: Entered) -> Response:
-    """Make a wish, grant or deny one; let a suspended analyst ask again."""
+    """Make, grant or deny a budget request, or let a suspended analyst ask again."""
     fields = dict(await page.form())
     try:
         await run_in_threadpool(_decided, page, fields)
@@ -47,13 +47,13 @@ def _decided(page: Page, fields: dict[str, str]) -> None:
         door.wishes.make(caller.asks_as, Fraction(str(share)), fields.get("reason", "")[:1000])
         return
     if caller.user.role is not Role.CUSTODIAN:
-        raise ForbiddenError("This is the custodian's to decide.")
+        raise ForbiddenError("Only the custodian decides this.")
     if do == "clear":
         door.curators.ledger.clear_suspension(fields.get("analyst", ""))
         return
     number = fields.get("wish", "")
     if not number.isdecimal() or len(number) > 9:
-        raise RequestError("budget: there is no such wish.")
+        raise RequestError("budget: there is no such budget request.")
     if do == "grant":
         taken = fields.get("taken_from") or None
         door.wishes.grant(int(number), door.curators.policy, door.curators.ledger.set_shares, taken)
@@ -86,7 +86,7 @@ def _facts(page: Page) -> dict[str, object]:
 
 
 def _picture(book: Ledger, analyst: str | None) -> str:
-    from discreet.app.charts import as_svg  # charts take a second to load
+    from discreet.app.charts import as_svg  # slow to import
     from discreet.app.ledger_chart import ledger_picture
 
     return as_svg(ledger_picture(book, analyst=analyst, told=False, width=NARROW + 60, height=NARROW))

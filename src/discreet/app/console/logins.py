@@ -1,4 +1,4 @@
-"""Login, the choice of a password, logout; and the files that pages are made with."""
+"""The pages of login, password change and logout, and the static files of all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Promise screen: what an attacker thinks now and may think at most, as people of a hundred."""
+"""The Promise screen: the attacker's belief before, and at most after, drawn as a hundred people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Percent = Annotated[float | None, Query(gt=0, lt=100)]
 
 @dataclass(frozen=True)
 class Person:
-    """Where one of a hundred stands, and how much of them is coloured."""
+    """The position of one of a hundred figures, and the coloured fraction of it."""
 
     x: int
     y: int
@@ -27,7 +27,7 @@ class Person:
 
 
 def crowd(share: float) -> list[Person]:
-    """A hundred people, of whom 100 * share are coloured."""
+    """Return a hundred figures, 100 * share of them coloured."""
     return [
         Person(place % ACROSS, place // ACROSS, min(1.0, max(0.0, 100 * share - place)))
         for place in range(100)

@@ -1,8 +1,8 @@
-"""What was chosen on the Publish screen: roles and hierarchies of columns, models, and how to recode.
+"""The form of the Publish screen: column roles and hierarchies, privacy models, the recoding.
 
-Roles       of a column are the policy's until another is chosen. What names people stays left out: an
-            identifier is given no other role here.
-Hierarchies are those of the policy that fit the column; what is not chosen follows the column's name.
+Roles       A column keeps its role of the policy until another is chosen. An identifier cannot be given
+            another role here, so it is never published.
+Hierarchies are those of the policy that fit the column; without a choice, the one named after the column.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FIELDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A column on the page: what it is, what may be chosen for it, and its hierarchy as a tree."""
+    """A column on the page: its type, the possible roles and hierarchies, and the hierarchy as a tree."""
 
     name: str
     kind: str
@@ -62,7 +62,7 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """A table of the policy with what was chosen for it."""
+    """A table of the policy with the choices of the form."""
 
     policy: Policy
     name: str
@@ -73,11 +73,12 @@ class Chosen:
         return self.policy.tables[self.name]
 
     def said(self, name: str) -> str:
+        """Return a field of the form, or an empty text."""
         return self.fields.get(name, "").strip()[:200]
 
     @property
     def redeclared(self) -> Policy:
-        """The policy with the roles and hierarchies that were chosen."""
+        """The policy with the chosen roles and hierarchies."""
         columns = {name: self._column(name, column) for name, column in self.table.columns.items()}
         table = self.table.model_copy(update={"columns": columns})
         return self.policy.model_copy(update={"tables": {**self.policy.tables, self.name: table}})
@@ -87,18 +88,18 @@ class Chosen:
         role, hierarchy = self.said(ROLE + name), self.said(HIERARCHY + name)
         if role and role != _role(column):
             if role not in self.roles(name):
-                raise RequestError(f"publish: {name} cannot become {role}.", hint="Choose one of its roles.")
+                raise RequestError(f"publish: {name} cannot be {role}.", hint="Choose one of its roles.")
             changed["role"] = Role(role)
         if hierarchy and hierarchy != column.hierarchy:
             if hierarchy not in self.hierarchies(column):
                 raise RequestError(
-                    f"publish: no hierarchy {hierarchy} fits {name}.", hint="Choose one that is listed."
+                    f"publish: hierarchy {hierarchy} does not fit {name}.", hint="Choose a listed one."
                 )
             changed["hierarchy"] = hierarchy
         return column.model_copy(update=changed) if changed else column
 
     def roles(self, name: str) -> tuple[str, ...]:
-        """What a column may be taken for."""
+        """Return the roles that may be chosen for a column."""
         column = self.table.columns[name]
         if column.role is Role.IDENTIFIER or name == self.table.person_column:
             return (Role.IDENTIFIER.value,)
@@ -139,12 +140,13 @@ class Chosen:
         return [name for name, column in columns.items() if column.role is Role.SENSITIVE]
 
     def request(self, output: Path | None) -> AnonymizeRequest:
-        """As `discreet anonymize` would be asked."""
+        """Return the request that `discreet anonymize` would make."""
         diversity, closeness = self._diversity, self._closeness
         k = self.said("k")
         if k and not (k.isascii() and k.isdigit() and len(k) < 10):
-            raise RequestError("publish: k is a whole number.", hint="Write 5.")
+            raise RequestError("publish: k must be a whole number.", hint="Write 5.")
         posterior = self.said("posterior") or None
+        # k-anonymity is the default only when no other model is chosen
         usual = None if diversity or closeness or posterior else USUAL_K
         return AnonymizeRequest(
             table=self.name,
@@ -188,7 +190,7 @@ class Chosen:
 
 
 def publishable(policy: Policy) -> tuple[str, ...]:
-    """The tables that are about people; all, where none is."""
+    """Return the tables with a person, or all tables if none has one."""
     about = tuple(name for name, table in policy.tables.items() if table.person != "none")
     return about or tuple(policy.tables)
 

@@ -1,4 +1,4 @@
-"""What the Publish screen shows and does: the form around, the release that is found, its picture."""
+"""The job of the Publish screen: search for a release, and the contexts that its page is rendered with."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ FIGURES = {
 
 
 def work(page: Page, fields: Mapping[str, str]) -> Work:
-    """Find a release and try it; where the form says publish, write it."""
+    """Return work that finds and attacks a release, and writes it if the form says publish."""
     chosen, keep = _chosen(page, fields), fields.get("do") == "publish"
-    build_anonymizer(chosen.request(None), chosen.named, lambda _: None)  # refuses what it can
+    # raises what can be refused before the job starts
+    build_anonymizer(chosen.request(None), chosen.named, lambda _: None)
 
     def do(tell: Tell, folder: Path) -> Outcome:
         output = folder / f"{chosen.name}.{chosen.format}" if keep else None
@@ -65,7 +66,7 @@ def work(page: Page, fields: Mapping[str, str]) -> Work:
 
 
 def number_of(page: Page, outcome: Outcome) -> int | None:
-    """The ledger's number of what a job published."""
+    """Return the ledger's number of the release that a job published, or None."""
     if outcome.file is None:
         return None
     found = reversed(page.door.curators.ledger.list_releases())
@@ -81,7 +82,7 @@ def _chosen(page: Page, fields: Mapping[str, str]) -> Chosen:
 
 
 def around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
-    """The page without a release: what may be chosen, and what was."""
+    """Return the context of the page without a release: the possible and the current choices."""
     chosen = _chosen(page, fields)
     return {
         "tables": publishable(chosen.policy),
@@ -104,7 +105,7 @@ def around(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
 
 
 def releases(page: Page) -> list[tuple[int, str, str]]:
-    """What was published and is still there."""
+    """Return number, name and description of the published releases whose files still exist."""
     found = page.door.curators.ledger.list_releases()
     there = [(each, ReleaseTarget.from_ledger_entry(each.certificate)) for each in found]
     return [
@@ -115,7 +116,7 @@ def releases(page: Page) -> list[tuple[int, str, str]]:
 
 
 def _told(release: Release, trial: Trial, made: Mapping[str, object]) -> dict[str, object]:
-    """What the page says of a release, without the release."""
+    """Return what the page shows of a release, without the release itself."""
     quasi = enumerate(release.source.quasi)
     return {
         "figures": list_figures(release),

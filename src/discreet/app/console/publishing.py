@@ -1,10 +1,10 @@
-"""The Publish screen: a table, what its columns are, the models that a release has to meet; the release.
+"""The Publish screen: a table, the roles of its columns, the privacy models to meet, the release.
 
-It runs as `discreet anonymize` does, as a job: the release is searched for, judged and attacked before
-anything is written, entered in the ledger before there is a file, and refused in one sentence where that
-cannot be. What is shown of it is computed on real data, and is the custodian's; the certificate may leave.
+It does what `discreet anonymize` does, as a job: the release is found, checked and attacked before anything
+is written, and entered in the ledger before the file exists. The figures on the page are computed on real
+data and are for the custodian; the certificate is public.
 
-Once        A form brings a number that was drawn for it: sent twice, it publishes once.
+Idempotent  A form carries a random key: submitted twice, it publishes once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Deciding = Annotated[Page, Depends(decided)]
 
 @router.get("/publish")
 def show(page: Deciding, table: Annotated[str | None, Query(max_length=200)] = None) -> Response:
-    from discreet.app.console.publish_work import around  # what it needs takes a second to load
+    from discreet.app.console.publish_work import around  # slow to import
 
     return page.shown("publish.html", around(page, {} if table is None else {"table": table}))
 
@@ -55,7 +55,7 @@ async def publish(page: Deciding) -> Response:
 
 @router.get("/publish/work/{name}")
 async def follow(name: str, page: Deciding) -> Response:
-    """A release that is being made, or what came of it."""
+    """Show the progress of a release, or its result."""
     job = await followed(job_of(page, name, KIND))
     return await to_thread.run_sync(_come_to, page, job.form, job)
 
@@ -69,7 +69,7 @@ async def cancel(name: str, page: Deciding) -> Response:
 
 
 def _begun(page: Page, fields: Mapping[str, str]) -> str | None:
-    """The job that a form begins; a form that publishes and is sent twice begins one."""
+    """Start the form's job and return its id; a publishing form submitted twice starts one job."""
     from discreet.app.console.publish_work import work
 
     do, asked = fields.get("do", "show"), {name: fields[name] for name in fields if name != "drawn"}
@@ -111,7 +111,7 @@ def _refused(page: Page, fields: Mapping[str, str], error: DiscreetError | Failu
 
 @router.get("/publish/{number}/{part}")
 def file(number: int, part: str, page: Deciding) -> Response:
-    """The file of a release, its certificate or its report."""
+    """Return the file of a release, its certificate or its report."""
     for each in page.door.curators.ledger.list_releases():
         target = ReleaseTarget.from_ledger_entry(each.certificate)
         if each.id != number or target is None:
@@ -119,4 +119,4 @@ def file(number: int, part: str, page: Deciding) -> Response:
         path = target.make_companion_path(PARTS[part]) if part in PARTS else target.file
         if part in (*PARTS, "table") and path.is_file():
             return FileResponse(path, filename=path.name, content_disposition_type="attachment")
-    raise MissingError("There is no such file of a release.", hint="The Publish screen lists them.")
+    raise MissingError("This release has no such file.", hint="The Publish screen lists them.")

@@ -1,8 +1,8 @@
-"""How pages are made: templates, forms, who is logged in, and where those are sent who are not.
+"""Pages: templates, forms with their CSRF check, the logged-in user, redirects to the login.
 
-Script      of this server alone, and never in a page: the Content-Security-Policy has no exception.
-Forms       bring the session's proof in a hidden field. A login, which has no session yet, is taken from this
-            server's own pages alone.
+Script      only from this server's files, never inline: the Content-Security-Policy has no exception.
+CSRF        Forms carry the session's CSRF token in a hidden field. The login form, which has no session yet,
+            is accepted from this server's own pages only.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from discreet.core.errors import DiscreetError
 
 SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
 CUSTODIANS = (("/attack", "Attack"), ("/publish", "Publish"))
-"""What is computed on real data is shown to the custodian alone."""
+"""Screens of results that are computed on real data: custodian only."""
 NARROW = 240
-"""How wide charts are drawn, so that they can be read on a phone; a wider page shows them larger."""
+"""Width of charts, readable on a phone; a wider page scales them up."""
 SHORT = 180
-"""How long bars are drawn beside their names."""
+"""Length of bars beside their names."""
 OPENING = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
-"""What a sentence begins with on a command line, and what the page around it says already."""
+"""The prefix of command-line errors, which repeats what the page already says."""
 STATIC = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
 class ElsewhereError(Exception):
-    """This page is not for now: another one is."""
+    """A redirect to another page, raised by a dependency."""
 
     def __init__(self, location: str) -> None:
         super().__init__(location)
@@ -68,7 +68,7 @@ def static(name: str) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A request of a browser: the door, and who is logged in."""
+    """A browser's request, with the shared state and the user who is logged in, if any."""
 
     request: Request
     door: HttpDoor
@@ -76,7 +76,7 @@ class Page:
 
     @property
     def user(self) -> str:
-        """Who is logged in."""
+        """The name of the user who is logged in."""
         assert self.caller is not None
         return self.caller.user.name
 
@@ -87,6 +87,7 @@ class Page:
     def shown(
         self, template: str, facts: Mapping[str, object] | None = None, *, status: int = 200
     ) -> HTMLResponse:
+        """Render a template with the context that all pages share."""
         caller = self.caller
         session = None if caller is None else caller.session
         around = {
@@ -104,27 +105,27 @@ class Page:
         error: DiscreetError | Failure,
         facts: Mapping[str, object] | None = None,
     ) -> HTMLResponse:
-        """The same page with what is wrong above it."""
+        """Render a template with an error above its content."""
         sentence = said(error)
         problem = {"message": opened(sentence["error"]), "hint": sentence["hint"]}
         told = {**(facts or {}), "problem": problem}
         return self.shown(template, told, status=STATUS.get(error.code, 400))
 
     async def form(self) -> Mapping[str, str]:
-        """What was sent, if this server's own page has sent it; without the proof of that."""
+        """Return the fields of a form after the CSRF check, without the CSRF token."""
         fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
         proof = fields.pop("csrf", "")
         session = None if self.caller is None else self.caller.session
         if session is not None:
             if not self.door.sessions.proves(session, proof):
-                raise ForbiddenError("This form is not of this session.", hint="Open the page again.")
+                raise ForbiddenError("This form belongs to another session.", hint="Open the page again.")
         elif self.request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise ForbiddenError("This form was sent by another site.", hint="Open the page itself.")
         return fields
 
 
 def opened(message: str) -> str:
-    """A sentence as a page says it.
+    """Return a message without its command-line prefix, starting with a capital.
 
     >>> opened("ask: there is no table people."), opened("Name or password is wrong.")
     ('There is no table people.', 'Name or password is wrong.')
@@ -134,7 +135,7 @@ def opened(message: str) -> str:
 
 
 def visited(request: Request) -> Page:
-    """Whoever comes, logged in or not."""
+    """Return the page of a visitor, logged in or not."""
     door, text = door_of(request), request.cookies.get(COOKIE)
     session = None if text is None else door.sessions.recognized(text)
     caller = None if session is None else Caller(user=session.user, session=session)
@@ -142,7 +143,7 @@ def visited(request: Request) -> Page:
 
 
 def entered(request: Request) -> Page:
-    """Who is logged in with a password of their own; others are sent to where they become so."""
+    """Return the page of a logged-in user; redirect others to the login or the password change."""
     page = visited(request)
     if page.caller is None:
         raise ElsewhereError("/login?ended=1" if COOKIE in request.cookies else "/login")
@@ -152,8 +153,8 @@ def entered(request: Request) -> Page:
 
 
 def decided(request: Request) -> Page:
-    """The custodian, who is logged in; nobody else."""
+    """Return the page of a custodian; refuse everybody else."""
     page = entered(request)
     if not page.is_custodians:
-        raise ForbiddenError("This page is the custodian's.", hint="Log in as one.")
+        raise ForbiddenError("This page is for custodians.", hint="Log in as one.")
     return page

@@ -1,4 +1,4 @@
-"""The Trade-off screen: what each cap on belief would cost a question, from plan and policy alone."""
+"""The Trade-off screen: the error of a question under each cap on belief, from plan and policy alone."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def show(
 
 
 def usual(policy: Policy) -> str:
-    """A question to begin with: how many there are."""
+    """Return the query that the screen starts with: a count of the first table about people."""
     about_people = (name for name, table in policy.tables.items() if table.person != "none")
     name = next(about_people, next(iter(policy.tables)))
     return f"SELECT COUNT(*) AS n FROM {name}"

@@ -1,9 +1,9 @@
-"""Long work that a page begins, as a job: it goes on though the browser leaves, and tells how far it is.
+"""Progress of a job that a page started: it continues when the browser leaves.
 
-Shown       under an address that names the job and nothing else: what was asked for, which may name a person,
-            is held in memory with the job, and what was found beside it.
-Follows     A page of a job that is not over comes again by itself, without script: the server holds it back
-            until there is something new to say, for a moment at most.
+Address     names the job and nothing else. The form, which may name a person, is held in memory with the job,
+            and so is the result.
+Refresh     The page of a running job reloads itself without a script; the server delays its response until
+            there is progress, for at most `MAX_WAIT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ GLANCE = 0.05
 
 
 def job_of(page: Page, name: str, kind: str) -> Job:
-    """A job that a page of this kind began."""
+    """Return a job that a page of this kind started."""
     found = page.door.jobs.find(name)
     if found is None or found.kind != kind:
-        raise MissingError("There is no such work.", hint="Begin it again.")
+        raise MissingError("There is no such job.", hint="Start it again.")
     return found
 
 
 async def followed(job: Job) -> Job:
-    """The same job, when it has come further, or a moment later."""
+    """Return the job once it has made progress, or after a short wait."""
     begun, until = (job.state, job.stage), time.monotonic() + MOMENT
     while not job.over and (job.state, job.stage) == begun and time.monotonic() < until:
         await anyio.sleep(GLANCE)
@@ -38,7 +38,7 @@ async def followed(job: Job) -> Job:
 
 
 async def cancelled(page: Page, name: str, kind: str) -> tuple[Job, DiscreetError | None]:
-    """A job that is not wanted any more, and why it goes on all the same, where it does."""
+    """Cancel a job, and return it with the error if it can no longer be cancelled."""
     await page.form()
     job = job_of(page, name, kind)
     try:
@@ -49,23 +49,23 @@ async def cancelled(page: Page, name: str, kind: str) -> tuple[Job, DiscreetErro
 
 
 def come_to(job: Job, here: str) -> dict[str, object]:
-    """What a page says of a job that has not failed: how far it is, what was found, or why that is gone."""
+    """Return the context of a job that has not failed: its progress, its result, or why there is none."""
     if not job.over:
         return {"progress": _progress(job, here)}
-    # what a program asked for has no form, and its outcome another shape
+    # a job that was started by the API has no form, and its result has another shape
     found = job.outcome.found if job.outcome is not None and job.form else None
     return {"found": found, "ended": "" if found else _ending(job)}
 
 
 def _ending(job: Job) -> str:
-    """Why there is nothing to show of a job that is over."""
+    """Return the reason why a finished job has no result to show."""
     if job.state is JobState.CANCELLED:
         return "This was cancelled before it cost anything."
-    return "What was found is forgotten, as the server was started anew since. Begin it again."
+    return "The result is no longer available: the server was restarted. Start the job again."
 
 
 def _progress(job: Job, here: str) -> dict[str, object]:
-    """How far a job is, stage by stage."""
+    """Return the state of each stage of a running job."""
     at = job.stages.index(job.stage) if job.stage in job.stages else -1
     words = [
         "done" if place < at else "under way" if place == at else "to do" for place in range(len(job.stages))

@@ -1,5 +1,5 @@
-"""The HTTP door: an API for programs and people, on the same curators as the other doors.
+"""The HTTP frontend: routes, request bodies, authentication and responses of the JSON API.
 
-Here stand routes, bodies, logins and replies; what happens behind them is the same at every door and stands
-in `app.serve`. The pages of the same server are in `app.console`.
+The work behind a route is shared with every other frontend and belongs to the services. The pages of the same
+server are in the `console` package.
 """

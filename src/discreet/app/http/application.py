@@ -1,4 +1,4 @@
-"""The HTTP application: routes, and what every error becomes."""
+"""The FastAPI application: its routers, middleware and exception handlers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DESCRIBED = "See /api/openapi.json."
 
 
 def application(door: HttpDoor) -> FastAPI:
-    """The API of a door, and the console's pages."""
+    """Return the application that serves the API and the console's pages."""
     app = FastAPI(
         title="discreet",
         summary="Ask a table anything; learn about no one.",
@@ -52,7 +52,7 @@ def application(door: HttpDoor) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,
+        redirect_slashes=False,  # a redirect would be built from the Host header
         responses=ANYWHERE,
     )
     app.state.door = door
@@ -82,7 +82,7 @@ def _sent_elsewhere(request: Request, error: Exception) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    """What is wrong with a body, by name; what was sent is not repeated."""
+    """Name the first invalid field. The value is not echoed: it may be a password."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:] if str(part).isidentifier()) or str(
@@ -97,10 +97,10 @@ def _unmatched(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         said = MissingError("There is nothing at this address.", hint=DESCRIBED)
     if error.status_code == 405:
-        said = MethodError("This address is not asked that way.", hint=DESCRIBED)
+        said = MethodError("This address does not accept this method.", hint=DESCRIBED)
     return _said(request, said)
 
 
 def _said(request: Request, error: DiscreetError) -> Response:
-    """To a browser that wants a page, as one; else as an object."""
+    """Return an error as a page to a browser, and as JSON to a program."""
     return refusal_page(request, error) if is_page(request) else sent(refusal(error))

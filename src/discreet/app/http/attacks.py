@@ -1,7 +1,7 @@
-"""Attacks on what was released or answered, as jobs: computed on real data, so for the custodian alone.
+"""The route that attacks a release or the answers, as a job. Custodian only: results come from real data.
 
-What is attacked is named by its number in the ledger, never by a file: whoever has the custodian's password
-over the network does not read other files with it.
+A release is named by its number in the ledger, never by a path, so the custodian's password does not open
+other files of the server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STAGES = ("preparing", "choosing victims", "matching", "attacking")
 
 @router.post("/attacks", status_code=202, response_class=Response, responses=BEGUN | MISSING)
 def attack(body: Attack, caller: Deciding, door: Door, key: Key = None) -> Response:
-    """Begin an attack. GET /api/jobs/ID tells how far it is and what it found."""
+    """Start an attack. GET /api/jobs/ID returns its progress and result."""
     return started(door, caller, key, ["attack", body.model_dump()], lambda: _work(door, body))
 
 
@@ -34,7 +34,7 @@ def _work(door: HttpDoor, body: Attack) -> Work:
     request = _request(door, body)
 
     def do(tell: Tell, folder: Path) -> Outcome:
-        from discreet.app.trials import attacking, view  # what they need takes a second to load
+        from discreet.app.trials import attacking, view  # slow to import
 
         trial, _ = attacking.tried(request, tell)
         return Outcome(found=view.as_object(trial))

@@ -1,4 +1,4 @@
-"""What may be sent: bodies of requests, each checked before anything is done with it."""
+"""Request bodies, validated before a route runs, and the body of an error response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Part = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Body(BaseModel):
-    """Nothing but what is named."""
+    """A body that allows no undeclared field."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,21 +31,21 @@ class Login(Body):
 
 
 class Passwords(Body):
-    """The password that was, and the one that will be."""
+    """The old and the new password."""
 
     old: Word
     new: Word
 
 
 class Label(Body):
-    """What a token is for, and for how many days it is made."""
+    """The label of a new token, and its lifetime in days."""
 
     label: Annotated[str, Field(min_length=1, max_length=100)]
     days: Annotated[int, Field(ge=1, le=MOST_DAYS)] = TOKEN_DAYS
 
 
 class Question(Body):
-    """A question, what it may cost, and how it is answered; of epsilon, share and within at most one."""
+    """A query, its cost and the form of its answer; at most one of epsilon, share and within."""
 
     sql: Annotated[str, Field(min_length=1, max_length=LONGEST_SQL)]
     epsilon: Annotated[float | None, Field(gt=0, allow_inf_nan=False)] = None
@@ -57,6 +57,7 @@ class Question(Body):
 
     @property
     def spending(self) -> Spending:
+        """The fields that decide cost and accuracy, without the SQL."""
         return Spending(
             epsilon=self.epsilon,
             share=self.share,
@@ -68,26 +69,26 @@ class Question(Body):
 
 
 class WishBody(Body):
-    """By how much a share should grow, and why."""
+    """A budget request: by how much the share should grow, and why."""
 
     share: Part
     reason: Annotated[str, Field(max_length=1_000)] = ""
 
 
 class Grant(Body):
-    """Out of whose share it is granted; else out of what nobody has."""
+    """The grant of a budget request; without `taken_from`, out of the unassigned budget."""
 
     taken_from: Word | None = None
 
 
 class Denial(Body):
-    """Why not."""
+    """The denial of a budget request, with its reason."""
 
     note: Annotated[str, Field(max_length=1_000)] = ""
 
 
 class Attack(Body):
-    """What is attacked, and what is known: a release by its number in the ledger, else the answers."""
+    """An attack on a release, by its number in the ledger, or without one on the answers."""
 
     release: int | None = None
     table: Word | None = None
@@ -99,7 +100,7 @@ class Attack(Body):
 
 
 class Refusal(BaseModel):
-    """What is sent in place of what was asked for: one sentence, a word for programs, the way out."""
+    """An error: one sentence, a code for programs, and what to do next."""
 
     error: str
     code: str

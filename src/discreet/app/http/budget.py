@@ -1,4 +1,4 @@
-"""Wishes for more budget: an analyst makes them, the custodian grants or denies."""
+"""Routes of budget requests: an analyst makes one, the custodian grants or denies it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/wishes", tags=["budget"])
 
 @router.get("")
 def wishes(caller: Entered, door: Door) -> dict[str, object]:
-    """An analyst's own wishes; all, for others."""
+    """Return an analyst's own budget requests, or all of them for other roles."""
     analyst = caller.asks_as if caller.user.role is Role.ANALYST else None
     return {"wishes": [each.as_object() for each in door.wishes.all(analyst)]}
 
@@ -26,20 +26,20 @@ def make(body: WishBody, caller: Asking, door: Door) -> dict[str, object]:
     """Ask the custodian for a larger share of the promise."""
     if caller.asks_as not in door.curators.policy.analysts:
         raise RequestError(
-            "budget: there is one analyst, who has the whole promise.",
-            hint="A larger one is the custodian's to make, in the policy.",
+            "budget: this policy has one analyst, who has the whole promise.",
+            hint="A larger promise is the custodian's decision, in the policy.",
         )
     return door.wishes.make(caller.asks_as, Fraction(str(body.share)), body.reason).as_object()
 
 
 @router.post("/{number}/grant")
 def grant(number: int, body: Grant, caller: Deciding, door: Door) -> dict[str, object]:
-    """Let the share grow, out of what nobody has or out of another's share."""
+    """Enlarge the share, out of the unassigned budget or out of another analyst's share."""
     curators = door.curators
     return door.wishes.grant(number, curators.policy, curators.ledger.set_shares, body.taken_from).as_object()
 
 
 @router.post("/{number}/deny")
 def deny(number: int, body: Denial, caller: Deciding, door: Door) -> dict[str, object]:
-    """Leave the share as it is."""
+    """Deny the request and leave the share unchanged."""
     return door.wishes.deny(number, body.note).as_object()

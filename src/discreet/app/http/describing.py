@@ -1,4 +1,4 @@
-"""What /api/openapi.json says beside the bodies: parameters of many routes, kinds of files, every refusal."""
+"""Shared parts of the OpenAPI document: common parameters, media types, error responses, summaries."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from discreet.app.http.replies import KINDS, Form
 
 Responses = dict[int | str, dict[str, Any]]
 REFUSALS = {
-    400: "Refused by what it asks for, or by what the policy says; nothing was charged.",
-    401: "Nobody is logged in, or the token is not known.",
-    402: "The own share has no room for it; nothing was charged.",
-    403: "The role does not allow it, a password must be chosen first, or the proof of a session is missing.",
-    409: "No release meets what was asked for, it comes too late, or the same is under way.",
-    413: "More was sent than any request needs.",
-    421: "The request is for a server of another name.",
-    422: "A field is missing, out of its range, or nobody knows it.",
-    429: "Too much is going on at once, or too many logins have failed.",
-    500: "A fault: a constant text, and the number under which the custodian's log has the details.",
+    400: "The request or the policy does not allow it; nothing was charged.",
+    401: "Not logged in, or the token is not valid.",
+    402: "The analyst's share does not have enough budget left; nothing was charged.",
+    403: "The role does not allow it, a new password must be chosen first, or the CSRF token is missing.",
+    409: "No release meets the request, it comes too late, or the same request is still running.",
+    413: "The body is too large.",
+    421: "The Host header names another server.",
+    422: "A field is missing, out of range or unknown.",
+    429: "Too many requests at once, or too many failed logins.",
+    500: "An engine fault: a constant text, and the incident id under which the custodian's log has details.",
 }
 ANYWHERE: Responses = {status: {"model": Refusal, "description": told} for status, told in REFUSALS.items()}
-MISSING: Responses = {404: {"model": Refusal, "description": "There is no such thing."}}
+MISSING: Responses = {404: {"model": Refusal, "description": "Not found."}}
 FILES: Responses = {
     200: {
-        "description": "JSON, or a file in the form that was asked for.",
+        "description": "JSON, or a file in the requested format.",
         "content": {kind.partition(";")[0]: {} for kind in KINDS.values()},
     }
 }
-BEGUN: Responses = {202: {"description": "The job that was begun.", "content": {KINDS[Form.JSON]: {}}}}
-Wanted = Annotated[Form, Query(alias="format", description="How the answer is written.")]
+BEGUN: Responses = {202: {"description": "The job that was started.", "content": {KINDS[Form.JSON]: {}}}}
+Wanted = Annotated[Form, Query(alias="format", description="The format of the answer.")]
 Key = Annotated[
-    str | None, Header(alias="Idempotency-Key", description="A request sent again under it is charged once.")
+    str | None,
+    Header(alias="Idempotency-Key", description="The same request under the same key is charged once."),
 ]
 
 
 def described(router: APIRouter) -> APIRouter:
-    """Let the first sentence that says what a route does be its summary."""
+    """Set each route's summary to the first sentence of its docstring, and return the router."""
     for route in router.routes:
         if isinstance(route, APIRoute):
             route.summary = route.description.partition("\n")[0].partition(". ")[0].rstrip(".")

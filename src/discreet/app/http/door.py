@@ -1,4 +1,4 @@
-"""What the HTTP door works with: curators, users and all that is kept of them, metrics, jobs."""
+"""The state that all routes share: curators, users and their sessions, jobs, metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class HttpDoor:
-    """Behind the HTTP door; `secure` where it is reached by TLS, `names` are those of its host."""
+    """The shared state; `uses_tls` if clients connect by TLS, `host_names` are the server's allowed names."""
 
     curators: Curators
     file: UserStorage
@@ -66,11 +66,11 @@ class HttpDoor:
 
     @contextmanager
     def place(self, analyst: str) -> Iterator[None]:
-        """A place in the queue of an analyst's questions: whoever asks much cannot keep all threads busy."""
+        """Hold one of the analyst's query slots, so that one analyst cannot occupy all threads."""
         with self._guard:
             if self._waiting[analyst] >= MOST_AT_ONCE:
                 raise CrowdedError(
-                    f"ask: {MOST_AT_ONCE} questions are waiting already.", hint="Ask again later."
+                    f"ask: {MOST_AT_ONCE} questions are already waiting.", hint="Ask again later."
                 )
             self._waiting[analyst] += 1
         try:
@@ -81,5 +81,5 @@ class HttpDoor:
 
     def close(self) -> None:
         self.jobs.close()
-        if "dummies" in self.__dict__:
+        if "dummies" in self.__dict__:  # do not create them only to close them
             self.dummies.close()

@@ -1,9 +1,9 @@
-"""Who calls: by the cookie of a session or by a token, and what that user's role allows.
+"""Authentication by session cookie or bearer token, CSRF protection, and authorization by role.
 
-Cookie      HttpOnly, SameSite=Strict, Secure under TLS. A request that changes something and comes by cookie
-            brings the session's proof in X-CSRF-Token.
-Token       as `Authorization: Bearer …`. It acts as its user, but neither makes tokens nor passwords.
-Once        Who has a drawn password may do nothing but choose another.
+Cookie      HttpOnly, SameSite=Strict, Secure under TLS. A request that changes something and is authenticated
+            by cookie must carry the session's CSRF token in X-CSRF-Token.
+Token       as `Authorization: Bearer …`. It acts as its user, but cannot create tokens or change passwords.
+One-time    A user with a one-time password may do nothing but choose another password.
 """
 
 from __future__ import annotations
@@ -30,30 +30,31 @@ PROOFS = APIKeyHeader(name=PROOF, auto_error=False)
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """A user, and the session by which the request came, if not by a token."""
+    """An authenticated user, with the session unless a token was used."""
 
     user: User
     session: Session | None
 
     @property
     def asks_as(self) -> str:
-        """In whose name questions are asked."""
+        """The analyst whose share the user's queries are charged to."""
         if self.user.analyst is None:
             raise ForbiddenError(
-                f"{self.user.name} asks in no analyst's name.",
-                hint=f"The custodian gives one: discreet user add … --role {self.user.role.value} --analyst.",
+                f"{self.user.name} is linked to no analyst.",
+                hint=f"The custodian links one: discreet user add … --role {self.user.role.value} --analyst.",
             )
         return self.user.analyst
 
     @property
     def own(self) -> Session:
-        """The session, for what a token may not do."""
+        """The session; a caller with a token is refused."""
         if self.session is None:
-            raise ForbiddenError("This is not done with a token.", hint="Log in with the password.")
+            raise ForbiddenError("A token does not allow this.", hint="Log in with the password.")
         return self.session
 
 
 def door_of(request: Request) -> HttpDoor:
+    """Return the state that the application was created with."""
     return cast("HttpDoor", request.app.state.door)
 
 
@@ -67,30 +68,32 @@ def known(
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARERS)],
     proof: Annotated[str | None, Depends(PROOFS)],
 ) -> Caller:
-    """Whoever calls, even with a password that has to be changed."""
+    """Return the caller of a valid token or session, even if the password must still be changed."""
     if bearer is not None:
         owner = door.tokens.owner(bearer.credentials)
         user = None if owner is None else door.users.find(owner)
         if user is None:
-            raise LoginError("That token is not known.", hint="Make one: POST /api/tokens.")
-        return Caller(user=user, session=None)
+            raise LoginError("This token is not valid.", hint="Create one: POST /api/tokens.")
+        return Caller(user=user, session=None)  # other sites cannot send the header: no CSRF check
     session = None if cookie is None else door.sessions.recognized(cookie)
     if session is None:
-        raise LoginError("Nobody is logged in.", hint="POST /api/login, or send a token as Bearer.")
+        raise LoginError("Not logged in.", hint="POST /api/login, or send a bearer token.")
     if request.method not in READS and not door.sessions.proves(session, proof or ""):
-        raise ForbiddenError(f"{PROOF} is missing or wrong.", hint="GET /api/session tells it.")
+        raise ForbiddenError(f"{PROOF} is missing or wrong.", hint="GET /api/session returns it.")
     return Caller(user=session.user, session=session)
 
 
 def entered(caller: Annotated[Caller, Depends(known)]) -> Caller:
-    """Whoever calls and may do what the role allows."""
+    """Return the caller, unless a one-time password must be changed first."""
     if caller.user.once:
-        raise PasswordError("This password is for one login.", hint="Choose another: POST /api/password.")
+        raise PasswordError(
+            "This password is valid for one login only.", hint="Choose another: POST /api/password."
+        )
     return caller
 
 
 def allowed(*roles: Role) -> Callable[[Caller], Caller]:
-    """Only users of these roles."""
+    """Return a dependency that admits only users of these roles."""
 
     def require(caller: Annotated[Caller, Depends(entered)]) -> Caller:
         if caller.user.role not in roles:

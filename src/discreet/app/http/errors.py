@@ -1,16 +1,16 @@
-"""What the HTTP door refuses by itself; each code has a status, as `replies` says.
+"""Errors of the HTTP frontend; `responses` maps each code to its HTTP status.
 
 RequestError
-├── LoginError       nobody is logged in, or name and password do not fit
-├── ForbiddenError   the user is known, and may not do that
-├── PasswordError    the user has to choose a password first
-├── MissingError     there is no such thing
-├── MethodError      there is, and it is not asked that way
-├── TooLongError     more was sent than any request needs
-├── UnclearError     it cannot be told where the request ends, or how to read it
-└── CrowdedError     too much is going on in one analyst's name
-    └── ThrottledError   too many logins have failed
-InternalError        what nobody foresaw
+├── AuthenticationError           not logged in, or name and password do not match
+├── ForbiddenError                the user is known and lacks the permission
+├── PasswordChangeRequiredError   the user has to choose a password first
+├── NotFoundError                 there is no such resource
+├── MethodNotAllowedError         the resource does not accept the method
+├── BodyTooLargeError             the body is larger than any request needs
+├── MalformedRequestError         the end or the version of the request is ambiguous
+└── TooManyRequestsError          one analyst has too many queries waiting
+    └── ThrottledLoginError       too many logins have failed
+InternalError                     an unexpected exception
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TooLongError(RequestError):
 
 
 class UnclearError(RequestError):
-    """One that is refused as any other is."""
+    """A malformed request, with the general code of a refused request."""
 
 
 class CrowdedError(RequestError):

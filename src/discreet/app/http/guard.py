@@ -1,10 +1,10 @@
-"""Around every request: headers, how long a body may be, counting, and what nobody foresaw.
+"""Middleware around every request: security headers, a limit on bodies, metrics, unexpected errors.
 
-Version     HTTP/1.0 and 1.1 are spoken; who says another is refused.
-Names       A request whose Host or Origin is no name of this server's is refused (`host_names`).
-Two ends    A request that says twice where it ends, by a length and by chunks, is refused and the connection
-            closed: somebody between may have taken it for two.
-Unforeseen  errors become a constant text and an incident's number; the custodian's log has the rest. Nothing
+Version     HTTP/1.0 and 1.1 are supported; any other version is refused.
+Host        A request whose Host or Origin is not a name of this server is refused (`host_names`).
+Smuggling   A request with both Content-Length and Transfer-Encoding is refused and the connection closed: a
+            proxy may have read it as two requests.
+Unexpected  exceptions become a constant text and an incident id; the custodian's log has the details. Nothing
             of them reaches the server's own log, which others may read.
 """
 
@@ -40,7 +40,7 @@ TLS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """The ASGI middleware."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, secure: bool, names: Sequence[str] = ()) -> None:
         self._app, self._metrics, self._names = app, metrics, names
@@ -86,16 +86,18 @@ class Guard:
 
 def _require_version(scope: Scope) -> None:
     if scope["http_version"] not in VERSIONS:
-        raise UnclearError("The request is of another version of HTTP.", hint="Send HTTP/1.1.")
+        raise UnclearError("This HTTP version is not supported.", hint="Send HTTP/1.1.")
 
 
 def _require_one_end(scope: Scope) -> None:
     if {name for name, _ in scope["headers"]} >= {b"content-length", b"transfer-encoding"}:
-        raise UnclearError("The request says twice how long it is.", hint="Send one of the two headers.")
+        raise UnclearError(
+            "The request has both Content-Length and Transfer-Encoding.", hint="Send one of the two headers."
+        )
 
 
 async def _read(receive: Receive) -> Message:
-    """The whole body, as one message, or why there is none."""
+    """Return the whole body as one message, or the client's disconnect message."""
     body = b""
     while True:
         message = await receive()
@@ -103,12 +105,13 @@ async def _read(receive: Receive) -> Message:
             return message
         body += message.get("body", b"")
         if len(body) > LARGEST:
-            raise TooLongError(f"A request has at most {LARGEST // 1024} KB.", hint="Send less.")
+            raise TooLongError(f"A request may have at most {LARGEST // 1024} KB.", hint="Send less.")
         if not message.get("more_body", False):
             return {"type": "http.request", "body": body, "more_body": False}
 
 
 def _replayed(first: Message, receive: Receive) -> Receive:
+    """Return a receive function that yields the message that was already read, then the rest."""
     waiting = [first]
 
     async def receiving() -> Message:
@@ -118,6 +121,7 @@ def _replayed(first: Message, receive: Receive) -> Receive:
 
 
 def _internal(error: Exception) -> InternalError:
+    """Log an unexpected exception, and return an error that names only its incident id."""
     incident = log_fault(error).incident
     hint = f"The custodian's log has the details under incident {incident}."
     return InternalError("An internal error.", hint=hint)

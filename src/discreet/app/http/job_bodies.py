@@ -1,7 +1,7 @@
-"""What long work may be asked for.
+"""Request bodies of jobs.
 
-Tables are those of the policy, releases those of the ledger: no body names a file, so that whoever has the
-custodian's password over the network reads and writes no others with it.
+Tables are those of the policy, releases those of the ledger. No body names a path, so the custodian's
+password does not open other files of the server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 
 class Synthesize(Body):
-    """A synthetic table, charged to an analyst's share; fields are options of `discreet synthesize`."""
+    """A synthetic table, charged to an analyst's share; fields are the options of `discreet synthesize`."""
 
     kind: Literal["synthesize"]
     table: Word
@@ -38,9 +38,10 @@ class Synthesize(Body):
 
 
 class Anonymize(Body):
-    """A generalized table under models, entered in the ledger; or, by the method private, a charged one.
+    """A generalized table that meets privacy models, or a charged one by the method `private`.
 
-    Fields are options of `discreet anonymize`, as in `l_diversity: ["disease:2:distinct"]`.
+    Fields are the options of `discreet anonymize`, as in `l_diversity: ["disease:2:distinct"]`. The release
+    is entered in the ledger.
     """
 
     kind: Literal["anonymize"]
@@ -77,7 +78,7 @@ class Anonymize(Body):
 
 
 class Audit(Body):
-    """A lower bound on epsilon from many runs on made-up tables: of a question, or of a mechanism by name."""
+    """An audit of a query or of a named mechanism: a lower bound on epsilon from runs on made-up tables."""
 
     kind: Literal["audit"]
     audited: Annotated[str, Field(min_length=1, max_length=LONGEST_SQL)]

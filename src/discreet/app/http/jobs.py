@@ -1,9 +1,8 @@
-"""Long work over HTTP: begun, followed, cancelled, and its result fetched; all by the custodian.
+"""Routes of jobs: start, follow and cancel long work, and fetch its result. Custodian only.
 
-Analysts    start none: the policy gives them shares to ask within, and how long work on data takes, which a
-            job shows to whoever follows it, may tell of the data. What is synthesized for an analyst is
-            charged to that analyst's share.
-Again       The same request under the same Idempotency-Key starts one job, and is charged once.
+Analysts    start no jobs: a job shows how long work on the data takes, and that duration may depend on the
+            data. A table that is synthesized for an analyst is charged to that analyst's share.
+Idempotent  The same request under the same Idempotency-Key starts one job, and is charged once.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 @router.post("", status_code=202, response_class=Response, responses=BEGUN | MISSING)
 def start(body: JobBody, caller: Deciding, door: Door, key: Key = None) -> Response:
-    """Begin to synthesize, anonymize or audit. GET /api/jobs/ID tells how far it is."""
+    """Start to synthesize, anonymize or audit. GET /api/jobs/ID returns the progress."""
     return started(door, caller, key, ["job", body.model_dump()], lambda: _work(door, body))
 
 
 @router.get("")
 def jobs(caller: Deciding, door: Door) -> dict[str, object]:
-    """Everything that was begun, without what was found."""
+    """Return all jobs, without their results."""
     return {"jobs": [_told(each) for each in door.jobs.all()]}
 
 
 @router.get("/{name}", responses=MISSING)
 def job(name: str, caller: Deciding, door: Door) -> dict[str, object]:
-    """One job: its stage, the share that is done, and what it found."""
+    """Return one job: its stage, the fraction done, and its result."""
     found = _found(door, name)
     return _told(found) | {"found": None if found.outcome is None else finite(found.outcome.found)}
 
 
 @router.delete("/{name}", responses=MISSING)
 def cancel(name: str, caller: Deciding, door: Door) -> dict[str, object]:
-    """Cancel a job that has cost nothing yet."""
+    """Cancel a job that has not been charged yet."""
     found = _found(door, name)
     door.jobs.cancel(found)
     return _told(found)
@@ -56,10 +55,10 @@ def cancel(name: str, caller: Deciding, door: Door) -> dict[str, object]:
 
 @router.get("/{name}/result", response_class=Response, responses=FILES | MISSING)
 def result(name: str, caller: Deciding, door: Door, form: Wanted = Form.JSON) -> Response:
-    """What a job made: as JSON the certificate of a release or the result of an audit, else the rows."""
+    """Return what a job made: in JSON the certificate or the audit, in other formats the rows."""
     outcome = _found(door, name).outcome
     if outcome is None or outcome.document is None:
-        raise MissingError("This job has made nothing.", hint=f"GET /api/jobs/{name} tells why.")
+        raise MissingError("This job has made nothing.", hint=f"GET /api/jobs/{name} says why.")
     if form is Form.JSON:
         return sent(Reply(status=200, kind=JSON, body=written(outcome.document)))
     if outcome.file is None:
@@ -76,7 +75,7 @@ def result(name: str, caller: Deciding, door: Door, form: Wanted = Form.JSON) ->
 def started(
     door: HttpDoor, caller: Caller, key: str | None, request: object, work: Callable[[], Work]
 ) -> Response:
-    """The reply to whoever begins a job; the same for a request that is sent again under its key."""
+    """Start a job and return its reply; a request repeated under its key gets the stored reply."""
 
     def begin() -> Reply:
         begun = door.jobs.start(caller.user.name, work())
@@ -87,7 +86,7 @@ def started(
 
 
 def _work(door: HttpDoor, body: JobBody) -> Work:
-    from discreet.app.http import works  # what they need takes seconds to load
+    from discreet.app.http import works  # slow to import
 
     if isinstance(body, Synthesize):
         return works.synthesis(door, body)

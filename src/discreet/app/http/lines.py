@@ -1,11 +1,12 @@
-"""A connection of the HTTP door, and how long it waits for whoever is at its other end.
+"""HTTP connections, with timeouts for slow clients and a limit on their number.
 
-Waits       for a request to arrive whole, for an answer to be taken, for the next request: no longer than
-            `PATIENCE` each, unless an answer is being taken. While the server works, nobody is hurried.
-Crowd       Where there are more connections than `MOST`, the one that has waited longest gives way to who
-            comes: whoever holds many open and says nothing keeps nobody out.
-Heads       are bounded by h11, so that no other reader of HTTP is used, whichever is installed.
-Unreadable  What is not HTTP is refused with the headers that every answer has.
+Timeouts    Each wait for the client (for the whole request, for the response to be read, for the next
+            request) ends after `TIMEOUT_SECONDS`, unless a response is still being read. No timer runs while
+            the server works.
+Eviction    Above `MAX_CONNECTIONS`, the connection that has waited longest is evicted, so a client that
+            holds many idle connections keeps nobody out.
+Heads       are bounded by h11, so that no other HTTP parser is used, whichever is installed.
+Unreadable  Bytes that are not HTTP are refused with the headers of every response.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ UNREADABLE = b"The request cannot be read."
 
 
 class Line(H11Protocol):
-    """One connection."""
+    """One connection, waiting for the client since `waiting_since`, or None while the server works."""
 
     waiting_since: float | None = None
     _late: asyncio.TimerHandle | None = None
@@ -40,7 +41,8 @@ class Line(H11Protocol):
             min(waiting, key=lambda pair: pair[0])[1].give_way()
 
     def give_way(self) -> None:
-        self._work()  # it is lost only later, and others may come before that
+        """Close the connection to make room for a new one."""
+        self._work()  # connection_lost comes later, and more connections may be made before it
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -65,7 +67,7 @@ class Line(H11Protocol):
         self._look()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse and close; who was answered already is told nothing more."""
+        """Refuse and close; a client that already has a response gets nothing more."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             told = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(UNREADABLE))}
             head = h11.Response(
@@ -74,12 +76,12 @@ class Line(H11Protocol):
             for event in (head, h11.Data(data=UNREADABLE), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None:
-            self.cycle.disconnected = True  # what still works on the request has nobody to answer
+            self.cycle.disconnected = True  # a handler that still runs has no client left
             self.cycle.message_event.set()
         self.transport.close()
 
     def _look(self) -> None:
-        """Whose turn it is: the client's or the server's."""
+        """Start the timer if the client's turn has begun, and stop it if the server's has."""
         arrives = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         answered = self.cycle is None or self.cycle.response_complete
         if not arrives and not answered and not self.flow.write_paused:
@@ -98,7 +100,7 @@ class Line(H11Protocol):
             self._late.cancel()
 
     def _end(self) -> None:
-        """Hang up, unless some more of an answer was taken meanwhile."""
+        """Close the connection, unless the client has read more of the response meanwhile."""
         left = self.transport.get_write_buffer_size()
         if 0 < left < self._untaken:
             self._untaken, self._late = left, self.loop.call_later(PATIENCE, self._end)

@@ -1,4 +1,4 @@
-"""Logins, sessions, passwords, tokens."""
+"""Routes of logins, sessions, passwords and tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api", tags=["users"])
 
 
 def admitted(door: HttpDoor, name: str, password: str, place: str) -> User:
-    """The user of a name and a password, unless too many have failed before."""
+    """Return the user of a name and password; raise if they do not match or logins are throttled."""
     with door.throttle.trying(name, place) as seconds:
         if seconds > 0:
             door.metrics.count("discreet_logins_total", outcome="throttled")
@@ -34,7 +34,7 @@ def admitted(door: HttpDoor, name: str, password: str, place: str) -> User:
 
 
 def place_of(request: Request) -> str:
-    """Where a request comes from; what a proxy says of it is not believed."""
+    """Return the client's network address; X-Forwarded-For is ignored, as any client can set it."""
     return request.client.host if request.client is not None else ""
 
 
@@ -46,7 +46,7 @@ def set_cookie(response: Response, door: HttpDoor, text: str) -> None:
 
 @router.post("/login")
 def log_in(body: Login, request: Request, response: Response, door: Door) -> dict[str, object]:
-    """Open a session; its cookie is set, and its proof told."""
+    """Log in: set the session cookie and return the CSRF token."""
     session, text = door.sessions.open(admitted(door, body.name, body.password, place_of(request)))
     set_cookie(response, door, text)
     return _told(door, session)
@@ -54,13 +54,13 @@ def log_in(body: Login, request: Request, response: Response, door: Door) -> dic
 
 @router.get("/session")
 def who(caller: Known, door: Door) -> dict[str, object]:
-    """Who is logged in."""
+    """Return the user who is logged in, and the session's CSRF token."""
     return _user(caller.user) if caller.session is None else _told(door, caller.session)
 
 
 @router.post("/logout")
 def log_out(caller: Known, response: Response, door: Door) -> dict[str, object]:
-    """End the session."""
+    """Log out: end the session."""
     door.sessions.end(caller.own)
     response.delete_cookie(COOKIE, path="/", secure=door.secure, httponly=True, samesite="strict")
     return {"ended": True}
@@ -70,14 +70,14 @@ def log_out(caller: Known, response: Response, door: Door) -> dict[str, object]:
 def change(
     body: Passwords, caller: Known, request: Request, response: Response, door: Door
 ) -> dict[str, object]:
-    """Choose another password; every other session and every token of the user ends."""
+    """Change the password; every other session and every token of the user ends."""
     session, text = changed(door, caller, body.old, body.new, place_of(request))
     set_cookie(response, door, text)
     return _told(door, session)
 
 
 def changed(door: HttpDoor, caller: Caller, old: str, new: str, place: str) -> tuple[Session, str]:
-    """A session under the new password, and its text."""
+    """Change the password, and return a new session with its cookie value."""
     name = caller.own.user.name
     admitted(door, name, old, place)
     if old == new:
@@ -91,13 +91,13 @@ def changed(door: HttpDoor, caller: Caller, old: str, new: str, place: str) -> t
 
 @router.get("/tokens")
 def tokens(caller: Entered, door: Door) -> dict[str, object]:
-    """The user's tokens, without themselves."""
+    """Return the user's tokens, without their secret values."""
     return {"tokens": [asdict(each) for each in door.tokens.of(caller.user.name)]}
 
 
 @router.post("/tokens", status_code=201)
 def issue(body: Label, caller: Entered, door: Door) -> dict[str, object]:
-    """A token for a number of days, told this one time."""
+    """Create a token. Its value is shown only in this response."""
     user = caller.own.user
     made, text = door.tokens.issue(user.name, body.label, days=body.days, stamp=user.stamp)
     return asdict(made) | {"token": text}
@@ -105,7 +105,7 @@ def issue(body: Label, caller: Entered, door: Door) -> dict[str, object]:
 
 @router.delete("/tokens/{token}")
 def revoke(token: str, caller: Entered, door: Door) -> dict[str, object]:
-    """Take a token back."""
+    """Revoke a token."""
     door.tokens.revoke(caller.own.user.name, token)
     return {"revoked": token}
 

@@ -1,6 +1,6 @@
-"""Counters in Prometheus' text format. Labels are names of this program: routes, outcomes; never of the data.
+"""Counters in the Prometheus text format. Labels are routes and outcomes, never values of the data.
 
-No duration is counted: how long an engine took may tell of the data.
+No duration is recorded: the time that an engine takes may depend on the data.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 HELP = {
     "discreet_requests_total": "HTTP requests by route and status.",
-    "discreet_questions_total": "Questions by what became of them.",
-    "discreet_logins_total": "Logins by what became of them.",
+    "discreet_questions_total": "Questions by outcome.",
+    "discreet_logins_total": "Logins by outcome.",
 }
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What was counted since the start."""
+    """Counters since the start of the process."""
 
     _counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=Counter)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -28,7 +28,7 @@ class Metrics:
             self._counts[name, tuple(sorted(labels.items()))] += 1
 
     def text(self, **gauges: tuple[str, float]) -> str:
-        """Everything, with gauges that are read when they are asked for: help and value by name."""
+        """Return all counters, and the given gauges (help text and value by name), as text."""
         with self._guard:
             counts = sorted(self._counts.items())
         lines = []

@@ -1,7 +1,7 @@
-"""Plan, ask, and the same on made-up people.
+"""Routes of queries: plan, ask, and ask on made-up people.
 
-Plan and dummy are free. A question is charged once: the same again is free, and so is the same request under
-the same Idempotency-Key, which is answered with the same bytes.
+Plan and dummy are free. A query is charged once: the same query again is free, and the same request under the
+same Idempotency-Key is answered with the same bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from discreet.core.errors import BudgetError, EngineFault, RequestError
 
 router = APIRouter(prefix="/api", tags=["questions"])
 ASKING = CapacityLimiter(64)
-"""Questions wait for their time in threads of their own, so that everything else goes on."""
+"""Queries wait in threads of their own, so that they do not block other routes."""
 T = TypeVar("T")
 
 
 @router.post("/plan")
 async def plan(body: Question, caller: Asking, door: Door) -> dict[str, object]:
-    """What a question would cost and how wrong its answer may be. Costs nothing, reads no data."""
+    """Return what a question would cost and how wrong its answer may be. Free; reads no data."""
     analyst = caller.asks_as
     with door.place(analyst):
         proposal = await to_thread.run_sync(lambda: planned(door, analyst, body))
@@ -41,7 +41,7 @@ async def plan(body: Question, caller: Asking, door: Door) -> dict[str, object]:
 async def ask(
     body: Question, caller: Asking, door: Door, form: Wanted = Form.JSON, key: Key = None
 ) -> Response:
-    """The answer to a question, which is charged."""
+    """Answer a question and charge it."""
     analyst, request = caller.asks_as, [body.model_dump(), form.value]
 
     def work() -> Reply:
@@ -56,7 +56,7 @@ async def ask(
 
 @router.post("/dummy", response_class=Response, responses=FILES)
 async def dummy(body: Question, caller: Asking, door: Door, form: Wanted = Form.JSON) -> Response:
-    """The same question on people made up from the policy: free, and about nobody."""
+    """Answer a question on people made up from the policy: free, and about nobody."""
     with door.place(caller.asks_as):
         answer = await to_thread.run_sync(lambda: door.dummies.ask(body.sql, body.spending))
     return sent(answered(answer, form, dummy=True))
@@ -71,12 +71,13 @@ def asked(door: HttpDoor, analyst: str, body: Question) -> Answer:
 
 
 def replied(door: HttpDoor, ask: Callable[[], Answer], form: Form) -> Reply:
-    """The reply to a question; a fault is one, too, as it is charged. A refusal is not, and goes on."""
+    """Return the reply to a query. An engine fault is charged, so it is a reply; a refusal is raised."""
     answer = counted(door, ask)
     return refusal(answer) if isinstance(answer, EngineFault) else answered(answer, form)
 
 
 def counted(door: HttpDoor, ask: Callable[[], T]) -> T | EngineFault:
+    """Return the answer or the engine fault, and count the outcome in the metrics."""
     outcome = "refused"
     try:
         found = ask()

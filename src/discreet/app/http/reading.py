@@ -1,6 +1,6 @@
-"""What may be read: the policy, the ledger, belief, metrics.
+"""Routes that read the policy, the ledger, belief and metrics.
 
-An analyst reads what is the analyst's own, and what is public: what others asked and spent is theirs.
+An analyst sees public information and the analyst's own entries, never what others asked or spent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api")
 
 @router.get("/policy", tags=["reading"])
 def policy(caller: Entered, door: Door) -> dict[str, object]:
-    """The policy: whole for a custodian, else what is public of it."""
+    """Return the policy: all of it to a custodian, the public part to others."""
     terms = door.curators.policy
     if caller.user.role is Role.CUSTODIAN:
         return terms.model_dump(mode="json") | {
@@ -34,7 +34,7 @@ def policy(caller: Entered, door: Door) -> dict[str, object]:
 
 @router.get("/ledger", tags=["reading"])
 def ledger(caller: Entered, door: Door) -> dict[str, object]:
-    """What was charged, spent and is left: all of it, or an analyst's own part."""
+    """Return entries, expenditure and remaining budget: of everyone, or an analyst's own part."""
     analyst, alone = _seen(door, caller)
     told = as_object(door.curators.ledger, analyst, alone=alone)
     return told | {"releases": open_releases(door, caller)}
@@ -44,7 +44,7 @@ def ledger(caller: Entered, door: Door) -> dict[str, object]:
 def belief(
     caller: Entered, door: Door, prior: Annotated[float | None, Query(gt=0, lt=1)] = None
 ) -> dict[str, object]:
-    """What an attacker may believe, after all answers or after those to the analyst who asks."""
+    """Return what an attacker may believe after all answers, or after the calling analyst's answers."""
     book, (_, alone) = door.curators.ledger, _seen(door, caller)
     now = book.compute_belief(prior, analyst=alone)
     return belief_object(now, book.promise.posterior) | {
@@ -61,18 +61,18 @@ def clear(name: str, caller: Deciding, door: Door) -> dict[str, object]:
 
 @router.get("/metrics", tags=["reading"], response_class=Response)
 def metrics(caller: Overseeing, door: Door) -> Response:
-    """Counters for Prometheus; none has a label that depends on the data."""
+    """Return counters for Prometheus; no label depends on the data."""
     book = door.curators.ledger
     text = door.metrics.text(
-        discreet_ledger_spent=("Of the promise, in its unit.", size(book.get_total_spent())),
-        discreet_ledger_left=("The same.", size(book.get_remaining_budget())),
+        discreet_ledger_spent=("What was spent of the promise, in its unit.", size(book.get_total_spent())),
+        discreet_ledger_left=("What is left of the promise, in its unit.", size(book.get_remaining_budget())),
         discreet_belief=("What an attacker may believe now.", book.compute_belief().highest),
     )
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def public(terms: Policy) -> dict[str, object]:
-    """A policy without files, addresses and other people's shares."""
+    """Return a policy as JSON without files, addresses and other analysts' shares."""
     said = terms.model_dump(mode="json", include={"promise", "epsilon", "data_version"})
     return said | {"tables": {name: _table(table) for name, table in terms.tables.items()}}
 
@@ -92,7 +92,7 @@ def _shares(door: HttpDoor, caller: Caller) -> dict[str, object]:
 
 
 def _seen(door: HttpDoor, caller: Caller) -> tuple[str | None, str | None]:
-    """Whose entries a user sees, and of whose answers belief is stated; None is everybody."""
+    """Return the analyst whose entries a user sees, and the one whose answers belief covers; None is all."""
     if caller.user.role is not Role.ANALYST:
         return None, None
     return caller.asks_as, door.curators.of(caller.asks_as).alone

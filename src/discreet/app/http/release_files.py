@@ -1,4 +1,4 @@
-"""The rows of a release in the form that is asked for: made once, beside the file that was published."""
+"""Conversion of a release's rows to another file format, stored beside the published file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from discreet.engines.duckdb_publisher import DuckDBPublisher
 
 
 def in_form(file: Path, form: Form) -> Path:
-    """The file itself, or another with the rows of a Parquet file."""
+    """Return the path of the rows in a format; convert the Parquet file on the first request."""
     wanted = file.with_suffix(f".{form.value}")
     if wanted.is_file():
         return wanted
     if file.suffix == ".csv":
         raise RequestError("This release is a CSV file.", hint="Ask for it with format=csv.")
-    # two who ask at once write two drafts of the same
+    # concurrent requests write separate drafts; the last replace wins with the same content
     draft = file.with_name(f".{Randomness().draw_bits(64):016x}{wanted.suffix}")
     try:
         _write(file, form, draft)

@@ -1,11 +1,11 @@
-"""Every release that the ledger knows, with its certificate.
+"""Routes of releases: every release in the ledger, with its certificate.
 
-Open        Tables that were published without differential privacy: everybody reads their certificates, where
-            the file is only the custodian.
-Charged     Answers, models, synthetic tables and counts, by the analyst whose they are and their place among
-            all that was charged to that analyst, which says nothing about the others. An analyst reads the
-            own ones; auditor and custodian read all. A certificate says what is promised of a release, never
-            what it holds; rows are for the analyst they were charged to, and the custodian.
+Open        Tables that were published without differential privacy. All users read their certificates; only
+            the custodian sees where the file is.
+Charged     Answers, models, synthetic tables and counts, identified by analyst and by their position among
+            that analyst's entries, which reveals nothing about other analysts. An analyst reads only the own
+            ones; auditor and custodian read all. A certificate states what is promised about a release, never
+            its content; rows are for the charged analyst and the custodian.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from discreet.engines.duckdb_publisher import ReleaseTarget
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
 PRIVATE = {"path", "inner"}
-"""What a certificate says to the custodian alone: where the file is."""
+"""Certificate entries for the custodian only: where the file is."""
 KINDS = {
     "select": "answer",
     "with": "answer",
@@ -53,13 +53,13 @@ COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 KEPT_AS_ROWS = ("synthetic table", "counts")
 STATED = ("question", "epsilon", "rho", "delta", "guarantee")
 USUAL, MOST, KEPT = 100, 10_000, 10_000
-Last = Annotated[int, Query(ge=1, le=MOST, description="How many of them.")]
+Last = Annotated[int, Query(ge=1, le=MOST, description="Return only the last ones.")]
 HINT = "GET /api/releases lists them."
 
 
 @router.get("")
 def releases(caller: Entered, door: Door, last: Last = USUAL) -> dict[str, object]:
-    """What was released, with certificates, in the order of time; the last ones of all that there are."""
+    """Return the last releases with their certificates, oldest first, and the number of all."""
     book, whole = door.curators.ledger, caller.user.role is Role.CUSTODIAN
     found: list[tuple[datetime, Callable[[], dict[str, object]]]] = [
         *((each.time, partial(_open, each, whole=whole)) for each in book.list_releases()),
@@ -71,7 +71,7 @@ def releases(caller: Entered, door: Door, last: Last = USUAL) -> dict[str, objec
 
 @router.get("/{number}", responses=MISSING)
 def release(number: int, caller: Entered, door: Door) -> dict[str, object]:
-    """One release that is not differentially private, with its certificate."""
+    """Return a release without differential privacy, with its certificate."""
     for each in open_releases(door, caller):
         if each["id"] == number:
             return each
@@ -80,17 +80,17 @@ def release(number: int, caller: Entered, door: Door) -> dict[str, object]:
 
 @router.get("/{analyst}/{number}", responses=MISSING)
 def charged(analyst: str, number: int, caller: Entered, door: Door) -> dict[str, object]:
-    """One release that was charged to an analyst, with its certificate."""
+    """Return a release that was charged to an analyst, with its certificate."""
     return _certified(door.curators.ledger, _found(door, caller, analyst, number), number)
 
 
 @router.get("/{analyst}/{number}/rows", response_class=Response, responses=FILES | MISSING)
 def rows(analyst: str, number: int, caller: Asking, door: Door, form: Wanted = Form.PARQUET) -> Response:
-    """The rows of a synthetic table or of counts, as the ledger keeps them; they were charged already."""
+    """Return the stored rows of a synthetic table or of counts. Free: they were charged before."""
     entry = _found(door, caller, analyst, number)
     stored = door.curators.ledger.find_stored_answer(analyst, entry.question_key)
     if stored is None or _kind(entry) not in KEPT_AS_ROWS:
-        raise RequestError("This is not kept as rows.", hint="A question that is asked again is free.")
+        raise RequestError("This release has no stored rows.", hint="Asking the same question again is free.")
     if form is Form.JSON:
         raise RequestError("Rows are sent as files.", hint="Give format=csv, arrow or parquet.")
     with tempfile.TemporaryDirectory(prefix="discreet-rows-") as folder:
@@ -109,18 +109,18 @@ def _found(door: HttpDoor, caller: Caller, analyst: str, number: int) -> Entry:
 
 
 def open_releases(door: HttpDoor, caller: Caller) -> list[dict[str, object]]:
-    """What was published without differential privacy."""
+    """Return the releases without differential privacy, as JSON objects."""
     whole = caller.user.role is Role.CUSTODIAN
     return [_open(each, whole=whole) for each in door.curators.ledger.list_releases()]
 
 
 def release_file(door: HttpDoor, number: int) -> str:
-    """Where the file of an open release is; a table of a database is named, too."""
+    """Return the path of an open release's file, with the table's name if it is a database."""
     for each in door.curators.ledger.list_releases():
         target = ReleaseTarget.from_ledger_entry(each.certificate)
         if each.id == number and target is not None and target.file.is_file():
             return target.source
-    raise MissingError(f"There is no file of a release {number}.", hint=HINT)
+    raise MissingError(f"Release {number} has no file here.", hint=HINT)
 
 
 def _open(each: NonPrivateRelease, *, whole: bool) -> dict[str, object]:
@@ -130,7 +130,7 @@ def _open(each: NonPrivateRelease, *, whole: bool) -> dict[str, object]:
 
 
 def _charged(door: HttpDoor, caller: Caller) -> list[tuple[int, Entry]]:
-    """What was charged to analysts and released, each by its place among that analyst's own."""
+    """Return the settled entries that the caller may see, numbered per analyst."""
     book = door.curators.ledger
     own = caller.user.role is Role.ANALYST
     analysts = [caller.asks_as] if own else [each.analyst for each in book.list_accounts()]
@@ -165,12 +165,15 @@ def _certified(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
 
 
 def _kind(entry: Entry) -> str:
-    """By its first word; a question may have comments before it."""
+    """Return the kind of a release from the first word of its question, after leading comments."""
     (word,) = re.findall(r"\w*", COMMENTS.sub("", entry.question, count=1))[:1]
     return KINDS.get(word.lower(), "counts")
 
 
 @lru_cache(KEPT)
 def _alone(analyst: str, promise: Promise, charge: Cost) -> Belief:
-    """What one release does to a belief; kept for each analyst apart, as it takes longer the first time."""
+    """Return the belief after this release alone.
+
+    The cache is keyed by analyst, so a fast response does not reveal that another analyst paid the same cost.
+    """
     return Accountant(promise).spend(charge).compute_belief()

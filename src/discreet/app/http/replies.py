@@ -1,4 +1,4 @@
-"""What is sent back: objects, refusals with their status, answers in the form that was asked for."""
+"""Responses: JSON objects, errors with their status, answers in the requested format."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ STATUS = {
     "engine-fault": 500,
     "internal": 500,
 }
-"""The status of each code; a code says more than its status."""
+"""The HTTP status of each error code; several codes share a status."""
 
 
 OPTION = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
 OF_THE_SERVER = ("name", "slack")
-"""Options by which a server is started: no field of a request stands for them."""
+"""Options of the server's command line, which are no fields of a request."""
 COMMAND = "discreet "
 IN_PYTHON = re.compile(r", in Python [^.;]+")
 
 
 class Form(StrEnum):
-    """How an answer is written."""
+    """The format of an answer."""
 
     JSON = "json"
     CSV = "csv"
@@ -67,22 +67,23 @@ KINDS = {
 
 
 def written(value: object) -> bytes:
-    """JSON; what it has no word for becomes null or a text."""
+    """Return a value as JSON; non-finite numbers become null, other unknown types become text."""
     return json.dumps(finite(value), allow_nan=False, default=str).encode()
 
 
 def refusal(error: DiscreetError) -> Reply:
+    """Return the reply for an error."""
     return Reply(status=STATUS.get(error.code, 400), kind=JSON, body=written(said(error)))
 
 
 def said(error: DiscreetError | Failure) -> dict[str, str]:
-    """One sentence with the way out, which is one by fields of the request, not by options of a command."""
+    """Return an error as a JSON object; its hint names request fields instead of command-line options."""
     message, hint = (_in_fields(IN_PYTHON.sub("", text)) for text in (error.message, error.hint))
     return {"error": message, "code": error.code, "hint": hint}
 
 
 def _in_fields(text: str) -> str:
-    """The same without the dashes of options, unless it tells a whole command."""
+    """Return a text with options written as fields, unless it quotes a whole command."""
     return text if COMMAND in text else OPTION.sub(_as_field, text)
 
 
@@ -91,7 +92,7 @@ def _as_field(option: re.Match[str]) -> str:
 
 
 def answered(answer: Answer, form: Form, *, dummy: bool = False) -> Reply:
-    """An answer in a form. What a table cannot hold stands in headers and in the file's own metadata."""
+    """Return an answer in a format. Facts that a table cannot hold go to headers and file metadata."""
     said = answer.as_object() | ({"dummy": True} if dummy else {})
     if form is Form.JSON:
         return Reply(status=200, kind=JSON, body=written(said))
@@ -125,7 +126,7 @@ def _file(answer: Answer, form: Form, facts: Mapping[str, object]) -> bytes:
 
 
 def finite(value: object) -> object:
-    """The same without numbers that JSON has no word for."""
+    """Return a copy with None for numbers that JSON cannot represent: infinities and NaN."""
     if isinstance(value, Mapping):
         return {str(name): finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The HTTP door on a socket, beside other doors of the same process."""
+"""The HTTP server on a bound socket, beside the other listeners of the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE = 30
 
 
 class _Server(uvicorn.Server):
-    """One that leaves signals to the process."""
+    """A server that leaves signal handling to the process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -33,7 +33,7 @@ async def serve_http(
     ready: Callable[[], None] = lambda: None,
     stopped: asyncio.Event,
 ) -> None:
-    """Serve on a bound socket until `stopped`, without a log of requests."""
+    """Serve on a bound socket until the stop event is set, without an access log."""
     server = _Server(
         uvicorn.Config(
             application(door),

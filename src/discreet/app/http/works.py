@@ -1,6 +1,6 @@
-"""What the jobs of the HTTP door do: as the commands of the same names, into a folder of the job's own.
+"""The work of HTTP jobs: the same as the commands of the same names, into the job's own folder.
 
-What can be refused from request and policy is refused before a job is started.
+A request that the policy does not allow is refused before a job is started.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ OF_AUDITS = ("choosing", "running")
 
 
 def synthesis(door: HttpDoor, body: Synthesize) -> Work:
+    """Return the work of a job that synthesizes a table."""
     policy = resolve_policy_table(door.curators.policy, body.table, None).policy
     analyst = asking(policy, body.analyst)
     request = Request(
@@ -45,7 +46,7 @@ def synthesis(door: HttpDoor, body: Synthesize) -> Work:
         logarithmic=body.log,
         earlier=body.agree,
     )
-    planned(door.curators.of(analyst), request)
+    planned(door.curators.of(analyst), request)  # raises what can be refused before the job starts
 
     def do(tell: Tell, folder: Path) -> Outcome:
         made = publishing.publish(policy, request, _output(folder, body), analyst=analyst, tell=tell)
@@ -62,11 +63,12 @@ def synthesis(door: HttpDoor, body: Synthesize) -> Work:
 
 
 def anonymization(door: HttpDoor, body: Anonymize) -> Work:
+    """Return the work of a job that generalizes a table."""
     named = resolve_policy_table(door.curators.policy, body.table, body.population)
     require_known_names(body.table, door.policy_file, method=body.method, objective=body.objective)
     private = body.method == PRIVATE
     made = private_options.build_private_generalizer if private else build_anonymizer
-    made(_request(door, body), named, lambda _: None)  # refuses what it can
+    made(_request(door, body), named, lambda _: None)  # raises what can be refused before the job starts
 
     def do(tell: Tell, folder: Path) -> Outcome:
         request = _request(door, body, _output(folder, body))
@@ -87,6 +89,7 @@ def anonymization(door: HttpDoor, body: Anonymize) -> Work:
 
 
 def audit(door: HttpDoor, body: Audit) -> Work:
+    """Return the work of a job that audits a query or a mechanism."""
     policy = door.curators.policy if auditing.is_question(body.audited) else None
 
     def do(tell: Tell, folder: Path) -> Outcome:

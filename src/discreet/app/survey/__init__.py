@@ -1,5 +1,5 @@
-"""Surveys that a person can open: answers are randomized in the browser, and only reports leave it.
+"""Surveys under local differential privacy: answers are randomized in the browser, and only reports leave it.
 
-The page draws by the same law as the operators of `local`; the server takes what they can send, stores it
-without who or when, and shows the estimates.
+The page samples from the same distributions as the operators of `local`. The server accepts only reports that
+these operators can produce, stores them without sender or time, and shows the estimates.
 """

@@ -1,10 +1,10 @@
-"""The results of a survey in batches, so that nobody sees the report of one respondent by looking twice.
+"""Survey results in batches, so that two views of the page do not reveal one respondent's report.
 
-Batch       What is shown changes when at least `size` new reports are there, and shows all of them at once:
-            the difference between two pages is the sum of that many reports. An observer who sends the others
-            of a batch still learns the last one; it is a randomized report, which the promise covers.
-Kept        The counts that are shown stand in a file beside the store, written before they are shown, so that
-            a server which starts again shows the same. It holds nothing that was not shown.
+Batch       Results change when at least `size` new reports have arrived, and then include all of them: the
+            difference between two pages is the sum of that many reports. An observer who sent all others of a
+            batch still learns the last one; it is a randomized report, which the promise covers.
+Stored      The counts on the page are written to a file beside the store before they are shown, so that a
+            restarted server shows the same. The file holds nothing that was not shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENDING = ".shown.json"
 
 
 class BatchedResults:
-    """What the reports of a store tell, as of the last complete batch."""
+    """Estimates from the reports of a store, as of the last complete batch."""
 
     def __init__(self, store: ReportStore, survey: str, size: int) -> None:
         self._store, self._survey, self._size = store, survey, size
@@ -35,11 +35,11 @@ class BatchedResults:
         self._path = shown_beside(store.path)
         self._guard = threading.Lock()
         self._shown = self._load()
-        with suppress(OSError):
+        with suppress(OSError):  # a full disk must not keep the server from starting
             self.refresh()
 
     def refresh(self) -> None:
-        """Show the reports of another batch, if it is complete."""
+        """Include the reports of the next batch, if it is complete."""
         with self._guard:
             before = max((each.clients for each in self._shown), default=0)
             if self._store.clients < before + self._size:
@@ -82,5 +82,5 @@ class BatchedResults:
 
 
 def shown_beside(store: Path) -> Path:
-    """Return the file in which the counts that are shown stand."""
+    """Return the path of the file that holds the published counts."""
     return store.with_name(store.name + ENDING)

@@ -1,4 +1,4 @@
-"""What comes in at the door for reports: read strictly, or refused in a sentence that the page shows."""
+"""Submitted reports, parsed strictly or refused with a sentence that the page shows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ KEYS = {"survey", "ticket", "reports"}
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A ticket, and for each question the codes of the answers that its report holds."""
+    """A ticket, and for each question the codes of the answers in its report."""
 
     ticket: bytes
     reports: tuple[tuple[int, ...], ...]
 
 
 def read_sent(survey: Survey, body: bytes) -> Sent:
-    """Reports as this survey's operators can send them, and nothing beside them."""
+    """Return a submission that this survey's operators can produce, or raise."""
     sent = _object(body)
-    _require(sent["survey"] == survey.id, "The survey has changed since this page was opened. Open it again.")
+    _require(sent["survey"] == survey.id, "The survey has changed since this page was opened. Reload it.")
     ticket, reports = sent["ticket"], sent["reports"]
     whole = isinstance(ticket, str) and re.fullmatch("[0-9a-f]{32}", ticket) is not None
-    _require(whole, "A ticket is 32 hexadecimal digits.")
+    _require(whole, "A ticket must be 32 hexadecimal digits.")
     listed = isinstance(reports, list) and len(reports) == len(survey.questions)
-    _require(listed, "Reports are one list for each question.")
+    _require(listed, "Reports must be one list for each question.")
     pairs = zip(survey.descriptions, reports, strict=True)
     return Sent(ticket=bytes.fromhex(ticket), reports=tuple(_codes(each, codes) for each, codes in pairs))
 
@@ -42,8 +42,8 @@ def _object(body: bytes) -> dict[str, Any]:
         sent = json.loads(body)
     except (ValueError, RecursionError):
         sent = None
-    _require(isinstance(sent, dict), "Reports are sent as JSON.")
-    _require(set(sent) == KEYS, "Reports are sent with survey, ticket and reports, and nothing else.")
+    _require(isinstance(sent, dict), "Reports must be JSON.")
+    _require(set(sent) == KEYS, "The JSON object must have survey, ticket and reports, and nothing else.")
     found: dict[str, Any] = sent
     return found
 
@@ -52,9 +52,10 @@ def _codes(description: Description, given: Any) -> tuple[int, ...]:
     form = description.operator.form
     assert isinstance(form, Bits)
     codes = given if isinstance(given, list) else []
+    # not isinstance: true and false are integers to Python, and no codes
     whole = all(type(code) is int and 0 <= code < form.width for code in codes)
     fits = whole and len(codes) == len(set(codes)) == form.ones
-    _require(fits, "Some reports are none that this survey's operators send.")
+    _require(fits, "Some reports cannot come from this survey's operators.")
     return tuple(codes)
 
 

@@ -1,18 +1,18 @@
-"""The store of a survey: reports, and nothing about who sent them or when.
+"""The SQLite store of a survey's reports, without sender or time.
 
-Holds       a random ticket and one report a question for each browser that sent some, and the survey's
-            operators, so that `collect estimate` needs nothing else. No address, no time, no answer.
-Order       rows stand in the order of their tickets, which are random: not in the order of arrival. The pages
-            of a database that is changed in place keep traces of that order, so this one never is: what is
-            kept is laid out anew from the sorted rows, and takes the place of the file. Whenever the file is
-            copied, its bytes follow from which reports it holds and how often it was written.
-Ticket      drawn in the browser and sent with every repetition of the same reports: what comes again under
-            a known ticket is not counted again, and nothing else is kept under it.
-Durable     a report is on the disk before it is acknowledged; a crash leaves it whole or not at all. Reports
-            that arrive while others are being written are written together.
-Counted     by the statements that any engine counts reports with, on a copy in memory, so that whoever reads
-            waits for no disk.
-Alone       one process keeps reports in a file; any number may read it.
+Content     For each browser a random ticket and one report per question, and the survey's operators, so that
+            `collect estimate` needs nothing else. No address, no time, no answer.
+Order       Rows are sorted by ticket, which is random, not by arrival. The pages of a database that is
+            changed in place keep traces of the order of arrival, so this file never is: a new image is laid
+            out from the sorted rows and replaces the file. The bytes of a copy depend only on the reports and
+            on the number of writes.
+Ticket      drawn in the browser and sent with every repetition of the same reports: a known ticket is not
+            counted again, and no other reports are stored under it.
+Durable     A report is on disk before it is acknowledged; a crash leaves it whole or absent. Reports that
+            arrive during a write are written together.
+Counting    uses the same statements as any engine, on a copy in memory, so that readers do not wait for the
+            disk.
+Locking     One process writes a file; any number may read it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SUFFIX = ".sqlite"
 
 
 class ReportStore(Closeable):
-    """An `Engine` over the reports of one survey."""
+    """The reports of one survey, as an `Engine` that counts them."""
 
     def __init__(self, path: Path, lock: int | None = None) -> None:
         self.path, self._lock = path.resolve(), lock
@@ -49,7 +49,7 @@ class ReportStore(Closeable):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """The store of a survey that is there already, to be read."""
+        """Open an existing store for reading."""
         if not path.is_file():
             raise RequestError(f"There is no store {path}.", hint="Name the store of a survey.")
         store = cls(path)
@@ -60,7 +60,7 @@ class ReportStore(Closeable):
 
     @classmethod
     def found(cls, path: Path, survey: str, descriptions: Sequence[Description]) -> Self:
-        """The store of this very survey, made where there is none, to keep reports in."""
+        """Open the store of this survey for writing, and create it if it does not exist."""
         lock = _locked(path)
         try:
             store = cls(path, lock)
@@ -76,22 +76,22 @@ class ReportStore(Closeable):
 
     @property
     def descriptions(self) -> tuple[Description, ...]:
-        """What the reports of each question are of."""
+        """The description of each question's reports."""
         with self._guard:
             rows = self._connection.execute("SELECT description FROM question ORDER BY place").fetchall()
         return tuple(of_data(self.path, text) for (text,) in rows)
 
     @property
     def clients(self) -> int:
-        """How many browsers' reports are there."""
+        """The number of browsers that sent reports."""
         with self._guard:
             return int(self._connection.execute("SELECT count(*) FROM report").fetchone()[0])
 
     def add(self, ticket: bytes, reports: Sequence[Sequence[int]]) -> bool:
-        """Keep the reports of one browser, one list of codes for each question; once, however often sent.
+        """Store the reports of one browser, one list of codes per question, once per ticket.
 
-        False if other reports are kept under this ticket. An OSError says that the disk does not take them;
-        they are written with the next that it takes.
+        Return False if other reports are stored under this ticket. Raise an OSError if the disk refuses the
+        write; the reports are then written together with the next ones.
         """
         words = tuple(_word(codes) for codes in reports)
         places = ", ".join("?" * (len(words) + 1))
@@ -106,7 +106,7 @@ class ReportStore(Closeable):
         return bool(kept == row)
 
     def count(self, sql: str) -> Exact[pa.Table]:
-        """The rows of one SELECT, of integers."""
+        """Return the rows of one SELECT, all integers."""
         with self._guard, closing(self._connection.execute(sql)) as cursor:
             names, rows = [each[0] for each in cursor.description], cursor.fetchall()
         columns = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -130,7 +130,7 @@ class ReportStore(Closeable):
         if kept != (survey,):
             raise RequestError(
                 f"The store {self.path} holds reports of another version of this survey.",
-                hint="Name another store in the survey, so that the two are not mixed.",
+                hint="Name another store in the survey file, so that the two are not mixed.",
             )
         self._arrived += 1
         try:
@@ -142,7 +142,7 @@ class ReportStore(Closeable):
             ) from None
 
     def _write(self, wanted: int) -> None:
-        """Have the disk hold what has arrived up to `wanted`, and what arrived since then with it."""
+        """Write to disk what has arrived up to `up_to`, together with anything later."""
         with self._writing:
             if self._written >= wanted:
                 return
@@ -156,12 +156,12 @@ class ReportStore(Closeable):
 
 
 def view(place: int) -> str:
-    """The table in which the reports of a question are, as its form lays them out."""
+    """Return the name of the view with a question's reports, in the columns of the operator's form."""
     return f"question_{place}"
 
 
 def _word(codes: Sequence[int]) -> int:
-    """Codes as the bits of a signed 64-bit word."""
+    """Return codes as the bits of a signed 64-bit word."""
     word = sum(1 << code for code in codes)
     return word - (1 << 64) if word >> 63 else word
 
@@ -183,7 +183,7 @@ def _schema(survey: str, descriptions: Sequence[Description]) -> list[tuple[str,
 
 
 def _loaded(path: Path) -> sqlite3.Connection:
-    """What a file holds, in memory; a file that is empty holds nothing."""
+    """Return a copy of the file's database in memory; an empty file is an empty database."""
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as file:
@@ -204,7 +204,7 @@ def _loaded(path: Path) -> sqlite3.Connection:
 
 
 def _locked(path: Path) -> int:
-    """The file, open and locked against others who would keep reports in it; made where there is none."""
+    """Return a descriptor of the file, created if missing and locked against other writers."""
     while True:
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -219,13 +219,13 @@ def _locked(path: Path) -> int:
         except OSError:
             os.close(file)
             raise RequestError(
-                f"Another process keeps reports in {path}.", hint="Stop it, or name another store."
+                f"Another process writes reports to {path}.", hint="Stop it, or name another store."
             ) from None
-        os.close(file)  # another file took its place while it was being opened
+        os.close(file)  # the file was replaced while it was being opened: try again
 
 
 def _put(path: Path, image: bytes, held: int | None) -> int:
-    """Give the file a new content at once, durably; it is locked before it is seen, and `held` let go."""
+    """Replace the file atomically and durably; lock the new one before others see it, then unlock the old."""
     draft = path.with_name(f".{path.name}.draft")
     file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -245,7 +245,7 @@ def _put(path: Path, image: bytes, held: int | None) -> int:
 
 
 def _remember_name(folder: Path) -> None:
-    """Have the disk know which file the name means."""
+    """Flush the directory, so that the new name survives a crash."""
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)

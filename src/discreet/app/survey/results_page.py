@@ -1,4 +1,4 @@
-"""The page of results: what the reports tell so far, with error bars; rendered here, without a script."""
+"""The results page of a survey: estimates with error bars, rendered without a script."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SECONDS = 20
 
 
 def results_page(survey: Survey, found: Sequence[Estimated]) -> str:
-    """A whole page; `found` is empty while there are no reports."""
+    """Return the page as HTML; there are no estimates before the first batch."""
     parts = [
         _figure(question, each)
         for question, each in zip(survey.questions if found else (), found, strict=True)
     ]
-    said = _said(survey, found) if found else f"Results are shown from {survey.batch:,} reports on."
+    said = _said(survey, found) if found else f"Results appear after {survey.batch:,} reports."
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -37,7 +37,7 @@ def _said(survey: Survey, found: Sequence[Estimated]) -> str:
     reached = format_percent_up(highest_posterior(prior, survey.epsilon))
     return (
         f"Estimated from {clients:,} randomized {'report' if clients == 1 else 'reports'}; nobody's answer "
-        f"is here. They change when {survey.batch:,} more reports are there. Lines are "
+        f"is here. They change after {survey.batch:,} more reports. Lines are "
         f"{format_percent(found[0].confidence)} intervals. From all that one person sent, a claim "
         "about that person "
         f"goes from {format_percent(prior)} to at most {reached}."
@@ -57,7 +57,7 @@ def _figure(question: Question, found: Estimated) -> str:
 
 
 def _warned(found: Estimated) -> str:
-    """Why not to rely on a figure, where chance does not explain it."""
+    """Return a warning for each figure that chance does not explain."""
     return "".join(f'<p class="small" role="note">{escape(each)}</p>' for each in found.warnings)
 
 

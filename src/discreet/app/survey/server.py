@@ -1,11 +1,11 @@
-"""The server of a survey: hands out the page, takes reports, shows what they tell.
+"""The web server of a survey: it serves the page, accepts reports and shows the results.
 
-Takes       reports alone: sets of answers as the survey's operators can send them, under a ticket. Anything
-            else is refused with a sentence, and nothing of it is kept.
-Keeps       nothing but what `report_store` says: no log of requests, no cookie, no address. What goes wrong
-            is told on the console once until it is over, and not once a request.
-Page        may run this server's script and no other, and cannot submit a form: an answer could leave it
-            through that script alone.
+Accepts     only reports that the survey's operators can produce, under a ticket. Anything else is refused
+            with a sentence, and nothing of it is stored.
+Stores      only what `report_store` lists: no access log, no cookie, no address. A failure is logged once
+            until it is over, not once per request.
+Page        may run this server's script and no other, and cannot submit a form: an answer could leave it only
+            through that script.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-NOT_NOW = "The server cannot keep reports now. Send the same again later: nothing is drawn anew."
-OTHERS = "The server keeps other reports under this ticket, and did not keep these."
+NOT_NOW = "The server cannot store reports now. Send the same reports again later: they are not drawn anew."
+OTHERS = "The server already has other reports under this ticket, and did not store these."
 STATIC = {
     "/": ("page.html", "text/html"),
     "/survey.js": ("survey.js", "text/javascript"),
@@ -57,12 +57,13 @@ STATIC = {
 
 
 class Trouble:
-    """What goes wrong, told once until it is over: a line for each request would be a log of them."""
+    """A log of the first failure and not of every request, so that it does not record activity."""
 
     def __init__(self) -> None:
         self._told = ""
 
     def tell(self, error: Exception) -> None:
+        """Print a failure, unless it is the one that was printed last."""
         reason = getattr(error, "strerror", None) or f"an internal error, {type(error).__name__}"
         if reason != self._told:
             text = f"discreet: Requests cannot be answered: {reason}."
@@ -70,11 +71,12 @@ class Trouble:
         self._told = reason
 
     def is_over(self) -> None:
+        """Have the next failure printed again."""
         self._told = ""
 
 
 def application(survey: Survey, store: ReportStore, names: Sequence[str] = ()) -> FastAPI:
-    """The pages and the one door for reports; `names` are those of the host, besides its addresses."""
+    """Return the application of a survey; `names` are the host's names, besides its addresses."""
     app, trouble = FastAPI(openapi_url=None, docs_url=None, redoc_url=None), Trouble()
     shown = BatchedResults(store, survey.id, survey.batch)
 
@@ -85,9 +87,9 @@ def application(survey: Survey, store: ReportStore, names: Sequence[str] = ()) -
             response = await answer(request)
         except (OtherNameError, OtherOriginError) as error:
             status = 421 if isinstance(error, OtherNameError) else 403
-            response = JSONResponse({"error": error.message}, status)
+            response = JSONResponse({"error": error.message, "hint": error.hint}, status)
         except ClientDisconnect:
-            response = Response(status_code=400)  # nobody is there to read it
+            response = Response(status_code=400)  # the client is gone
         except Exception as error:
             trouble.tell(error)
             response = JSONResponse({"error": "The server cannot answer now. Try again later."}, 500)
@@ -145,7 +147,7 @@ def serve(path: Path, host: str, port: int, *, names: Sequence[str] = (), as_jso
 
 
 def configuration(app: FastAPI) -> uvicorn.Config:
-    """Without a log of requests, and without trust in what a client says of its address."""
+    """Return a configuration without an access log, and without trust in proxy headers."""
     return uvicorn.Config(
         app, access_log=False, log_level="error", server_header=False, proxy_headers=False, ws="none"
     )
@@ -170,8 +172,8 @@ def _announce(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
         )
     if not is_loopback(host):
         Console(stderr=True, soft_wrap=True).print(
-            "discreet: Others can reach this address. Put HTTPS before it: whoever can change the page on "
-            "its way can make it send the truth. Give the name that respondents use with --name.",
+            "discreet: Others can reach this address. Put HTTPS in front of it: without it, the page can be "
+            "changed on its way and made to send the truth. Give the name that respondents use with --name.",
             highlight=False,
         )
 
@@ -182,12 +184,16 @@ def _handing_out(name: str, kind: str) -> Callable[[], Response]:
 
 
 async def _body(request: Request) -> bytes:
-    """What was sent. Other sites cannot send JSON without asking first, and are not answered."""
+    """Return the body of a JSON request.
+
+    The content type is required, as a page of another site cannot send it without a CORS preflight, which is
+    not answered.
+    """
     if request.headers.get("content-type") != "application/json":
-        raise RequestError("Reports are sent as JSON.")
+        raise RequestError("Reports must be JSON.")
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > LARGEST:
-            raise RequestError("That is too long for reports.")
+            raise RequestError("The reports are too long.")
     return body

@@ -1,14 +1,14 @@
-// A survey in the browser: answers are randomized here, and reports alone are kept, shown and sent.
+// A survey in the browser: answers are randomized here, and only reports are stored, shown and sent.
 //
-// Promise  Before anything is asked, and again before anything is drawn, the page computes from the laws that it
-//          is about to use how far they let a belief go. Everything that it says of them is computed here, in
-//          whole numbers. Laws that go further than the survey promises are refused: nothing is drawn or sent.
-// Law      The report to a question is a set of `size` answers. It holds the respondent's own answer with
+// Promise  Before anything is asked, and again before anything is drawn, the page computes the highest belief
+//          that the survey's distributions allow, in whole numbers and without trusting the server. If it exceeds
+//          the promise, the survey is refused: nothing is drawn or sent.
+// Law      The report to a question is a set of `size` answers. It contains the respondent's own answer with
 //          probability threshold / 2^64; the rest of it is drawn uniformly among all other answers.
 //          Both draws compare whole numbers, so the law that is sampled is the law that is promised.
-// Coins    crypto.getRandomValues alone.
-// Once     Reports are drawn once and kept in this browser before they are sent. Sending again sends the same;
-//          nobody is asked whether to send after a look at them, since that choice would tell something too.
+// Coins    come from crypto.getRandomValues only.
+// Once     Reports are drawn once and stored in this browser before they are sent. Sending again sends the same.
+//          Respondents cannot see their reports before they send them, since that choice would reveal something.
 
 const WORDS = 2 ** 32;
 const WHOLE = 2n ** 64n;
@@ -50,7 +50,7 @@ function highest(prior, gamma) {
   return { over, under: over + (prior.under - prior.over) * gamma.under };
 }
 
-// What all laws together let a prior become; more than is promised is refused, but for rounding.
+// The highest posterior that all distributions together allow; refused if it exceeds the promise, up to rounding.
 export function requirePromise(survey) {
   const [prior, posterior] = [fraction(survey.promise?.prior), fraction(survey.promise?.posterior)];
   require(Array.isArray(survey.questions) && survey.questions.length > 0, "There are no questions.");
@@ -159,8 +159,8 @@ function ask(survey, { prior, reached }) {
     find("questions").append(element("fieldset", { class: "card" }, legend, ...choices));
   });
   find("promise").textContent =
-    "Your answers stay in this browser. What is sent instead is drawn at random, so that it tells little about " +
-    `them: whoever gave any claim about them ${prior} before may give it at most ${reached} after ` +
+    "Your answers stay in this browser. Randomized reports are sent instead, which reveal little about them: an " +
+    `attacker who was at most ${prior} sure of a claim about your answers can be at most ${reached} sure after ` +
     "everything that this page sends.";
   find("promise").hidden = find("form").hidden = false;
 }
@@ -185,14 +185,14 @@ function show(survey, message) {
     const other = [WHOLE * BigInt(size) - own, WHOLE * BigInt(question.values.length - 1)];
     const explained =
       `Your own answer is among the marked ones with a probability of ${chance(own, WHOLE)}, any other answer with ` +
-      `${chance(...other)}. From this report alone, whoever gave a claim about this answer ${prior} before ` +
-      `may give it at most ${alone[place]}.`;
+      `${chance(...other)}. From this report alone, an attacker who was at most ${prior} sure of a claim about ` +
+      `this answer can be at most ${alone[place]} sure.`;
     const parts = [element("h3", {}, question.text), element("ul", { class: "chips" }, ...chips)];
     return element("div", { class: "card" }, ...parts, element("p", { class: "small" }, explained));
   });
   find("reports").replaceChildren(...cards);
   find("revealed").textContent =
-    `All of it together: whoever gave a claim about you ${prior} before may now give it at most ${reached}.`;
+    `All reports together: an attacker who was at most ${prior} sure of a claim about you can now be at most ${reached} sure.`;
   find("promise").hidden = true;
   find("sent").hidden = false;
   find("sent").focus();
@@ -205,7 +205,7 @@ async function send(message, note) {
     const response = await fetch("reports", { ...options, credentials: "omit", referrerPolicy: "no-referrer" });
     said = response.ok ? `The server keeps these reports, and nothing else.${note}` : (await response.json()).error;
   } catch {
-    // `said` tells it
+    // `said` already says that the server could not be reached
   }
   find("state").textContent = said;
 }

@@ -1,21 +1,21 @@
-"""A survey: its questions, and one operator each, so that all answers of a person together keep the promise.
+"""A survey and its YAML file: questions, each with an operator, that together keep the promise.
 
     title: Health at work
     promise: 1%:5%                       # about everything that one person answers here
     store: health.sqlite                 # beside this file; SURVEY.sqlite by default
-    batch: 20                            # results change when this many new reports are there; at least 5
+    batch: 20                            # results change after this many new reports; at least 5
     questions:
       smoking:
         text: Do you smoke?
         values: [Never, Sometimes, Every day]
         share: 50%                       # of the promise; all alike where no question has one
 
-Composition epsilon of the promise is split over the questions, and each gets the subset selection with the
-            least error under its part: a report is a set of answers, which holds the person's own with a
+Composition The promise's epsilon is split over the questions, and each gets the subset selection with the
+            least error under its part: a report is a set of answers that contains the person's own with a
             stated probability. With two or three answers to a question that is randomized response. Losses
-            add up, so whatever is claimed of all answers together stays within the promise.
-Identity    `id` names everything that reports depend on. A survey that is changed is another survey: reports
-            of the two are never mixed, and who answers both spends two promises.
+            add up, so a claim about all answers together stays within the promise.
+Identity    `id` is a hash of everything that reports depend on. A changed survey is another survey: reports
+            of the two are never mixed, and a person who answers both spends two promises.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BATCH, LEAST_BATCH, MOST_BATCH = 20, 5, 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked, what may be answered, and how the answer is randomized."""
+    """A question, its possible answers, and the operator that randomizes an answer."""
 
     name: str
     text: str
@@ -68,12 +68,12 @@ class Survey:
 
     @property
     def epsilon(self) -> float:
-        """What all reports of one person together lose, of the laws that are sampled."""
+        """The total privacy loss of one person's reports, under the sampled distributions."""
         return sum(question.operator.epsilon for question in self.questions)
 
     @property
     def descriptions(self) -> tuple[Description, ...]:
-        """What the reports of each question are of."""
+        """The description of each question's reports."""
         return tuple(
             Description(operator=each.operator, values=each.values, column=each.name, promise=self.promise)
             for each in self.questions
@@ -81,12 +81,13 @@ class Survey:
 
     @property
     def id(self) -> str:
+        """A hash of the title, the promise and the randomization of every question."""
         laws = [_law(each) for each in self.questions]
         text = json.dumps([self.title, self.promise.prior, self.promise.posterior, laws], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def public(self) -> dict[str, Any]:
-        """What the page is told: the promise and the laws, from which it computes what it says of them."""
+        """Return the JSON for the page: the promise and the distributions, which it verifies itself."""
         return {
             "id": self.id,
             "title": self.title,
@@ -97,7 +98,7 @@ class Survey:
 
 
 def load_survey(path: Path) -> Survey:
-    """The survey of a file, or one sentence that names its line."""
+    """Return the survey of a file; raise an error that names the line."""
     file = File(path, "survey")
     entries = file.entries
     file.require_known((), entries, ENTRIES)
@@ -119,7 +120,7 @@ def load_survey(path: Path) -> Survey:
 
 
 def _batch(file: File, entries: dict[str, Plain]) -> int:
-    """After how many new reports the results change."""
+    """Return the number of new reports after which the results change."""
     if "batch" not in entries:
         return BATCH
     text = file.text(("batch",), entries["batch"])
@@ -142,7 +143,7 @@ def _questions(file: File, given: Plain, promise: Promise) -> tuple[Question, ..
 
 
 def _shares(file: File, listed: dict[str, dict[str, Plain]]) -> dict[str, Fraction]:
-    """Each question's part of epsilon, in sum at most 1."""
+    """Return each question's fraction of epsilon; they sum to at most 1."""
     given = [name for name, entry in listed.items() if "share" in entry]
     if not given:
         return dict.fromkeys(listed, Fraction(1, len(listed)))
@@ -178,7 +179,10 @@ def _question(file: File, name: str, entry: dict[str, Plain], epsilon: Fraction)
 
 
 def _law(question: Question) -> dict[str, Any]:
-    """All that the answer's randomization depends on; a threshold is of 2**64, and too long for a number."""
+    """Return everything that the randomization depends on.
+
+    The threshold is a fraction of 2**64, and sent as text, as JavaScript's numbers are too short for it.
+    """
     return {
         "name": question.name,
         "text": question.text,
@@ -189,5 +193,5 @@ def _law(question: Question) -> dict[str, Any]:
 
 
 def _decimal(probability: float) -> str:
-    """A number in digits, without an exponent."""
+    """Return a number in decimal digits, without an exponent."""
     return format(Decimal(repr(float(probability))), "f")
