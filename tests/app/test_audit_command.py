@@ -194,7 +194,7 @@ def test_a_question_without_a_policy_is_asked_for_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert discreet("audit", "SELECT COUNT(*) FROM people") == 2
-    assert "none was named. Name it with --policy." in capsys.readouterr().err
+    assert "there is no privacy.yaml. Name one with --policy." in capsys.readouterr().err
 
 
 def test_a_question_is_audited_under_the_policy_that_is_here(
