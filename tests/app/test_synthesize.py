@@ -152,7 +152,7 @@ def test_answers_that_are_no_counts_of_these_columns_are_refused_and_cost_nothin
         assert f"entry {entry} is not a table of counts" in " ".join(capsys.readouterr().err.split())
     for name, told in (
         ("all", "no answer to analyst"),
-        ("99", "no answer with the entry 99"),
+        ("99", "no answer in entry 99"),
         ("x", "--with"),
     ):
         assert discreet("synthesize", "people", "--epsilon", "0.1", "--with", name, "-o", "made.csv") == 2
