@@ -16,7 +16,7 @@ from discreet.papers import Line, Reproduction, Verdict
 
 STYLES = {Verdict.MATCHES: "green", Verdict.DIFFERS: "yellow", Verdict.ADDED: "dim", Verdict.SAMPLE: "dim"}
 MOST = 4
-MARKED = "Computed from the sample census, not from Adult: not comparable with the printed values."
+MARKED = "Computed from the made-up census, not from Adult: not comparable with the printed values."
 
 
 def as_object(found: Sequence[Reproduction]) -> dict[str, object]:
