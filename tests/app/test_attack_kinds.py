@@ -173,11 +173,11 @@ def test_rows_that_lack_something_are_left_out_and_told_of(
         ((*GENOMES, "--victim", "name=Zoe"), "has no column Zoe"),
         ((*GENOMES, "--epsilon", "x"), "--epsilon must be a finite number"),
         ((*GENOMES, "--knows", "known.csv"), "--knows applies to a published table or ratings"),
-        (("frequencies.csv", "--panel", "panel.parquet"), "which people frequencies.csv was made from"),
-        (("frequencies.csv", "--original", "reference.csv"), "nobody is known who is not in the data"),
+        (("frequencies.csv", "--panel", "panel.parquet"), "original table of frequencies.csv is not known"),
+        (("frequencies.csv", "--original", "reference.csv"), "a synthetic table needs a panel"),
         (
             ("frequencies.csv", "--original", "known.csv", "--panel", "panel.parquet"),
-            "do not share two columns",
+            "share fewer than two columns",
         ),
     ],
 )

@@ -179,7 +179,7 @@ def test_a_question_that_is_refused_is_refused_here_too(policy: Path) -> None:
     [
         (["gauss"], "audit: there is no mechanism gauss. There are discrete-laplace, "),
         (["laplace", "--epsilon", "0"], "audit.epsilon must be a finite number above 0; got 0.0."),
-        (["laplace", "--posterior"], "audit: --posterior is about a promise, and a mechanism has none."),
+        (["laplace", "--posterior"], "audit: --posterior needs a promise, and a mechanism has none."),
         (["laplace", "--runs", "7"], "audit.runs must be an integer of at least 100; got 7."),
         (["gaussian", "--delta", "2"], "audit.delta must be a number above 0 and at most 1/2; got 2.0."),
     ],
@@ -194,7 +194,7 @@ def test_a_question_without_a_policy_is_asked_for_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert discreet("audit", "SELECT COUNT(*) FROM people") == 2
-    assert "none was named. Name it with --policy." in capsys.readouterr().err
+    assert "there is no privacy.yaml. Name one with --policy." in capsys.readouterr().err
 
 
 def test_a_question_is_audited_under_the_policy_that_is_here(
@@ -262,7 +262,7 @@ def test_the_command_audits_a_session_and_leaves_no_ledger(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("laplace", "--session"), "--session is about a promise, and a mechanism has none."),
+        (("laplace", "--session"), "--session needs a promise, and a mechanism has none."),
         (("SELECT 1", "--session", "--posterior"), "--session and --posterior exclude each other."),
         (("SELECT COUNT(*) FROM people", "--session", "--epsilon", "2"), "does not allow a first question"),
     ],

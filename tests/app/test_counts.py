@@ -197,7 +197,7 @@ def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
         with pytest.raises(BudgetError, match="all 2 questions of the stream are asked"):
             stream.ask("SELECT COUNT(*) FROM people WHERE NOT ill")
         assert len(curator.ledger.list_entries()) == 1
-        with pytest.raises(RequestError, match="must be known beforehand"):
+        with pytest.raises(RequestError, match="must be given"):
             open_stream(curator, Request(table="people", epsilon=1))
 
 

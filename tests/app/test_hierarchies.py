@@ -169,7 +169,7 @@ def test_machines_get_rows_and_arx_gets_its_file(here: Path, capsys: pytest.Capt
     assert told["labels"] == [3, 2, 1]
     assert ["\n".join(";".join(row) for row in told["rows"])] == [rows.rstrip("\n")]
     assert discreet("hierarchy", "zip", "--csv") == 2
-    assert "too many to list, or not declared" in capsys.readouterr().err
+    assert "too many values to list, or they are not declared" in capsys.readouterr().err
 
 
 def test_the_custodian_can_list_what_a_hierarchy_lacks(

@@ -214,7 +214,7 @@ def test_a_policy_is_not_overwritten_unless_asked(here: Path, capsys: pytest.Cap
     (here / "a.csv").write_text("age\n1\n")
     (here / "privacy.yaml").write_text("kept")
     assert discreet("init", "a.csv") == 2
-    assert "privacy.yaml is there already. Add --force" in capsys.readouterr().err
+    assert "privacy.yaml exists already. Add --force" in capsys.readouterr().err
     assert (here / "privacy.yaml").read_text() == "kept"
     assert discreet("init", "a.csv", "--force") == 0
     assert "age:" in (here / "privacy.yaml").read_text()
@@ -336,7 +336,7 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
         (["a.csv", "-o", ".", "--force"], "is a folder"),
         (["stars.csv"], "has no column that a policy can name"),
         (["bare.duckdb"], "hold no tables"),
-        ([], "Missing argument"),
+        ([], "no table was named"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_writes_nothing(

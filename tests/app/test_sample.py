@@ -267,7 +267,7 @@ def test_a_file_that_was_not_made_here_is_never_overwritten(tmp_path: Path, thei
     else:
         path.write_bytes(theirs)
     before = path.read_bytes()
-    with pytest.raises(RequestError, match="not a sample that was made here"):
+    with pytest.raises(RequestError, match="not a sample table of discreet"):
         write(tmp_path)
     assert path.read_bytes() == before
 

@@ -152,7 +152,7 @@ def test_answers_that_are_no_counts_of_these_columns_are_refused_and_cost_nothin
         assert f"entry {entry} is not a table of counts" in " ".join(capsys.readouterr().err.split())
     for name, told in (
         ("all", "no answer to analyst"),
-        ("99", "no answer with the entry 99"),
+        ("99", "no answer in entry 99"),
         ("x", "--with"),
     ):
         assert discreet("synthesize", "people", "--epsilon", "0.1", "--with", name, "-o", "made.csv") == 2
@@ -242,7 +242,7 @@ def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing
         (("people", "-o", "made.parquet"), 2, "--epsilon"),
         (("dogs", "--epsilon", "1", "-o", "made.parquet"), 2, "no table dogs"),
         (("people", "--epsilon", "1", "-o", "made.txt"), 2, "not in a supported output format"),
-        (("people", "--epsilon", "1", "--promise", "1%:2%", "-o", "made.csv"), 2, "--promise says"),
+        (("people", "--epsilon", "1", "--promise", "1%:2%", "-o", "made.csv"), 2, "exclude each other"),
         (("people", "--promise", "2%", "-o", "made.csv"), 2, "prior:posterior"),
         (("people", "--promise", "1%:20%", "-o", "made.csv"), 3, "left to analyst"),
         (("people", "--epsilon", "1", "-o", "people.parquet"), 2, "people"),
@@ -254,7 +254,7 @@ def test_zeros_that_leave_nothing_possible_together_are_refused_and_cost_nothing
         (
             ("people", "--epsilon", "1", "--panel", "others.parquet", "--target", "name", "-o", "made.csv"),
             2,
-            "name is not synthesized",
+            "name is not a synthesized column",
         ),
         (("people", "--epsilon", "9", "-o", "made.parquet"), 3, "left to analyst"),
         (("people", "--epsilon", "1e-9", "-o", "made.parquet"), 2, "leaves nothing but noise"),

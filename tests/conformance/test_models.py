@@ -253,7 +253,9 @@ def test_no_classes_keep_more_than_the_most_that_their_union_is_said_to_keep(
     union = {name: sum(each[name] for each in classes) for name in NAMES}
     for model in examples(kind):
         kept = _kept(model, table(classes, totals=totals, names=NAMES, population=people)).sum()
-        assert kept <= model.bound_kept_rows(table([union], totals=totals, names=NAMES, population=[sum(people)]))
+        assert kept <= model.bound_kept_rows(
+            table([union], totals=totals, names=NAMES, population=[sum(people)])
+        )
 
 
 @limited_model

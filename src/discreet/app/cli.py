@@ -1,6 +1,6 @@
-"""The `discreet` command: verbs are wired here, each in a module of its own.
+"""Entry point of the `discreet` command: a table of subcommands, each in a module of its own.
 
-Results go to stdout, everything else to stderr. With `--json` stdout carries one object, an error too.
+Results go to stdout, everything else to stderr. With `--json`, stdout carries one object, also for an error.
 Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met,
 5 engine fault.
 """
@@ -41,9 +41,9 @@ VERBS = {
     "synthesize": "synthesize.run",
     "tabulate": "tabulate.run",
 }
-"""Each verb, and the module and function of `discreet.app.commands` that carry it out."""
+"""Subcommands, each with its module and function in `discreet.app.commands`."""
 FAMILIES = {"collect": "collect.app", "ledger": "ledger.app", "user": "user.app"}
-"""The same for verbs that have verbs of their own."""
+"""Subcommands that have subcommands of their own, each with its module and Typer application."""
 
 
 def verbs() -> None:
@@ -51,7 +51,10 @@ def verbs() -> None:
 
 
 def command_line(words: Sequence[str]) -> typer.Typer:
-    """The verb that the words begin with, or all where there is none: the others would take time to load."""
+    """Return the Typer application with the subcommand that `words` names, or with all if it names none.
+
+    Importing every subcommand takes a second, so only the one that runs is loaded.
+    """
     app = typer.Typer(
         name="discreet",
         help="Ask a table anything; learn about no one.",
@@ -74,7 +77,7 @@ def _loaded(place: str) -> Any:
 
 
 def main() -> None:
-    """Run the command line; every failure becomes one sentence and an exit code."""
+    """Run the command line; turn every failure into one sentence and an exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -97,33 +100,33 @@ def main() -> None:
         sys.stderr.close()
         code = 1
     except OSError as error:
-        told = f"The system refuses: {error.strerror or 'no reason given'}."
+        told = f"System error: {error.strerror or 'no reason given'}."
         try:
             code = _refuse(told, code="system", hint="", exit_code=2)
             sys.stdout.flush()
         except OSError:
             print(f"discreet: {told}", file=sys.stderr)
-            os._exit(2)  # what is still buffered cannot be written either
+            os._exit(2)  # a normal exit would flush stdout and fail again
     except Exception as error:
-        # The message of an unforeseen error may hold a value from the data: only its kind is shown.
+        # The message of an unexpected error may contain a value from the data: only its type is shown.
         code = _refuse(f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _require_text(words: Sequence[str]) -> None:
-    """Refuse bytes that are no text: names, questions and paths are kept and compared as UTF-8."""
+    """Raise RequestError for bytes that are not UTF-8: names, SQL and paths are stored as text."""
     for place, word in enumerate(words, 1):
         try:
             word.encode()
         except UnicodeEncodeError:
             raise RequestError(
-                f"Word {place} of the command line holds bytes that are no UTF-8 text.",
-                hint="Write it in UTF-8; rename a file whose name is not.",
+                f"Argument {place} of the command line is not valid UTF-8.",
+                hint="Type it in UTF-8, or rename the file that it names.",
             ) from None
 
 
 def _command() -> str:
-    """What was called, as far as it is known."""
+    """Return the command and subcommand that were typed, for the hint of a usage error."""
     verb = next((word for word in sys.argv[1:] if word in (*VERBS, *FAMILIES)), "")
     family = _loaded(FAMILIES[verb]) if verb in FAMILIES else None
     inner = {command.name for command in family.registered_commands} if family else set()

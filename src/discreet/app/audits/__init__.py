@@ -1,5 +1,5 @@
-"""Audits of questions: made-up neighbours, runs, and what they show of epsilon.
+"""Audits of questions: generated neighboring databases, simulated runs, and a lower bound on epsilon.
 
-How a lower bound on epsilon follows from runs stands in `attacks`; here is what is run: mechanisms, a
-question of a policy on databases that follow it, or a whole session of an analyst.
+`attacks.audit` derives the lower bound from runs; this package provides the runs: of a question on generated
+databases that conform to its policy, or of a whole session of an analyst.
 """

@@ -1,6 +1,7 @@
-"""What `discreet audit` does: audit a mechanism, a question or a curator, and show what was found.
+"""Privacy audits: an empirical lower bound on the epsilon of a mechanism, a question or a curator.
 
-With the question's answers it audits beliefs too: what attackers made of every run, beside what is promised.
+An audit of a question can also audit beliefs: it compares attackers' posteriors after every run with the
+promise.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ QUESTIONS = ("select ", "with ")
 
 
 def is_question(audited: str) -> bool:
-    """Whether it is a question under a policy, and not the name of a mechanism."""
+    """Return True for a question (SQL text), False for the name of a mechanism."""
     return audited.lstrip().lower().startswith(QUESTIONS)
 
 
@@ -44,16 +45,16 @@ def audit_any(
     posterior: bool,
     session: bool,
 ) -> tuple[Audited, PosteriorAudited | None]:
-    """Audit a question under a policy, or a mechanism where there is none.
+    """Audit a question under a policy, or a mechanism if `policy` is None.
 
-    Beliefs too, for `posterior`; for a `session`, the question asked anew until the curator refuses.
+    With `posterior`, audit beliefs too; with `session`, ask the question until the curator refuses.
     """
     if session and posterior:
         raise RequestError("audit: --session and --posterior exclude each other.", hint="Choose one.")
     if policy is None:
         if session or posterior:
             raise RequestError(
-                f"audit: {'--session' if session else '--posterior'} is about a promise, and a mechanism has "
+                f"audit: {'--session' if session else '--posterior'} needs a promise, and a mechanism has "
                 f"none.",
                 hint="Give a question and --policy.",
             )
@@ -98,7 +99,7 @@ def audit_policy(
     *,
     posterior: bool,
 ) -> QuestionAudited:
-    """Audit a question; for posteriors, as if all that the promise allows were spent on it."""
+    """Audit a question; with `posterior`, at the promise's whole epsilon by default."""
     promise = promise_of(policy)
     usual = promise.epsilon if posterior and promise.tail == 0 else policy.epsilon or 1.0
     claimed = usual if epsilon is None else epsilon
@@ -112,7 +113,7 @@ def audit_policy(
 
 
 def as_object(found: Audited, posteriors: PosteriorAudited | None = None) -> dict[str, object]:
-    """The machine-readable form."""
+    """Return the JSON object."""
     return _bound(found) | ({} if posteriors is None else {"posterior": _beliefs(posteriors)})
 
 
@@ -143,7 +144,7 @@ def _bound(found: Audited) -> dict[str, object]:
 
 
 def show(console: Console, audited: str, found: Audited) -> None:
-    """Claim and bound, each with the belief that it allows, and the verdict."""
+    """Print the claimed epsilon and the lower bound, each with the belief that it allows, and the verdict."""
     console.print(audited, style="bold", markup=False, highlight=False, soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     for title in ("", "epsilon", f"a belief of {format_percent(PRIOR)} can become"):
@@ -155,8 +156,8 @@ def show(console: Console, audited: str, found: Audited) -> None:
     console.print(table)
     more, fewer = found.hits
     console.print(
-        f"\nAn event was chosen on half of {found.runs:,} runs on each of two neighbours. In the other half "
-        f"it happened {more:,} times on the one and {fewer:,} times on the other.",
+        f"\nAn event was chosen on half of {found.runs:,} runs on each of two neighbouring databases. In the "
+        f"other half it occurred {more:,} times on the one and {fewer:,} times on the other.",
         highlight=False,
     )
     style = "green" if found.holds else "red"
@@ -164,7 +165,7 @@ def show(console: Console, audited: str, found: Audited) -> None:
 
 
 def show_posteriors(console: Console, found: PosteriorAudited) -> None:
-    """What attackers came to believe, beside what is promised."""
+    """Print attackers' posteriors compared with the promise."""
     allowed = "none" if found.tail == 0 else f"at most {format_chance(found.tail)}"
     console.print(
         f"\nAfter each run an attacker who knew all but one person's record, and gave the truth a belief of "

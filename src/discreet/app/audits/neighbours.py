@@ -1,15 +1,16 @@
-"""Neighbouring databases that follow a policy, made up: what a question is audited on in place of real data.
+"""Generated neighboring databases that conform to a policy: questions are audited on them, not on real data.
 
 Values      from the policy's bounds and declared values, and from the constants of the question, so that its
             conditions can be met. Every value is written as text, as from a CSV file.
-            A column that may lack values does, unless the policy rules it out.
-People      a few others, and one person who has rows of one kind here and of another there (or, where
-            presence is the secret, is not there), as many as the policy lets one person have. The others are
-            all alike every other time, and so is the person here: then one person who changes counts most
-            for what is chosen by ranks.
-Links       lead to rows of the same person: whatever others find their people by is a key of that person's
-            own, and every row that names one names one of theirs.
-Public      tables that are about nobody have a row for each value of their first column.
+            A column has NULLs, unless the policy rules them out.
+People      a few others, and one person (the victim) whose rows differ between `here` and `there`; if
+            presence is the secret, the victim has no rows `there`. The victim has as many rows as the policy
+            allows.
+            In every other pair all rows `here` are equal: then one person's change has the most effect on
+            what is chosen by rank.
+Links       lead to rows of the same person: every person has keys of their own, and a row links only to keys
+            of its own person.
+Public      tables about no person have a row for each value of their first column.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ DAY = date(2020, 1, 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """Two databases that differ in one person."""
+    """Two databases that differ in one person's rows."""
 
     here: Rows
     there: Rows
 
 
 def neighbours(policy: Policy, sql: str, secret: Relation, random: Randomness) -> Iterator[Neighbours]:
-    """One made-up pair after another."""
+    """Yield pairs of neighboring databases without end, cycling through `CROWD_SIZES`."""
     wanted = _constants(sql)
     pools = pools_of(policy, lambda column, facts: _pool(facts, wanted.get(column.lower(), [])))
     draw = Draw(policy=policy, pools=pools, random=random)
@@ -64,7 +65,7 @@ def neighbours(policy: Policy, sql: str, secret: Relation, random: Randomness) -
 
 
 def written(policy: Policy, rows: Rows, folder: Path) -> Policy:
-    """The same policy over these rows, as files in `folder`, with ledger and store in memory."""
+    """Write the rows as files in `folder`; return the policy over them, with ledger and store in memory."""
     folder.mkdir()
     tables = {}
     for name, table in policy.tables.items():
@@ -87,25 +88,25 @@ def written(policy: Policy, rows: Rows, folder: Path) -> Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """Rows from the pools of values."""
+    """A generator of rows from pools of values."""
 
     policy: Policy
     pools: Mapping[tuple[str, str], list[str | None]]
     random: Randomness
 
     def person(self, who: int, like: Rows | None = None) -> Rows:
-        """All rows of one person: each its own, all alike, or `like` a row of each table."""
+        """Return all rows of one person: random, or copies of the `template` row of each table."""
         return self._linked(who, self.rows(None) if like is None else self._repeated(like))
 
     def crowd(self, size: int, like: Rows | None = None) -> Rows:
-        """People with one row in each table, and the tables that are about nobody."""
+        """Return the rows of `size` people, one in each table, and the rows of public tables."""
         people = [self._linked(VICTIM + 1 + other, like or self.rows(1)) for other in range(size)]
         found = {name: [row for rows in people for row in rows[name]] for name, _ in self._private()}
         public = [(name, table) for name, table in self.policy.tables.items() if table.person == "none"]
         return found | {name: self._public(name, table) for name, table in public}
 
     def rows(self, many: int | None) -> Rows:
-        """So many rows in each table, or as many as one person may have; links lead nowhere yet."""
+        """Return `row_count` rows of each table, or as many as one person may have; sets no links."""
         found = {}
         for name, table in self._private():
             count, alike = many or _most(table), self.random.draw_below(2) == 0
@@ -120,7 +121,7 @@ class Draw:
         return [(name, table) for name, table in self.policy.tables.items() if table.person != "none"]
 
     def _linked(self, who: int, rows: Rows) -> Rows:
-        """The same rows as one person's own: with that person's name and keys, and links to those."""
+        """Return the rows with the person's identifier and keys, and links to those keys."""
         named = {
             name: [row | self._keys(name, who, place) for place, row in enumerate(rows[name])]
             for name, _ in self._private()
@@ -152,7 +153,7 @@ class Draw:
 
 
 def pools_of(policy: Policy, pool: Callable[[str, Column], list[str | None]]) -> Pools:
-    """The values of every column, those of a link being the ones of what it names."""
+    """Return the pool of values of every column; a link has the pool of the column that it references."""
     pools = {
         (name, column): pool(column, facts)
         for name, table in policy.tables.items()
@@ -169,7 +170,7 @@ def _joined(policy: Policy, others: Rows, person: Rows) -> Rows:
 
 
 def _constants(sql: str) -> dict[str, list[str]]:
-    """The constants that each column is compared with in the question."""
+    """Return the constants that the question compares with each column."""
     found: dict[str, list[str]] = {}
     for literal in parse_query(sql).find_all(exp.Literal):
         around = literal.find_ancestor(exp.Predicate, exp.Case)
@@ -179,19 +180,19 @@ def _constants(sql: str) -> dict[str, list[str]]:
 
 
 def _pool(column: Column, constants: list[str]) -> list[str | None]:
-    """Values that a column may hold, those at its ends first."""
+    """Return values that a column may hold, its bounds first; values may repeat, as weights."""
     own = _VALUES[column.type](column)
     constants = [near for constant in constants for near in _near(column.type, constant)]
     if column.type is ColumnType.CATEGORY and column.values is not None:
         constants = [each for each in constants if each in column.values]
     found = dict.fromkeys([*own[:1], *own[-1:], *constants[:MOST_VALUES], *own[1:MOST_VALUES]])
-    # what the question looks for is twice as likely as all else; where it looks for nothing, the ends are
+    # Constants of the question (or else the bounds) are drawn at least twice as often as all other values.
     often = (constants[:MOST_VALUES] or [own[0], own[-1]]) * (2 * len(found))
     return [*found, *([None] if column.nulls is not False else []), *often]
 
 
 def _near(kind: ColumnType, constant: str) -> list[str]:
-    """A constant and what lies just beside it, so that strict comparisons can be met on either side."""
+    """Return a constant and the values next to it, so that strict comparisons are met on either side."""
     try:
         if kind in (ColumnType.INTEGER, ColumnType.DECIMAL):
             return [str(Decimal(constant) + step) for step in (0, 1, -1)]
@@ -228,7 +229,7 @@ _VALUES: dict[ColumnType, Callable[[Column], list[str]]] = {
 
 
 def _most(table: Table) -> int:
-    """How many rows one person has."""
+    """Return the number of rows that one person may have, at most `MOST_PERSON_ROWS`."""
     if table.person == "row":
         return 1
     return min(table.rows_per_person * (table.groups_per_person or 1), MOST_ROWS)

@@ -1,14 +1,14 @@
-"""The audit of a question: how much its answers tell of one person, counted on made-up neighbours.
+"""The audit of a question: a lower bound on its epsilon, from runs on generated neighboring databases.
 
 Never       the real data: the policy's sources are not opened, and its ledger is not charged. A scratch
-            curator, in memory, over made-up tables plans the question as the real one would.
-Pair        of several made-up pairs the one that can tell most, by the laws of the plan's mechanisms
-            (`question_telling`). Made-up counts may be looked at.
-Runs        `question_runs` has them. Their number is bounded by the cells that they hold.
-Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the one person is
-            as here or as there, has a posterior for the truth. It started from the promise's prior and must
-            not pass the promised posterior, or with a tail no more often than that. A tail is for everything
-            that the ledger ever allows; a single question stays below it.
+            curator, in memory, over generated tables plans the question as the real one would.
+Pair        the most distinguishable of several generated pairs, by the distributions of the plan's mechanisms
+            (`distinguishability`). Its exact counts may be used, as no real person is in them.
+Runs        are simulated by `question_simulation`; memory limits their number.
+Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the victim is as
+            `here` or as `there`, has a posterior for the truth. It started from the promise's prior and must
+            not exceed the promised posterior, or only with the probability of the tail. The tail covers
+            everything that the ledger ever allows; a single question stays below it.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ NEARLY = 0.999
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAudited:
-    """What the runs of a question show: a loss that it has, and what attackers came to believe.
+    """The result of an audit of a question: the bound on epsilon, and attackers' posteriors.
 
-    Nothing is said of beliefs where the ledger would not allow the question under its promise with a tail.
+    `posteriors` is None if the promise has a tail and the ledger would not allow the question.
     """
 
     audited: Audited
@@ -67,7 +67,7 @@ def audit_question(
     random: Randomness | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> QuestionAudited:
-    """Audit a question under a policy, on the pair of made-up neighbours that tells most of some."""
+    """Audit a question under a policy, on the most distinguishable of some generated pairs of neighbors."""
     if runs is not None:
         require_count("audit", "runs", runs, minimum=LEAST_RUNS)
     random, tell = random or Randomness(), progress or (lambda _: None)
@@ -94,7 +94,7 @@ def audit_question(
 
 @dataclass(frozen=True, kw_only=True)
 class Scratch:
-    """Made-up tables under a policy, in a folder that goes."""
+    """Generated databases under a policy, in a temporary folder."""
 
     policy: Policy
     folder: Path
@@ -109,13 +109,13 @@ class Scratch:
             return count(plan, engine)
 
     def under(self, rows: Rows, plan: Plan | None = None) -> Policy:
-        """The policy over these rows; for a plan, of the tables that it reads."""
+        """Write the rows and return the policy over them; with a plan, only over the tables that it reads."""
         policy = self.policy if plan is None else _about(self.policy, plan)
         return written(policy, rows, self.folder / str(next(self.numbers)))
 
 
 def _about(policy: Policy, plan: Plan) -> Policy:
-    """The policy of the tables that a plan reads, and of those that links join to them."""
+    """Return the policy restricted to the tables that a plan reads, and those linked to them."""
     links = [{name, link.table} for name, table in policy.tables.items() for link in table.links.values()]
     read = {each.table for each in find_scans(plan.question.rows)}
     while more := set().union(*(link for link in links if link & read)) - read:
@@ -127,7 +127,7 @@ def _about(policy: Policy, plan: Plan) -> Policy:
 def chosen(
     scratch: Scratch, sql: str, epsilon: Real, random: Randomness, tell: Callable[[str], None]
 ) -> tuple[Proposal, Neighbours, Worlds]:
-    """A question as it is planned, and the pair of some made-up ones that tells most of it."""
+    """Return the plan of a question, the most distinguishable generated pair, and its exact counts."""
     made_up = neighbours(scratch.policy, sql, promise_of(scratch.policy).secret, random)
     first = next(made_up)
     proposal = scratch.propose(first.here, sql, epsilon)
@@ -139,7 +139,7 @@ def chosen(
 def _furthest(
     scratch: Scratch, plan: Plan, pairs: Iterator[Neighbours], epsilon: float, random: Randomness
 ) -> tuple[Neighbours, Worlds]:
-    """The pair that tells most of a plan, and what is counted on it."""
+    """Return the pair that a plan's mechanisms distinguish best, and its exact counts."""
     best, most = None, -1.0
     for pair in pairs:
         here, there = (scratch.counts(plan, side) for side in (pair.here, pair.there))
@@ -154,7 +154,7 @@ def _furthest(
 
 
 def _bounded(worlds: Worlds) -> int:
-    """So many runs that their cells fit into memory."""
+    """Return a number of runs whose outputs fit into memory."""
     plan = worlds.plan
     columns = len(plan.noisy_primitives) + len(plan.value_selections) + 3 * len(plan.outputs)
     return max(LEAST_RUNS, min(RUNS, CELLS // (columns * len(worlds.groups))))
@@ -163,7 +163,7 @@ def _bounded(worlds: Worlds) -> int:
 def _posteriors(
     here: Columns, there: Columns, promise: Promise, epsilon: float, confidence: float
 ) -> PosteriorAudited:
-    """The claims that the person is as here, and as there, where they are true."""
+    """Audit the posteriors of the true claim: that the victim is as `here`, and as `there`."""
     losses = np.concatenate([here[LOSS], -there[LOSS]]).astype(np.float64)
     cap = highest_posterior(promise.prior, epsilon) if promise.tail == 0 else promise.posterior
     promised = Promise(promise.prior, cap, secret=promise.secret, tail=promise.tail)

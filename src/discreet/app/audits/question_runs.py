@@ -1,14 +1,14 @@
-"""A question run many times over on two neighbours that are known exactly, and what every run tells of them.
+"""Simulation of many runs of a question on two neighboring databases, with the privacy loss of every run.
 
-Runs        the engine counts once for each neighbour; the noise of all runs is drawn together, by the plan's
-            own mechanisms, and estimated by the same formulas as any answer.
-Output      what is released in each group: the noisy integers, the picked values, whether the group is shown
-            at all; and beside them the values and intervals that are made of these. What the question does
-            with the released table afterwards is left out, as it can only tell less.
-Loss        the logarithm of how much likelier an output is on the one neighbour than on the other, by the
-            mechanisms' own laws. Nothing tells the two apart better if the mechanisms do what they say; an
-            event by the size of the loss is the sharpest. If they do not, runs still count what happens.
-Groups      that are alike on both neighbours get the same noise; but for a few they are left out.
+Runs        the engine counts once for each neighbor; the noise of all runs is drawn together, by the plan's
+            own mechanisms, and estimates use the same formulas as any answer.
+Output      everything released about each group: noisy integers, picked values, presence of the group; and
+            the estimates and intervals computed from them. Post-processing of the released table is left
+            out, as it can only reveal less.
+Loss        the log-likelihood ratio of an output between the two neighbors, by the mechanisms' stated
+            distributions. If the mechanisms are correct, thresholds on the loss are the most powerful
+            events. If they are not, the other columns of the output still show it.
+Groups      that are equal on both neighbors get identically distributed noise; all but a few are left out.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ NOTHING = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counts:
-    """The exact integers of one neighbour, by name and group; of counted values, which occur how often."""
+    """The exact counts of one neighbor, by measure and group, and the frequencies of its values."""
 
     numbers: Mapping[str, Mapping[Key, int]]
     values: Mapping[str, Mapping[Key, ValueCounts]]
 
     def differ(self, other: Counts, key: Key) -> bool:
-        """Whether a group is not the same on another neighbour."""
+        """Return True if a group has other counts or values on the other neighbor."""
         for name, known in self.numbers.items():
             if known.get(key, 0) != other.numbers[name].get(key, 0):
                 return True
@@ -63,7 +63,7 @@ class Counts:
 
 
 def count(plan: Plan, engine: Engine) -> Counts:
-    """What a plan counts on one neighbour."""
+    """Return the exact counts of a plan on one neighbor."""
     table = engine.count(plan.statement).secret
     names = [*plan.noisy_primitives, *(["people"] if plan.partition_selection else [])]
     keys = _keys(plan, table)
@@ -78,7 +78,7 @@ def count(plan: Plan, engine: Engine) -> Counts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Worlds:
-    """A plan on two neighbours."""
+    """A plan, and its exact counts on two neighboring databases."""
 
     plan: Plan
     here: Counts
@@ -87,7 +87,7 @@ class Worlds:
 
     @property
     def groups(self) -> list[Key]:
-        """The groups that are run: those that tell the neighbours apart, and a few others."""
+        """The simulated groups: those that differ between the neighbors, and a few others."""
         sides = (self.here, self.there)
         known = [key for side in sides for each in side.numbers.values() for key in each]
         known += [key for side in sides for each in side.values.values() for key in each]
@@ -97,11 +97,11 @@ class Worlds:
 
     @property
     def draws(self) -> tuple[Draw, Draw]:
-        """Outputs on the one and on the other."""
+        """Functions that simulate outputs, one for each neighbor."""
         return lambda runs: self.outputs(self.here, runs), lambda runs: self.outputs(self.there, runs)
 
     def outputs(self, truth: Counts, runs: int) -> Columns:
-        """Every run's output in columns, its loss first."""
+        """Return the outputs of all runs in columns, the privacy loss first."""
         groups = self.groups
         shown = self._shown(truth, groups, runs)
         loss = self._loss_of_showing(groups, shown)
@@ -161,7 +161,7 @@ class Worlds:
 
 
 def _noisy(noise: Noise, truth: Integers, runs: int, random: Randomness) -> Integers:
-    """So many runs of a vector; the noise of each integer is the same in however many it stands."""
+    """Return `runs` noisy copies of a vector; an integer's noise does not depend on the vector's length."""
     if isinstance(noise, DiscreteGaussian):
         noise = replace(noise, places=max(noise.places, runs * truth.size))
     exact = Exact(np.tile(truth, runs))
@@ -197,7 +197,7 @@ def _loss_of_picks(
 
 
 def law(counted: ValueSelection, rows: ValueCounts, picked: Integers) -> Floats:
-    """The logarithm of how likely each pick is."""
+    """Return the log-probability of each pick."""
     mechanism = counted.mechanism
     if isinstance(mechanism, Quantile):
         alone = counted.grid is not None and counted.grid.low == counted.grid.high
@@ -213,12 +213,12 @@ def _named(what: str, name: str, groups: list[Key], numbers: NDArray[Any], shown
 
 
 def rows_of(side: Counts, name: str, key: Key) -> ValueCounts:
-    """The values that a measure picks from in one group."""
+    """Return the values that a measure picks from in one group."""
     return side.values[name].get(key, ValueCounts(NOTHING, NOTHING))
 
 
 def numbers_of(side: Counts, name: str, groups: list[Key]) -> Integers:
-    """The exact integers of some groups."""
+    """Return the exact counts of a measure in some groups."""
     return np.array([side.numbers[name].get(key, 0) for key in groups], np.int64)
 
 

@@ -1,10 +1,10 @@
-"""How much a plan's mechanisms can tell two neighbours apart, by their own laws: which pair to audit.
+"""Distinguishability of two neighboring databases by a plan's mechanisms; it decides which pair to audit.
 
-Noise       the exact counts' distance in units of the noise, over all groups: for discrete Laplace noise that
-            is the largest loss.
-Picks       the lower bound that an audit of so many runs may expect for the best event, which is to pick one
-            of the values that are likelier on the one neighbour by some factor or more. A larger loss at a
-            value that is hardly ever picked could not be shown.
+Noise       the distance of the exact counts in units of the noise, over all groups: for discrete Laplace
+            noise, the largest privacy loss.
+Picks       the lower bound on epsilon that an audit can expect from the best event: picking one of the values
+            whose likelihood ratio exceeds a threshold. A larger loss at a value that is hardly ever picked
+            could not be observed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MISS = 0.05
 
 
 def telling(worlds: Worlds, runs: int) -> float:
-    """What so many runs may show, about."""
+    """Estimate the lower bound on epsilon that `runs` runs can show."""
     groups = worlds.groups
     told = sum(
         _weight(each.noise) * _distance(worlds, name, groups)
@@ -60,7 +60,7 @@ def _picked(worlds: Worlds, name: str, counted: ValueSelection, key: Key, runs: 
 
 
 def _shown(ours: Floats, theirs: Floats, many: Integers, runs: int) -> float:
-    """The best of the events by the size of the loss, from either end."""
+    """Return the best bound over the events that are thresholds on the loss, in either direction."""
     order = np.argsort(theirs - ours, kind="stable")
     masses = [np.exp(side[order]) * many[order] for side in (ours, theirs)]
     ahead = [np.minimum(np.cumsum(mass), 1) for mass in masses]

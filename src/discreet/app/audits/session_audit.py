@@ -1,12 +1,12 @@
-"""The audit of a whole curator: all answers of an analyst who asks until there is no room left.
+"""The audit of a whole curator: all answers of an analyst who asks until the budget is spent.
 
-Session     one question, asked anew with a little less epsilon each time, so that none is answered from what
-            is stored, until the curator refuses. Plans, ledger, noise and answers are those of any analyst;
-            tables are made up, and each session has a ledger of its own, in memory.
-Claim       everything that a session told keeps the promise: a loss of the promise's epsilon at most, but for
-            the tail. How many questions are answered is a part of what it told.
-Catches     what no single question shows: charges that are too small or forgotten, composition that does not
-            add up, noise that is drawn once for several answers.
+Session     one question, repeated with a little less epsilon each time, so that no answer comes from the
+            cache, until the curator refuses. Plans, ledger, noise and answers are those of any analyst;
+            tables are generated, and each session has a ledger of its own, in memory.
+Claim       all answers of a session together keep the promise: a loss of at most the promise's epsilon, up to
+            the tail. The number of answered questions is part of the output.
+Catches     errors that no single question shows: charges that are too small or missing, wrong composition,
+            noise that is reused in several answers.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def audit_session(
     ledger: type[Ledger] = Ledger,
     progress: Callable[[str], None] | None = None,
 ) -> Audited:
-    """Audit sessions of questions that cost `epsilon` each; half of all that is allowed, if not given.
+    """Audit sessions of questions that cost `epsilon` each, by default half of the promise's epsilon.
 
-    A session ends after `most` answers: a ledger that never refuses would not end it.
+    A session ends after `most` answers, as a broken ledger might never refuse.
     """
     runs = RUNS if runs is None else runs
     require_count("audit", "runs", runs, minimum=LEAST_RUNS)
@@ -87,9 +87,9 @@ def audit_session(
 
 
 def _session(curator: Curator, sql: str, epsilon: float, most: int) -> Cells:
-    """Every number that an analyst is shown, by question, column and group, and the mean of each.
+    """Return every number that an analyst sees, by question, column and group, with counts and means.
 
-    Means are the sharpest where the answers are alike; how many there are tells what the ledger let through.
+    Means distinguish best if all answers have the same distribution; counts show what the ledger allowed.
     """
     seen: dict[tuple[object, ...], list[object]] = {}
     for number in range(most):

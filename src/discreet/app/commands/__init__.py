@@ -1,5 +1,5 @@
-"""The verbs of the command line, one module each: options in, a result to stdout.
+"""The subcommands of the command line, one module each: options in, a result on stdout.
 
-A verb reads what was typed, calls the room that does the work, and shows what came of it. What one verb
-decides is no other's business: what several need stands outside of here.
+A subcommand parses its options, calls the service that does the work, and prints the result. Subcommands do
+not import each other; code that several of them need is in a service or in one of the option modules.
 """

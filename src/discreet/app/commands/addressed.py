@@ -1,4 +1,4 @@
-"""`--engine` and `--ledger`, which mean the same wherever they are given."""
+"""The options `--engine` and `--ledger`, shared by all subcommands that take them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EngineAddress = Annotated[
     typer.Option(
         "--engine",
         metavar="ADDRESS",
-        help="Where the rows are, instead of the policy's: duckdb, postgresql://…, spark:local.",
+        help="The engine that holds the rows, instead of the policy's: duckdb, postgresql://…, spark:local.",
     ),
 ]
 LedgerAddress = Annotated[
@@ -19,6 +19,6 @@ LedgerAddress = Annotated[
     typer.Option(
         "--ledger",
         metavar="ADDRESS",
-        help="Another ledger than the policy names: sqlite:///ledger.db or postgresql://….",
+        help="The ledger, instead of the policy's: sqlite:///ledger.db or postgresql://….",
     ),
 ]

@@ -1,4 +1,4 @@
-"""`discreet anonymize`: publish a table that is hard to link, or judge one that is there."""
+"""`discreet anonymize`: publish a generalized table that is hard to link, or check an existing one."""
 
 from __future__ import annotations
 
@@ -27,50 +27,63 @@ def run(
     delta_disclosure: Annotated[Texts, typer.Option(help="COLUMN:1.")] = None,
     beta_likeness: Annotated[Texts, typer.Option(help="COLUMN:2.")] = None,
     m_invariance: Annotated[
-        Texts, typer.Option(help="COLUMN:3: the same m values for whoever stays, with --earlier.")
+        Texts,
+        typer.Option(help="COLUMN:3: the same m values in every release for each person, with --earlier."),
     ] = None,
     chain: Annotated[
-        Path | None, typer.Option("--earlier", help="The release before, with its signatures beside it.")
+        Path | None,
+        typer.Option("--earlier", help="The previous release, with its signatures file beside it."),
     ] = None,
     risk: Annotated[Texts, typer.Option(help="prosecutor:0.2, or average:journalist:0.05.")] = None,
     posterior: Annotated[
         str | None,
-        typer.Option(help="What may be believed of a sensitive value at most: 20%, or 20%:recursive|equal."),
+        typer.Option(help="The highest belief in a sensitive value: 20%, or 20%:recursive|equal."),
     ] = None,
     population: Annotated[str | None, typer.Option(help="A table or file of everybody.")] = None,
     sampling: Annotated[
-        str | None, typer.Option(help="The part of everybody that the table is, such as 1%, for estimates.")
+        str | None,
+        typer.Option(
+            help="The share of the population that the table holds, such as 1%, for risk estimates."
+        ),
     ] = None,
-    suppress: Annotated[str, typer.Option(help="The most that may be left out, such as 2%.")] = "0",
+    suppress: Annotated[
+        str, typer.Option(help="The largest share of records to suppress, such as 2%.")
+    ] = "0",
     objective: Annotated[str, typer.Option(help=f"{'|'.join(OBJECTIVES)}.")] = "loss",
     method: Annotated[
         str,
         typer.Option(help=f"{'|'.join(METHODS)}: how values are made coarser."),
     ] = "generalize",
     level: Annotated[
-        Texts, typer.Option(help="COLUMN=2: publish at this level; 0 where a column is not named.")
+        Texts, typer.Option(help="COLUMN=2: publish at this level; columns that are not named are at 0.")
     ] = None,
     centre: Annotated[
         Texts, typer.Option(help="COLUMN=mean|median: show a number for each class instead of a label.")
     ] = None,
-    weight: Annotated[Texts, typer.Option(help="COLUMN=2: what it loses counts double.")] = None,
-    pseudonym: Annotated[
-        Texts, typer.Option(help="COLUMN: an identifier that is shown as keyed pseudonyms, with --key.")
+    weight: Annotated[
+        Texts, typer.Option(help="COLUMN=2: information that this column loses counts double.")
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="The file of the key; made if it is not there.")] = None,
+    pseudonym: Annotated[
+        Texts, typer.Option(help="COLUMN: replace an identifier by keyed pseudonyms, with --key.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The key file; created if it does not exist.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Of --method private.")] = None,
     delta: Annotated[float | None, typer.Option(help="Of --method private.")] = None,
-    analyst: Annotated[str | None, typer.Option(help="Whose share a private release is charged to.")] = None,
+    analyst: Annotated[
+        str | None, typer.Option(help="The analyst whose share a private release is charged to.")
+    ] = None,
     quasi: Annotated[str | None, typer.Option(help="Quasi-identifiers of a file: a,b,c.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="Sensitive columns of a file: a,b.")] = None,
     hierarchy: Annotated[Texts, typer.Option(help="COLUMN=FILE, in ARX's format.")] = None,
-    unit: Annotated[str | None, typer.Option(help="row: count rows even where people have several.")] = None,
+    unit: Annotated[str | None, typer.Option(help="row: count rows, even if a person has several.")] = None,
     seconds: Annotated[float | None, typer.Option(help="The most time to search; 60 if not given.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="List all minimal generalizations.")] = False,
     top: Annotated[
-        int | None, typer.Option(help="List so many generalizations, the best first.", min=1)
+        int | None, typer.Option(help="List this many generalizations, the best first.", min=1)
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Judge the table as it is.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the table as it is; publish nothing.")
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -78,22 +91,22 @@ def run(
         ),
     ] = None,
     at_most: AtMost = None,
-    others: Annotated[
-        Texts, typer.Option("--with", help="Another release, which attackers have, too.")
-    ] = None,
+    others: Annotated[Texts, typer.Option("--with", help="Another release that attackers also have.")] = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="Where the rows are, instead of the policy's: postgresql://…, spark:local."),
+        typer.Option(
+            help="The engine that holds the rows, instead of the policy's: postgresql://…, spark:local."
+        ),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a table that is provably hard to link, with its certificate."""
+    """Publish a generalized table that is provably hard to link, with its certificate."""
     policy = policy or (POLICY if POLICY.is_file() else None)
     require_known_names(
         table, policy, method=method, objective=objective, hierarchies=hierarchy or (), engine=engine
     )
-    from discreet.app.publishing import anonymize_command  # what it needs takes seconds to load
+    from discreet.app.publishing import anonymize_command  # deferred: its imports take seconds
 
     anonymize_command.run_anonymize(
         anonymize_command.AnonymizeRequest(

@@ -1,4 +1,4 @@
-"""`discreet plan` and `discreet ask`: what a question would cost; its answer."""
+"""`discreet plan` and `discreet ask`: the cost of a question, and its answer."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number, parse_probability
 
 Sql = Annotated[str, typer.Argument(help="The question, as SQL.")]
-Epsilon = Annotated[str | None, typer.Option(help="What the question may cost.")]
-Share = Annotated[str | None, typer.Option(help="Instead: a share of the promise, such as 5%.")]
+Epsilon = Annotated[str | None, typer.Option(help="The epsilon that the question may cost.")]
+Share = Annotated[str | None, typer.Option(help="Instead of --epsilon: a share of the promise, such as 5%.")]
 Within = Annotated[
     str | None,
-    typer.Option(help="Instead: the least cost for an error within ± this; for MEDIAN in ranks, such as 2%."),
+    typer.Option(
+        help="Instead of --epsilon: the least cost for an error of ± this; for MEDIAN in ranks, such as 2%."
+    ),
 ]
 LeastRows = Annotated[
     int | None,
-    typer.Option(help="How many rows every group has at least, you say; for --within of AVG and MEDIAN."),
+    typer.Option(help="Your assumption of the least rows in a group; for --within of AVG and MEDIAN."),
 ]
 Split = Annotated[
     list[str] | None,
-    typer.Option(help="Weigh a column for its part of the cost: --split n=1 --split mean=3."),
+    typer.Option(help="Weights by which columns share the cost: --split n=1 --split mean=3."),
 ]
-Confidence = Annotated[str, typer.Option(help="How sure intervals are.")]
+Confidence = Annotated[str, typer.Option(help="The confidence of the intervals.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Leave negative counts as they are.")]
 
 
@@ -53,7 +55,7 @@ def run_plan(
     raw: Raw = False,
     as_json: AsJson = False,
 ) -> None:
-    """What a question would cost and how wrong its answer may be. Costs nothing."""
+    """Show the cost of a question and the error of its answer. Costs nothing."""
     with _opened(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
@@ -81,13 +83,13 @@ def run_ask(
     as_csv: Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
 ) -> None:
-    """The answer to a question, with error bars, its cost, and what may now be believed."""
+    """Answer a question, with error bars, its cost, and the belief that an attacker may now hold."""
     with _opened(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan(
             sql, **_cost(epsilon, share, within, confidence), **_terms(least_rows, split), raw=raw
         )
         if plot is not None:
-            from discreet.app.ask_chart import require_drawable  # charts take a second to load
+            from discreet.app.ask_chart import require_drawable  # deferred: charts take a second to import
             from discreet.app.charts import require_picture
 
             require_picture(plot)
@@ -107,7 +109,7 @@ def run_ask(
 
 
 class Cost(TypedDict):
-    """What a question may cost, in one of three ways, and how sure its intervals are."""
+    """Limits on the cost of a question, given in one of three ways, and the confidence of its intervals."""
 
     epsilon: float | None
     share: float | None
@@ -129,7 +131,7 @@ def _within(text: str) -> float | str:
 
 
 class Terms(TypedDict):
-    """What the analyst assumes of groups, and how the cost is divided."""
+    """The analyst's assumption about group sizes, and the division of the cost among columns."""
 
     least_rows: int | None
     split: dict[str, float] | None
@@ -148,7 +150,7 @@ def _weight(text: str) -> tuple[str, float]:
 
 @contextmanager
 def _opened(policy: Path, analyst: str | None, engine: str | None, ledger: str | None) -> Iterator[Curator]:
-    """The curator; preparing the store, which is done once, shows its progress."""
+    """Open the curator; the first call prepares the store and shows its progress."""
     with spinner() as tell:
         curator = Curator.open(policy, analyst=analyst, engine=engine, ledger=ledger, progress=tell)
     with curator:

@@ -1,4 +1,4 @@
-"""`discreet attack`: what someone could find out about one person, from a release or from answers."""
+"""`discreet attack`: run attacks on a release or on answers, and report what they learn about one person."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ def run(
         Path | None, typer.Option("--policy", "-p", metavar="FILE", help="The custodian's policy.")
     ] = None,
     table: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="The policy's table that is attacked.")
+        str | None, typer.Option(metavar="TABLE", help="The table of the policy to attack.")
     ] = None,
     victim: Annotated[
         str | None,
-        typer.Option(metavar="VALUES", help='Someone of the register, "name=Joe"; or "age=28,zip=13068".'),
+        typer.Option(metavar="VALUES", help='A person in the register, "name=Joe"; or "age=28,zip=13068".'),
     ] = None,
     at_most: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="What any attack may come to believe, 30%; else exit code 4."),
+        typer.Option(
+            metavar="SHARE", help="The highest belief that any attack may reach, 30%; above it, exit code 4."
+        ),
     ] = None,
     posterior: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="The same, as anonymize calls it.")
+        str | None, typer.Option(metavar="SHARE", help="Another name for --at-most, as in anonymize.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to file it: .html, .md or .json.")
+        Path | None, typer.Option(metavar="FILE", help="Write a report: .html, .md or .json.")
     ] = None,
     as_json: AsJson = False,
     knows: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A register, such as a voter list; else everybody is known. Of ratings: what is known of "
-            "whom.",
+            help="A register, such as a voter list; without it, attackers know everybody. For ratings: what "
+            "attackers know.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -59,28 +61,37 @@ def run(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Where tables are, instead of the policy's: postgresql://…, spark:local.",
+            help="The engine that holds tables, instead of the policy's: postgresql://…, spark:local.",
             rich_help_panel=TABLE,
         ),
     ] = None,
     quasi: Annotated[
-        str | None, typer.Option(metavar="A,B", help="What attackers may know.", rich_help_panel=TABLE)
+        str | None,
+        typer.Option(
+            metavar="A,B", help="Quasi-identifiers: columns that attackers may know.", rich_help_panel=TABLE
+        ),
     ] = None,
     sensitive: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B", help="What they want to know; of a synthetic table, too.", rich_help_panel=TABLE
+            metavar="A,B",
+            help="Columns that attackers want to learn; also for a synthetic table.",
+            rich_help_panel=TABLE,
         ),
     ] = None,
     hierarchy: Annotated[
         Texts,
-        typer.Option(metavar="COLUMN=FILE", help="What labels mean, in ARX's format.", rich_help_panel=TABLE),
+        typer.Option(
+            metavar="COLUMN=FILE",
+            help="The hierarchy of a column's labels, in ARX's format.",
+            rich_help_panel=TABLE,
+        ),
     ] = None,
     person: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Which rows are one person's; of ratings, too.",
+            help="The column that identifies a person's rows; also for ratings.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -88,7 +99,7 @@ def run(
         Texts,
         typer.Option(
             metavar="RELEASE=REGISTER",
-            help="How the register calls a column of the release; of ratings, too.",
+            help="The register's name of a column of the release; also for ratings.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -103,13 +114,15 @@ def run(
     ] = None,
     earlier_column: Annotated[
         Texts,
-        typer.Option(metavar="RELEASE=REGISTER", help="As --column, of that release.", rich_help_panel=TABLE),
+        typer.Option(
+            metavar="RELEASE=REGISTER", help="As --column, for that release.", rich_help_panel=TABLE
+        ),
     ] = None,
     rules_out: Annotated[
         Texts,
         typer.Option(
             metavar="FACT",
-            help='Who does not have what: "Heart Disease if nationality=Japanese".',
+            help='A value that is impossible for a group: "Heart Disease if nationality=Japanese".',
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -117,73 +130,99 @@ def run(
         Texts,
         typer.Option(
             metavar="FACT",
-            help='How often as others: "Heart Disease:0.1 if nationality=Japanese".',
+            help='A value\'s rate relative to others: "Heart Disease:0.1 if nationality=Japanese".',
             rich_help_panel=TABLE,
         ),
     ] = None,
     claim: Annotated[
         str | None,
-        typer.Option(metavar="SQL", help="What is claimed: \"disease = 'flu'\".", rich_help_panel=ANSWERS),
+        typer.Option(metavar="SQL", help="The claim to test: \"disease = 'flu'\".", rich_help_panel=ANSWERS),
     ] = None,
     victims: Annotated[
         int | None,
-        typer.Option(min=1, max=1000, metavar="N", help="How many to attack, 20.", rich_help_panel=ANSWERS),
+        typer.Option(
+            min=1,
+            max=1000,
+            metavar="N",
+            help="How many people to attack; 20 by default.",
+            rich_help_panel=ANSWERS,
+        ),
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="What was rated, bought, visited.", rich_help_panel=RATINGS),
+        typer.Option(
+            metavar="COLUMN", help="The item that was rated, bought or visited.", rich_help_panel=RATINGS
+        ),
     ] = None,
     rating: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="How it was rated.", rich_help_panel=RATINGS)
+        str | None, typer.Option(metavar="COLUMN", help="The rating.", rich_help_panel=RATINGS)
     ] = None,
-    date: Annotated[str | None, typer.Option(metavar="COLUMN", help="When.", rich_help_panel=RATINGS)] = None,
+    date: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The date of the rating.", rich_help_panel=RATINGS)
+    ] = None,
     days: Annotated[
         int | None,
         typer.Option(
-            min=0, metavar="N", help="By how many days --knows may be off, 14.", rich_help_panel=RATINGS
+            min=0,
+            metavar="N",
+            help="How many days dates in --knows may be off; 14 by default.",
+            rich_help_panel=RATINGS,
         ),
     ] = None,
     stars: Annotated[
-        str | None, typer.Option(metavar="N", help="By how much, 0.", rich_help_panel=RATINGS)
+        str | None,
+        typer.Option(
+            metavar="N", help="How far ratings in --knows may be off; 0 by default.", rich_help_panel=RATINGS
+        ),
     ] = None,
     wrong: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="How much of it may be wrong, 25%.", rich_help_panel=RATINGS),
+        typer.Option(
+            metavar="SHARE",
+            help="The share of --knows that may be wrong; 25% by default.",
+            rich_help_panel=RATINGS,
+        ),
     ] = None,
     genomes: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="People of the study, a column each.", rich_help_panel=FREQUENCIES),
+        typer.Option(
+            metavar="FILE", help="The participants' genomes, one column each.", rich_help_panel=FREQUENCIES
+        ),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Frequencies without the study.", rich_help_panel=FREQUENCIES),
+        typer.Option(
+            metavar="FILE", help="Allele frequencies of the general population.", rich_help_panel=FREQUENCIES
+        ),
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many the study had.", rich_help_panel=FREQUENCIES),
+        typer.Option(min=1, metavar="N", help="The number of participants.", rich_help_panel=FREQUENCIES),
     ] = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(metavar="N", help="What was paid for noise in them.", rich_help_panel=FREQUENCIES),
+        typer.Option(
+            metavar="N", help="The epsilon of the noise in the frequencies.", rich_help_panel=FREQUENCIES
+        ),
     ] = None,
     panel: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="People who are not in the data; of a study, too.",
+            help="People who are not in the data; also for a study.",
             rich_help_panel=SYNTHETIC,
         ),
     ] = None,
     original: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The people that it was made from.", rich_help_panel=SYNTHETIC),
+        typer.Option(metavar="FILE", help="The original table.", rich_help_panel=SYNTHETIC),
     ] = None,
 ) -> None:
-    """What an attacker finds out; exit code 4 if a bound that was set is broken.
+    """Run every attack that applies; exit code 4 if one exceeds a bound that was set.
 
-    For the custodian alone: it is computed on real data. Nothing is charged and nothing is published.
+    For the custodian only: attacks are evaluated on real data. Nothing is charged and nothing is published.
     """
-    from discreet.app.trials import attacking  # what it needs takes a second to load
+    from discreet.app.trials import attacking  # deferred: its imports take a second
 
     attacking.run(
         attacking.Request(

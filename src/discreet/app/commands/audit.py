@@ -1,4 +1,4 @@
-"""`discreet audit`: an empirical lower bound on epsilon: of a mechanism, a question or a whole curator."""
+"""`discreet audit`: an empirical lower bound on the epsilon of a mechanism, a question or a whole curator."""
 
 from __future__ import annotations
 
@@ -30,41 +30,43 @@ def run(
     ],
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", help="Of a question; privacy.yaml, if it is here."),
+        typer.Option("--policy", "-p", help="The policy of a question; privacy.yaml by default."),
     ] = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(help="What is claimed, or in a session is asked for with; 1, or by the policy."),
+        typer.Option(
+            help="The epsilon to check, or of each question of a session; 1 or the policy's by default."
+        ),
     ] = None,
-    delta: Annotated[str | None, typer.Option(help="For mechanisms that have one; 1e-6.")] = None,
+    delta: Annotated[str | None, typer.Option(help="For mechanisms that have one; 1e-6 by default.")] = None,
     runs: Annotated[
-        int | None, typer.Option(help="How often to run it on each of the two neighbours.")
+        int | None, typer.Option(help="How often to run it on each of two neighbouring databases.")
     ] = None,
     posterior: Annotated[
         bool,
         typer.Option(
             "--posterior",
-            help="Of a question: also what attackers come to believe, beside what is promised.",
+            help="For a question: also compare attackers' beliefs with the promise.",
         ),
     ] = False,
     session: Annotated[
         bool,
         typer.Option(
             "--session",
-            help="The whole curator: a question asked anew until there is no room left in the promise.",
+            help="Audit the whole curator: ask a question until the budget is spent.",
         ),
     ] = False,
-    confidence: Annotated[str, typer.Option(help="How sure the bound is.")] = "95%",
+    confidence: Annotated[str, typer.Option(help="The confidence of the bound.")] = "95%",
     as_json: AsJson = False,
 ) -> None:
-    """A lower bound on epsilon from many runs; exit code 4 if it is above what is claimed.
+    """Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon.
 
-    With --session all answers of an analyst who asks until refused, and what is claimed is the promise.
-    With --posterior also the share of attackers who come to believe more than is promised: 0, or the tail.
+    With --session, audit all answers of an analyst who asks until refused, against the promise.
+    With --posterior, also count the attackers whose belief exceeds the promise: none, or at most the tail.
 
-    Reads no data and charges nothing: mechanisms run on numbers, questions on tables that are made up.
+    Reads no data and charges nothing: mechanisms run on numbers, questions on generated tables.
     """
-    from discreet.app.audits import auditing  # what it needs takes a second to load
+    from discreet.app.audits import auditing  # deferred: its imports take a second
 
     sure = parse_probability("--confidence", confidence)
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
@@ -92,9 +94,9 @@ def run(
 
 
 def _usual_policy() -> Path:
-    """The policy of a question that names none."""
+    """Return privacy.yaml; raise RequestError if it does not exist."""
     if not POLICY.is_file():
         raise RequestError(
-            "audit: a question is asked under a policy, and none was named.", hint="Name it with --policy."
+            "audit: a question needs a policy, and there is no privacy.yaml.", hint="Name one with --policy."
         )
     return POLICY

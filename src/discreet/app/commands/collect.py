@@ -1,4 +1,4 @@
-"""`discreet collect`: answers that are randomized at their source, and what is learned from them."""
+"""`discreet collect`: local differential privacy: randomize answers, estimate from reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Typed = str | None
 CountedIn = Annotated[
     Typed,
     typer.Option(
-        "--engine", help="Where the reports are counted: duckdb:///FILE, postgresql://…, spark:local."
+        "--engine", help="The engine that counts the reports: duckdb:///FILE, postgresql://…, spark:local."
     ),
 ]
 
@@ -29,39 +29,44 @@ app = typer.Typer(
 )
 
 
-@app.command("randomize", short_help="Reports that keep a promise, from a column.")
+@app.command("randomize", short_help="Randomize a column into reports under a promise.")
 def run_randomize(
     table: Annotated[str, typer.Argument(help="A file of answers, or a table of the policy.")],
     column: Annotated[
         str, typer.Option(help="The column to randomize: answers, one row a person; or items of baskets.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The .parquet file that the reports go to.")],
-    promise: Annotated[Typed, typer.Option(help="prior:posterior, such as 1%:5%; or the policy's.")] = None,
-    values: Annotated[Typed, typer.Option(help="What an answer can be: a,b,c or 0..100.")] = None,
-    values_from: Annotated[
-        Path | None, typer.Option("--values-from", help="The same from a file, one value a line.")
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .parquet file to write the reports to.")],
+    promise: Annotated[
+        Typed, typer.Option(help="prior:posterior, such as 1%:5%; the policy's by default.")
     ] = None,
-    other: Annotated[Typed, typer.Option(help="The value that stands for every answer not listed.")] = None,
-    mean: Annotated[bool, typer.Option("--mean", help="Answers are numbers whose mean is wanted.")] = False,
+    values: Annotated[Typed, typer.Option(help="The possible answers: a,b,c or 0..100.")] = None,
+    values_from: Annotated[
+        Path | None, typer.Option("--values-from", help="The possible answers from a file, one a line.")
+    ] = None,
+    other: Annotated[Typed, typer.Option(help="The value to report for every answer not listed.")] = None,
+    mean: Annotated[bool, typer.Option("--mean", help="Answers are numbers; estimate their mean.")] = False,
     size: Annotated[
-        int | None, typer.Option(help="Answers are baskets of items: at most so many of one are used.", min=1)
+        int | None, typer.Option(help="Answers are baskets of items: use at most this many of each.", min=1)
     ] = None,
     basket: Annotated[
-        Typed, typer.Option(help="The column that says whose basket a row is of; without, items are lists.")
+        Typed, typer.Option(help="The column that identifies a row's basket; without it, items are lists.")
     ] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", help="The policy that declares the column.")
     ] = None,
     operator: Annotated[
-        Path | None, typer.Option(help="An OPERATOR.yaml, instead of the best for the promise.")
+        Path | None, typer.Option(help="An OPERATOR.yaml, instead of the best operator for the promise.")
     ] = None,
-    analyst: Annotated[Typed, typer.Option(help="Whose share of the policy's promise is charged.")] = None,
+    analyst: Annotated[Typed, typer.Option(help="The analyst whose share of the promise is charged.")] = None,
     engine: Annotated[
-        Typed, typer.Option(help="Where the table is, instead of the policy's: postgresql://…, spark:local.")
+        Typed,
+        typer.Option(
+            help="The engine that holds the table, instead of the policy's: postgresql://…, spark:local."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Randomize one column: a file of reports that keep the promise by themselves."""
+    """Randomize one column into a file of reports, each of which keeps the promise on its own."""
     from discreet.app.collect import kinds, operators, randomizing, views, yaml_files
 
     wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
@@ -90,7 +95,7 @@ def run_randomize(
         _wrote(out)
 
 
-@app.command("estimate", short_help="What reports tell: shares, a mean, supports.")
+@app.command("estimate", short_help="Estimate shares, a mean or supports from reports.")
 def run_estimate(
     reports: Annotated[
         str, typer.Argument(help="Reports: a .parquet file, the store of a survey, or a table of --engine.")
@@ -100,11 +105,11 @@ def run_estimate(
     ] = None,
     engine: CountedIn = None,
     question: Annotated[Typed, typer.Option(help="One question of a survey; all by default.")] = None,
-    confidence: Annotated[str, typer.Option(help="Of each interval.")] = "95%",
+    confidence: Annotated[str, typer.Option(help="The confidence of each interval.")] = "95%",
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The distribution of the answers, their mean, or items' supports, from reports alone, with intervals."""
+    """Estimate the distribution of answers, their mean, or items' supports from reports, with intervals."""
     from discreet.app.collect import estimating, views
     from discreet.app.policies import engine_address
 
@@ -117,7 +122,7 @@ def run_estimate(
             every = estimating.estimate_in(engine_address(engine), reports, operator, sure)
         found = estimating.of_question(every, question)
     if plot is not None:
-        from discreet.app.charts import save  # charts take a second to load
+        from discreet.app.charts import save  # deferred: charts take a second to import
         from discreet.app.collect.chart import estimate_picture
 
         save(estimate_picture(found), plot)
@@ -139,17 +144,18 @@ def run_mine(
         str, typer.Option(help="Itemsets of at least this share of the baskets are frequent.")
     ],
     strength: Annotated[
-        str, typer.Option(help="Rules hold for at least this share of the baskets that they are about.")
+        str,
+        typer.Option(help="The least share of the baskets with a rule's left side that have its right side."),
     ] = "50%",
     longest: Annotated[int, typer.Option(help="The most items of an itemset.", min=1)] = 3,
     operator: Annotated[
         Path | None, typer.Option(help="An OPERATOR.yaml, for files and tables that do not carry theirs.")
     ] = None,
     engine: CountedIn = None,
-    confidence: Annotated[str, typer.Option(help="That all that is found is so.")] = "95%",
+    confidence: Annotated[str, typer.Option(help="The confidence that all results are correct.")] = "95%",
     as_json: AsJson = False,
 ) -> None:
-    """Frequent itemsets and the rules among them, from reports of baskets: what chance does not explain."""
+    """Find frequent itemsets and association rules in reports of baskets that chance does not explain."""
     from discreet.app.collect import basket_views, mining
     from discreet.app.policies import engine_address
 
@@ -171,12 +177,12 @@ def run_mine(
         basket_views.show_mined(Console(), found)
 
 
-@app.command("analyse", short_help="What an operator's reports do to beliefs.")
+@app.command("analyse", short_help="Compute an operator's effect on beliefs.")
 def run_analyse(
     file: Annotated[Path, typer.Argument(metavar="OPERATOR.yaml", help="One operator, or several.")],
     as_json: AsJson = False,
 ) -> None:
-    """What reports do to beliefs: prior and posterior, gamma, bounds on breaches, information."""
+    """Compute the effect of reports on beliefs: prior and posterior, gamma, breach bounds, information."""
     from discreet.app.collect import analysing, analysis_files, views
 
     task = analysis_files.load_task(file)
@@ -187,22 +193,22 @@ def run_analyse(
         views.show_analysis(Console(), task, found, warned)
 
 
-@app.command("design", short_help="The best operators for a promise, with errors.")
+@app.command("design", short_help="List the best operators for a promise, with errors.")
 def run_design(
     promise: Annotated[str, typer.Option(help="prior:posterior, such as 1%:5%.")],
     clients: Annotated[int, typer.Option(help="How many people will answer.", min=1)],
     domain: Annotated[int | None, typer.Option(help="How many values an answer can have.", min=2)] = None,
-    mean: Annotated[Typed, typer.Option(help="For the mean of numbers of a range, such as 0..100.")] = None,
+    mean: Annotated[Typed, typer.Option(help="For the mean of numbers: their range, such as 0..100.")] = None,
     items: Annotated[int | None, typer.Option(help="For baskets: how many items there are.", min=2)] = None,
     size: Annotated[
         int | None, typer.Option(help="For baskets: how many items of one are used.", min=1)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the best as an OPERATOR.yaml.")
+        Path | None, typer.Option("--out", "-o", help="Write the best operator as an OPERATOR.yaml.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The operators that keep a promise, and how wrong what is estimated will be with each."""
+    """List the operators that keep a promise, with the error of the estimates from each."""
     from discreet.app.collect import designing, operators, views, yaml_files
 
     made = yaml_files.parse_promise("--promise", promise)
@@ -217,15 +223,15 @@ def run_design(
             _wrote(out)
 
 
-@app.command("survey", short_help="A survey that is randomized in the browser.")
+@app.command("survey", short_help="Serve a survey that is randomized in the browser.")
 def run_survey(
     file: Annotated[Path, typer.Argument(metavar="SURVEY.yaml", help="The questions and the promise.")],
-    host: Annotated[str, typer.Option(help="The address to serve on; this machine alone by default.")] = (
+    host: Annotated[str, typer.Option(help="The address to listen on; only this machine by default.")] = (
         "127.0.0.1"
     ),
     name: Annotated[
         list[str] | None,
-        typer.Option(help="A host name under which it is reached, besides its address; may be repeated."),
+        typer.Option(help="A host name that clients use, besides the address; may be repeated."),
     ] = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
     as_json: AsJson = False,

@@ -1,7 +1,7 @@
-"""What the verbs that release counts share: a plan or a result, for people or machines, and a file.
+"""The shared part of the commands that release counts: `tabulate`, `itemsets` and `stream`.
 
-A verb has options of its own, and says which publication they mean at an epsilon and a delta; `publishing`
-makes a command of it, whose other options are the same for all of them.
+Each of them declares its own options and returns the publication that they describe, for an epsilon and a
+delta. `make_count_command` adds the options that all of them share, and prints or writes the result.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Bins = Annotated[list[str] | None, typer.Option(help="Divide a number or date into bins: --bins age=8.")]
 Planned = Callable[["Curator", Tell], "Publication"]
-"""The publication that is meant, of a curator's tables; it may tell how far it is."""
+"""Builds the publication from a curator's tables; may report its progress."""
 
 
 def publishing(verb: Callable[..., Planned]) -> Callable[..., None]:
-    """The command of a verb, which is given its own options and, by keyword, epsilon and delta."""
+    """Return the command of a verb; the verb gets its own options and, by keyword, epsilon and delta."""
     own = {
         name: each
         for name, each in inspect.signature(verb, eval_str=True).parameters.items()
@@ -55,18 +55,18 @@ def _run(
     policy: PolicyFile = POLICY,
     analyst: Analyst = None,
     engine: EngineAddress = None,
-    epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
-    delta: Annotated[str, typer.Option(help="Under a promise with a tail, such as 1e-9.")] = "0",
+    epsilon: Annotated[
+        str | None, typer.Option(help="The epsilon that it may cost, a part of the promise.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="For a promise with a tail, such as 1e-9.")] = "0",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help=".csv, .parquet, .duckdb or FILE.duckdb#TABLE.")
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only what it would cost and how wrong it may be.")
-    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show the cost and the expected error.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Plan a publication and show that, or carry it out, write it and show it."""
-    from discreet.app.counts import view  # what these need takes a second to load
+    """Plan a publication and print the plan, or release it, write it and print it."""
+    from discreet.app.counts import view  # deferred: their imports take a second
     from discreet.app.counts.publication import make, offer, publish, require_place
     from discreet.app.curator import Curator
 
@@ -91,7 +91,7 @@ def _run(
 
 
 def bins_of(options: list[str] | None) -> dict[str, int]:
-    """The columns and their bins, as typed."""
+    """Return the number of bins of each column, from texts such as age=8."""
     return dict(map(_bins, options or []))
 
 
@@ -99,6 +99,6 @@ def _bins(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
     if not name or not number.isdecimal() or int(number) < 1:
         raise InvalidParameterError(
-            f"--bins must be a column and how many bins it has, such as age=8; got {text}."
+            f"--bins must be a column and its number of bins, such as age=8; got {text}."
         )
     return name, int(number)

@@ -1,4 +1,4 @@
-"""`discreet demo`: sample data, one private answer, one attack, the belief."""
+"""`discreet demo`: sample data, one private answer, one attack, and the resulting belief."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from discreet.app.terminal import Console
 
 
 def run(
-    folder: Annotated[Path, typer.Option(help="Where the sample tables are kept.")] = Path("sample"),
+    folder: Annotated[Path, typer.Option(help="The folder of the sample tables.")] = Path("sample"),
     as_json: AsJson = False,
 ) -> None:
-    """Sample data, one private answer, one attack, and what may now be believed."""
-    from discreet.app import demo, demo_view  # what it needs takes a second to load
+    """Show sample data, one private answer, one attack, and what an attacker may now believe."""
+    from discreet.app import demo, demo_view  # deferred: its imports take a second
 
     with spinner() as tell:
         shown = demo.run(folder, progress=tell)

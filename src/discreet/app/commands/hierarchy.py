@@ -1,4 +1,4 @@
-"""`discreet hierarchy`: how the values of a column are made coarser, as a tree."""
+"""`discreet hierarchy`: show, export or check the generalization hierarchy of a column."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ def run(
     policy: PolicyFile = POLICY,
     engine: EngineAddress = None,
     uncovered: Annotated[
-        bool, typer.Option("--uncovered", help="Read the data: list the values that it lacks.")
+        bool,
+        typer.Option("--uncovered", help="Read the data; list the values that the hierarchy does not cover."),
     ] = False,
     as_text: Annotated[bool, typer.Option("--csv", help="ARX's format on stdout: value;level 1;…")] = False,
-    as_query: Annotated[
-        bool, typer.Option("--sql", help="Expressions for a SELECT, one for every level.")
-    ] = False,
+    as_query: Annotated[bool, typer.Option("--sql", help="SELECT expressions, one for each level.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a column is made coarser; export it; list values that it does not cover."""
+    """Show the generalization hierarchy of a column, export it, or list the values that it does not cover."""
     terms = load(policy, engine=engine)
     shown = find(terms, name)
     if uncovered:
@@ -53,7 +52,7 @@ def run(
 
 
 def as_object(shown: Shown) -> dict[str, object]:
-    """The machine-readable form; `rows` are there where the domain can be listed."""
+    """Return the JSON object; `rows` is None if the domain is too large to list."""
     return {
         "hierarchy": shown.spec.name,
         "table": shown.table,
@@ -67,7 +66,7 @@ def as_object(shown: Shown) -> dict[str, object]:
 
 
 def expressions(shown: Shown) -> str:
-    """The column's label at every level above its values, as what stands between SELECT and FROM."""
+    """Return SQL expressions for the column's label at each level above its values, for a SELECT list."""
     name = shown.column or shown.spec.name
     levels = range(1, shown.hierarchy.height + 1)
     aliases = ['"' + f"{name}_{level}".replace('"', '""') + '"' for level in levels]
@@ -78,7 +77,7 @@ def expressions(shown: Shown) -> str:
 def _refuse_unlisted(shown: Shown) -> None:
     if not shown.listed:
         raise RequestError(
-            f"hierarchy: the values of {shown.spec.name} are too many to list, or not declared.",
+            f"hierarchy: {shown.spec.name} has too many values to list, or they are not declared.",
             hint="Declare the column's values in the policy.",
         )
 
@@ -104,7 +103,7 @@ def _tell_uncovered(shown: Shown, address: str, *, as_json: bool) -> None:
 
 
 def _values(name: str, table: Table, column: str, address: str) -> list[str | None]:
-    """What the column has, as text and in its order; None where a value is missing."""
+    """Return the distinct values of the column as sorted text, with None if a value is missing."""
     rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
     with publisher(address, {name: rows}) as engine:
         text = (

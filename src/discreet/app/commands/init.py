@@ -1,4 +1,4 @@
-"""`discreet init`: a policy to fill in, from what files and engines say of their columns."""
+"""`discreet init`: draft a policy to fill in, from the columns of files or of an engine's tables."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def run(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Where the tables are: duckdb:///FILE, postgresql://…, spark:local. Alone, it lists them.",
+            help="The engine of the tables: duckdb:///FILE, postgresql://…, spark:local. Alone, lists them.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the policy.")] = POLICY,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a policy that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing policy.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Write a policy to fill in: columns and types from the tables, bounds and values left open as ?."""
+    """Draft a policy to fill in: columns and types from the tables, bounds and values left open as ?."""
     address = None if engine is None else engine_address(engine)
     if tables:
         _require_writable(output, tables, address, force=force)
@@ -57,8 +57,8 @@ def run(
 def _drafted(words: list[str], address: str | None, folder: Path) -> list[TableDraft]:
     if not words and address in (None, "duckdb"):
         raise RequestError(
-            "Missing argument: what to draft a policy for.",
-            hint="Name CSV, Parquet or DuckDB files, or an engine with --engine to see its tables.",
+            "init: no table was named.",
+            hint="Name CSV, Parquet or DuckDB files, or an engine with --engine to list its tables.",
         )
     if address in (None, "duckdb"):
         tables = draft(in_files(words, folder))
@@ -79,13 +79,13 @@ def _require_writable(output: Path, words: list[str], address: str | None, *, fo
         raise RequestError(f"init: {output} is one of the data files.", hint="Choose another name with -o.")
     if output.exists() and not force:
         raise RequestError(
-            f"init: {output} is there already.",
+            f"init: {output} exists already.",
             hint="Add --force to overwrite it, or choose another with -o.",
         )
 
 
 def as_object(output: Path, tables: list[TableDraft], left: list[Blank], address: str) -> dict[str, object]:
-    """The machine-readable form."""
+    """Return the JSON object."""
     return {
         "policy": str(output),
         "engine": without_password(address),
@@ -112,7 +112,7 @@ def as_object(output: Path, tables: list[TableDraft], left: list[Blank], address
 
 
 def show(console: Console, output: Path, tables: list[TableDraft], left: list[Blank], address: str) -> None:
-    """What to fill in, what to check, and the next command."""
+    """Print the blanks to fill in, the guesses to check, and the next command."""
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False)
@@ -172,7 +172,7 @@ def _line(left: list[Blank], path: str) -> int:
 
 
 def _save(text: str, output: Path, *, force: bool) -> None:
-    """The whole file or none; one that appeared in the meantime is kept."""
+    """Write the file atomically; without `force`, never replace a file that appeared in the meantime."""
     try:
         if not force:
             with output.open("x", encoding="utf-8") as file:
@@ -185,7 +185,7 @@ def _save(text: str, output: Path, *, force: bool) -> None:
         finally:
             part.unlink(missing_ok=True)
     except FileExistsError:
-        raise RequestError(f"init: {output} is there already.", hint="Add --force to overwrite it.") from None
+        raise RequestError(f"init: {output} exists already.", hint="Add --force to overwrite it.") from None
     except OSError as problem:
         raise RequestError(
             f"init: {output} cannot be written ({problem.strerror or 'unknown reason'}).",

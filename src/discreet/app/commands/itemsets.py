@@ -1,4 +1,4 @@
-"""`discreet itemsets`: which items occur together in many rows."""
+"""`discreet itemsets`: find the itemsets that occur in many rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from discreet.core.number_checks import Real, parse_probability
 @counted.publishing
 def run(
     table: Annotated[str, typer.Argument(help="A table of the policy; its rows are baskets.")],
-    items: Annotated[str | None, typer.Option(help="Columns that are true or false: a,b; else all.")] = None,
-    threshold: Annotated[str, typer.Option(help="The least share of rows, such as 10%.")] = "10%",
-    basis: Annotated[int, typer.Option(help="How many items are combined; the most frequent ones.")] = 8,
-    largest: Annotated[int, typer.Option(help="How many items a set has at most.")] = 3,
+    items: Annotated[str | None, typer.Option(help="Boolean columns: a,b; all by default.")] = None,
+    threshold: Annotated[
+        str, typer.Option(help="The least share of rows that have the itemset, such as 10%.")
+    ] = "10%",
+    basis: Annotated[int, typer.Option(help="How many of the most frequent items to combine.")] = 8,
+    largest: Annotated[int, typer.Option(help="The most items of an itemset.")] = 3,
     *,
     epsilon: Real | None,
     delta: Real,
 ) -> counted.Planned:
-    """Find the itemsets that many rows have, charged like a question; the same again is free."""
+    """Find the itemsets that many rows have, charged like a question; repeating it is free."""
     from discreet.app.counts.itemsets import Request, publication
 
     request = Request(

@@ -1,4 +1,4 @@
-"""`discreet ledger`: what was asked, what it cost, what is left, and what an attacker may now believe."""
+"""`discreet ledger`: questions asked, their cost, the budget left, and what an attacker may now believe."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def run(
     context: typer.Context,
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy whose ledger it is.")] = POLICY,
     address: LedgerAddress = None,
-    analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked and may spend.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="Only this analyst's entries and account.")] = None,
     clear: Annotated[
-        str | None, typer.Option(metavar="ANALYST", help="Let an analyst ask again after a fault.")
+        str | None, typer.Option(metavar="ANALYST", help="Lift an analyst's suspension after a fault.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the staircase into a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What was spent, what is left, and what an attacker may now believe."""
+    """Show the budget spent and left, and what an attacker may now believe."""
     if context.invoked_subcommand is not None:
         _refuse_early_options(context)
         return
@@ -64,7 +64,7 @@ def run(
         if clear is not None:
             ledger.clear_suspension(clear)
         if plot is not None:
-            from discreet.app.charts import save  # charts take a second to load
+            from discreet.app.charts import save  # deferred: charts take a second to import
             from discreet.app.ledger_chart import ledger_picture
 
             save(ledger_picture(ledger), plot)
@@ -81,18 +81,18 @@ def run(
 
 
 def _refuse_early_options(context: typer.Context) -> None:
-    """Refuse options before an inner verb: they are not its own, and would be left out without a word."""
+    """Refuse options given before a subcommand: Typer would accept them here and silently ignore them."""
     for name in context.params:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             verb = context.invoked_subcommand
             raise RequestError(
-                f"ledger: options of {verb} come after it.", hint=f"See discreet ledger {verb} --help."
+                f"ledger: give options of {verb} after it.", hint=f"See discreet ledger {verb} --help."
             )
 
 
 def show(console: Console, ledger: Ledger, analyst: str | None = None) -> None:
-    """Entries, accounts, the sentence."""
+    """Print the entries, the accounts and the sentence about belief."""
     accounts, entries = accounts_of(ledger, analyst), ledger.list_entries(analyst)
     if entries:
         console.print(_entries_table(entries, console.width, own=analyst is not None))

@@ -1,4 +1,4 @@
-"""`discreet ledger create`, `verify`, `backup`, `restore`, `export`, `change-unit`: the ledger's upkeep."""
+"""`discreet ledger create`, `verify`, `backup`, `restore`, `export`, `change-unit`: ledger maintenance."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def run_create(
         bool,
         typer.Option(
             "--separate-promise",
-            help="Also where another ledger was asked about the same data; each then names the other.",
+            help="Allow it even if another ledger exists for the same data; each then names the other.",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new ledger, and mark the data as its own."""
+    """Create a ledger, and write its high-water marks beside the data."""
     terms = load(policy, ledger=ledger)
     if has_ledger(kept_at(terms.ledger)):
         raise RequestError(f"The ledger {_place(terms.ledger)} exists already.", hint="Use it as it is.")
@@ -51,10 +51,10 @@ def run_create(
 
 
 def run_verify(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False) -> None:
-    """Check every entry, sum and mark; exit code 2 and one sentence where something was changed."""
+    """Check every entry, sum and high-water mark; exit code 2 and one sentence if something was changed."""
     terms = load(policy, ledger=ledger)
     if not has_ledger(kept_at(terms.ledger)):
-        looked_into(terms).close()  # refused where its data are marked
+        looked_into(terms).close()  # raises if the data have marks of a ledger
         raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
     with looked_into(terms) as found:
         found.verify()
@@ -80,7 +80,7 @@ def run_backup(
     ledger: LedgerAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the ledger into a file, as it is at one moment, while others go on asking."""
+    """Copy a snapshot of the ledger into a file; it may be in use meanwhile."""
     terms = load(policy, ledger=ledger)
     if not has_ledger(kept_at(terms.ledger)):
         raise RequestError(f"There is no ledger {_place(terms.ledger)} yet.", hint="Ask something first.")
@@ -93,13 +93,13 @@ def run_backup(
 
 def run_restore(
     file: Annotated[
-        Path | None, typer.Argument(help="A backup or an older copy; without, the ledger as it stands.")
+        Path | None, typer.Argument(help="A backup or an older copy; by default, the current ledger.")
     ] = None,
     policy: PolicyFile = POLICY,
     ledger: LedgerAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup in the ledger's place, and charge what was asked after it."""
+    """Replace the ledger by a backup, and charge what was asked since the backup."""
     terms = load(policy, ledger=ledger)
     restored = restore_ledger(
         file, kept_at(terms.ledger), find_marks(terms), lambda address: open_unmarked(terms, address)
@@ -122,12 +122,12 @@ def run_export(
     file: Annotated[Path, typer.Argument(help="The file to write: .csv, .json or .parquet.")],
     policy: PolicyFile = POLICY,
     ledger: LedgerAddress = None,
-    analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="Only this analyst's entries.")] = None,
     first: Annotated[int, typer.Option("--from", min=1, help="The first entry, by its id.")] = 1,
-    most: Annotated[int | None, typer.Option("--limit", min=1, help="How many entries at most.")] = None,
+    most: Annotated[int | None, typer.Option("--limit", min=1, help="The most entries to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the entries into a table, page by page."""
+    """Write the entries to a file, in pages."""
     if file.suffix.lower() not in FORMATS:
         raise RequestError(f"export: {file} has no known ending.", hint=f"Use {', '.join(FORMATS)}.")
     if file.exists():
@@ -143,7 +143,7 @@ def run_export(
 def run_change_unit(
     policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False
 ) -> None:
-    """Enter that a person is another one now; the ledger's sentence names earlier answers from then on."""
+    """Record a changed privacy unit; from then on the ledger's sentence mentions the earlier answers."""
     terms = load(policy, ledger=ledger)
     with opened(terms, check_units=False) as found:
         changed = found.change_units(find_units(terms))
@@ -175,7 +175,7 @@ def _describe_marks(marks: HighWaterMarks, identity: str) -> str:
 
 
 def _describe_separate(identity: str, separate: Mapping[str, str]) -> str:
-    """Say where the ledgers with a separate promise are, and which is which: the custodian alone sees it."""
+    """Describe the places of the ledgers with a separate promise; only the custodian sees this."""
     if not separate:
         return ""
     others = ", ".join(f"{each[:SHOWN]} at {place}" for each, place in separate.items())

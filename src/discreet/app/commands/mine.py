@@ -1,4 +1,4 @@
-"""`discreet mine`: learn a model under the promise."""
+"""`discreet mine`: train a model under the promise."""
 
 from __future__ import annotations
 
@@ -25,24 +25,28 @@ def run(
     policy: PolicyFile = POLICY,
     analyst: Analyst = None,
     engine: EngineAddress = None,
-    epsilon: Annotated[str | None, typer.Option(help="What the model may cost.")] = None,
-    delta: Annotated[str, typer.Option(help="Of a forest, where the promise has a tail.")] = "0",
-    features: Annotated[str | None, typer.Option(help="Columns to learn from: a,b,c; else all.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="The epsilon that the model may cost.")] = None,
+    delta: Annotated[str, typer.Option(help="For a forest, if the promise has a tail.")] = "0",
+    features: Annotated[
+        str | None, typer.Option(help="Columns to learn from: a,b,c; all by default.")
+    ] = None,
     log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
-    depth: Annotated[int | None, typer.Option(help="Of a tree; else by rule from rows and epsilon.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="The depth of a tree; by default, chosen from the rows and epsilon.")
+    ] = None,
     criterion: Annotated[
-        str | None, typer.Option(help="Of a tree: gini|max|gain, how splits are scored; else gini.")
+        str | None, typer.Option(help="For a tree: gini|max|gain, the score of splits; gini by default.")
     ] = None,
     selection: Annotated[
         str | None,
-        typer.Option(help="Of a tree: exponential|permute-and-flip|laplace, how splits are chosen."),
+        typer.Option(help="For a tree: exponential|permute-and-flip|laplace, the selection of splits."),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The model as .json.")] = None,
     draw: Annotated[Path | None, typer.Option(help="The tree as .svg.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn a model from noisy counts, charged like a question; the same one again is free."""
-    from discreet.app.curator import Curator  # what these need takes a second to load
+    """Train a model on noisy counts, charged like a question; repeating it is free."""
+    from discreet.app.curator import Curator  # deferred: their imports take a second
     from discreet.app.mining import view
     from discreet.app.mining.training import Request, mine
 
@@ -79,7 +83,7 @@ def run(
 def _require_ending(option: str, path: Path | None, ending: str) -> None:
     if path is not None and (path.suffix.lower() != ending or not path.absolute().parent.is_dir()):
         raise RequestError(
-            f"{option} must be a {ending} file in a folder that is there; got {path}.", hint="Name another."
+            f"{option} must be a {ending} file in an existing folder; got {path}.", hint="Name another."
         )
     if path is not None:
         require_output(path)

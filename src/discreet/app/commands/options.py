@@ -1,4 +1,4 @@
-"""Options that mean the same wherever they are given; `addressed` has those that name a place."""
+"""Options shared by several subcommands; `address_options` has those that name an engine or a ledger."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import typer
 
 POLICY = Path("privacy.yaml")
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
-Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
+Analyst = Annotated[str | None, typer.Option(help="The analyst who asks.")]
 AtMost = Annotated[
-    str | None, typer.Option(help="What any attack may come to believe, such as 30%; else exit code 4.")
+    str | None,
+    typer.Option(help="The highest belief that any attack may reach, such as 30%; above it, exit code 4."),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Publish whatever attacks find; the certificate says so.")
+    bool, typer.Option("--force", help="Publish even if an attack succeeds; the certificate says so.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]

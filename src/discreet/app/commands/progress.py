@@ -1,6 +1,6 @@
-"""What long work shows while it runs: a line on stderr, with a bar where it is known how much is left.
+"""A progress line on stderr for long work, with a bar if the fraction done is known.
 
-It is gone when the work is done, and is not there at all where nobody looks.
+It is erased when the work is done, and not shown at all if stderr is not a terminal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WIDE = 24
 
 
 class _Share(ProgressColumn):
-    """A bar and a percentage, where a share is told."""
+    """A bar and a percentage, if the fraction done is known."""
 
     def render(self, task: Task) -> Table | Text:
         share = task.fields["share"]
@@ -33,7 +33,7 @@ class _Share(ProgressColumn):
 
 @contextmanager
 def spinner() -> Iterator[Tell]:
-    """A function that says what is being done."""
+    """Show a progress line; yield the callback that updates it."""
     console = Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), _Share()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -42,6 +42,8 @@ def spinner() -> Iterator[Tell]:
         def tell(text: str, share: float | None = None) -> None:
             stage = bar.tasks[task]
             new = stage.description != text or (stage.fields["share"] is None) != (share is None)
-            bar.update(task, description=text, share=share, refresh=new)  # a short stage is seen, too
+            bar.update(
+                task, description=text, share=share, refresh=new
+            )  # refresh at once, so that a short stage is seen
 
         yield tell

@@ -1,4 +1,4 @@
-"""`discreet promise`: what a promise, or an epsilon found in any other way, means."""
+"""`discreet promise`: the meaning of a promise, or of an epsilon that was chosen in another way."""
 
 from __future__ import annotations
 
@@ -22,33 +22,42 @@ Typed = str | None
 
 
 def run(
-    prior: Annotated[Typed, typer.Option(help="What an attacker believes at most beforehand: 1%.")] = None,
-    posterior: Annotated[Typed, typer.Option(help="What may be believed at most afterwards: 5%.")] = None,
-    secret: Annotated[Typed, typer.Option(help="What is kept: value, unless presence is said.")] = None,
-    group: Annotated[int | None, typer.Option(help="People kept together, such as a household.")] = None,
-    tail: Annotated[
-        Typed, typer.Option(help="How probably the posterior may be passed, each person.")
+    prior: Annotated[Typed, typer.Option(help="An attacker's highest belief beforehand: 1%.")] = None,
+    posterior: Annotated[Typed, typer.Option(help="The highest belief allowed afterwards: 5%.")] = None,
+    secret: Annotated[
+        Typed, typer.Option(help="The secret to protect: value (the default) or presence.")
     ] = None,
-    epsilon: Annotated[Typed, typer.Option(help="Instead: what this epsilon means.")] = None,
+    group: Annotated[
+        int | None, typer.Option(help="The size of a group protected together, such as a household.")
+    ] = None,
+    tail: Annotated[
+        Typed, typer.Option(help="The probability, per person, that the posterior may be exceeded.")
+    ] = None,
+    epsilon: Annotated[Typed, typer.Option(help="Instead: explain this epsilon.")] = None,
     within: Annotated[
         Typed, typer.Option(help="Instead: the epsilon of one answer within ± this, at --confidence.")
     ] = None,
-    confidence: Annotated[Typed, typer.Option(help="For --within and --relative-error; 95%.")] = None,
-    sensitivity: Annotated[Typed, typer.Option(help="For --within and --possible-worlds; 1.")] = None,
+    confidence: Annotated[
+        Typed, typer.Option(help="For --within and --relative-error; 95% by default.")
+    ] = None,
+    sensitivity: Annotated[
+        Typed, typer.Option(help="For --within and --possible-worlds; 1 by default.")
+    ] = None,
     identifiability: Annotated[
-        Typed, typer.Option(help="Instead: none of --candidates is believed in with more than this.")
+        Typed, typer.Option(help="Instead: the highest belief in any one of --candidates.")
     ] = None,
     possible_worlds: Annotated[
         Typed, typer.Option(help="Instead: Lee and Clifton's, with --candidates, --sensitivity, --spread.")
     ] = None,
-    candidates: Annotated[int | None, typer.Option(help="How many candidates there are.")] = None,
-    spread: Annotated[Typed, typer.Option(help="How far apart the worlds' answers are.")] = None,
+    candidates: Annotated[int | None, typer.Option(help="The number of candidates.")] = None,
+    spread: Annotated[Typed, typer.Option(help="The distance between the worlds' answers.")] = None,
     relative_error: Annotated[
         Typed, typer.Option(help="Instead: a count of about --count within this share, at --confidence.")
     ] = None,
-    count: Annotated[Typed, typer.Option(help="The public size that --relative-error is taken of.")] = None,
+    count: Annotated[Typed, typer.Option(help="The public count that --relative-error refers to.")] = None,
     risk_ratio: Annotated[
-        Typed, typer.Option(help="Instead: beliefs grow by at most this, given --membership, --attribute.")
+        Typed,
+        typer.Option(help="Instead: the highest growth factor of a belief, given --membership, --attribute."),
     ] = None,
     membership: Annotated[Typed, typer.Option(help="The probability of being in the data.")] = None,
     attribute: Annotated[Typed, typer.Option(help="The probability of the value, given membership.")] = None,
@@ -59,7 +68,7 @@ def run(
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a promise means: in words, odds and, with --plot, a picture."""
+    """Explain a promise in words, odds and, with --plot, a chart."""
     given: Given = {
         "--prior": prior,
         "--posterior": posterior,
@@ -85,7 +94,7 @@ def run(
     }
     made, choice = promised({name: value for name, value in given.items() if value is not None})
     if plot is not None:
-        from discreet.app.charts import promise_picture, save  # charts take a second to load
+        from discreet.app.charts import promise_picture, save  # deferred: charts take a second to import
 
         save(promise_picture(made), plot)
     if as_json:
@@ -97,7 +106,7 @@ def run(
 
 
 def as_object(promise: Promise, choice: EpsilonChoice | None, people: int | None) -> dict[str, object]:
-    """The machine-readable form."""
+    """Return the JSON object."""
     return {
         **terms(promise),
         "beliefs": [
@@ -110,7 +119,7 @@ def as_object(promise: Promise, choice: EpsilonChoice | None, people: int | None
 
 
 def show(console: Console, promise: Promise, choice: EpsilonChoice | None, people: int | None) -> None:
-    """The explanation and the small table."""
+    """Print the explanation, and a table of priors with their bounds."""
     if choice is not None:
         found = f": epsilon = {format_number(choice.epsilon)}. {choice.note}\n"
         console.print(Text.assemble((choice.name, "bold"), found))
@@ -132,7 +141,7 @@ def show(console: Console, promise: Promise, choice: EpsilonChoice | None, peopl
     if promise.tail > 0:
         sigma = format_number(promise.gaussian_scale(1))
         console.print(
-            f"\nEach bound may be passed with a chance of at most {format_chance(promise.tail)}, for "
+            f"\nEach bound may be exceeded with a probability of at most {format_chance(promise.tail)}, for "
             "each person. "
             f"Gaussian noise keeps this promise with sigma = {sigma} for an L2 sensitivity of 1.",
             highlight=False,
@@ -140,7 +149,7 @@ def show(console: Console, promise: Promise, choice: EpsilonChoice | None, peopl
 
 
 def _beliefs(promise: Promise) -> list[tuple[float, float, float]]:
-    """Where each of the usual priors can end; about the group, where there is one."""
+    """Return each example prior with its highest and lowest posterior, for the group if there is one."""
     priors = sorted({*PRIORS, promise.prior})
     ends = [compute_belief(prior, promise.loss, secret=promise.secret) for prior in priors]
     return [(end.prior, end.highest, end.lowest) for end in ends]

@@ -1,4 +1,4 @@
-"""`discreet reproduce`: the papers' tables and figures, printed and recomputed."""
+"""`discreet reproduce`: recompute the papers' tables and figures, and compare them with the printed ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ ADULT = Path("../shared/data/adult_uci")
 def run(
     name: Annotated[
         str | None,
-        typer.Argument(help="Such as lpb-table-1; or lpb, slides, egm, chapter, lectures for all of one."),
+        typer.Argument(
+            help="A table or figure, such as lpb-table-1; or a document: lpb, slides, egm, chapter, lectures."
+        ),
     ] = None,
     adult: Annotated[
         Path | None,
         typer.Option(
             envvar="DISCREET_ADULT",
-            help=f"The folder of UCI's adult.data and adult.test; else {ADULT}, else a made-up census.",
+            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT}, or a made-up census.",
         ),
     ] = None,
     report: Annotated[
@@ -37,8 +39,8 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the five documents print, what it should be, and why they differ."""
-    from discreet.app.reproducing import adult_files, view  # what they need takes a second to load
+    """Recompute what the five documents print, and explain the differences."""
+    from discreet.app.reproducing import adult_files, view  # deferred: their imports take a second
     from discreet.papers import REPRODUCTIONS, find_reproductions, run_reproduction
 
     names = tuple(REPRODUCTIONS) if name is None else find_reproductions(name)

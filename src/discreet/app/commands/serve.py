@@ -1,4 +1,4 @@
-"""`discreet serve`: a policy behind the doors that analysts' tools connect to."""
+"""`discreet serve`: answer analysts under a policy, over HTTP and the PostgreSQL wire protocol."""
 
 from __future__ import annotations
 
@@ -41,37 +41,37 @@ SAMPLE = Path("sample")
 def run(
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", help="The custodian's policy; without one, made-up tables."),
+        typer.Option("--policy", "-p", help="The custodian's policy; sample tables by default."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Where to listen; elsewhere than here it takes TLS.")
+        str, typer.Option(help="The address to listen on; any but this machine's own needs TLS.")
     ] = "127.0.0.1",
     name: Annotated[
         list[str] | None,
-        typer.Option(help="A host name under which it is reached, besides its address; may be repeated."),
+        typer.Option(help="A host name that clients use, besides the address; may be repeated."),
     ] = None,
-    http: Annotated[int, typer.Option(min=0, max=65535, help="The port of the HTTP door; 0 for any.")] = 8000,
+    http: Annotated[int, typer.Option(min=0, max=65535, help="The HTTP port; 0 picks a free one.")] = 8000,
     postgres: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port of the PostgreSQL door; 0 for any.")
+        int, typer.Option(min=0, max=65535, help="The PostgreSQL port; 0 picks a free one.")
     ] = 5433,
     engine: EngineAddress = None,
     ledger: LedgerAddress = None,
     catalog: Annotated[
         str | None,
-        typer.Option(help="An empty PostgreSQL database for questions about the schema: postgresql://…."),
+        typer.Option(help="An empty PostgreSQL database to answer catalog queries: postgresql://…."),
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="A certificate, as PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key, as PEM.")] = None,
     padding: Annotated[
         bool,
         typer.Option(
-            help="Answers leave at a time that tells nothing; not needed where analysts are trusted."
+            help="Delay answers so that their timing reveals nothing; not needed if analysts are trusted."
         ),
     ] = True,
-    slack: Annotated[float, typer.Option(help="Lengthen that time, where questions overrun it.")] = 1.0,
+    slack: Annotated[float, typer.Option(help="Multiply that delay, if questions take longer.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Answer analysts over HTTP, and psql, pandas and whatever else speaks PostgreSQL, until stopped."""
+    """Answer analysts over HTTP and the PostgreSQL protocol (psql, pandas, BI tools) until stopped."""
     certificate = _certificate(tls_cert, tls_key)
     require_safe(host, certificate)
     names = require_names([*(name or ()), *((host,) if parse_address(host) is None else ())])
@@ -107,20 +107,20 @@ def run(
         threading.Thread(target=_warm, daemon=True).start()
         until_stopped(lambda stopped: served.doors(web, wire, stopped))
     if is_left_behind():
-        # ending as usual would wait for it, hours perhaps; its charge is on the disk, and stays
+        # A normal exit would wait for the running job, perhaps for hours; its charge is already on disk.
         sys.stdout.flush()
         os._exit(0)
 
 
 def _warm() -> None:
-    """Draw something, so that nobody waits for what the first picture loads."""
+    """Draw a chart, so that the first request does not wait for the charting library to load."""
     from discreet.app.charts import as_svg, promise_picture
 
     as_svg(promise_picture(Promise(0.01, 0.05)))
 
 
 def _sample(tell: Callable[[str], None]) -> Path:
-    """The policy of the made-up tables, written where they are."""
+    """Write the sample tables and their policy; return the policy's path."""
     write(SAMPLE, tell)
     return write_policy(SAMPLE)
 
@@ -138,7 +138,7 @@ def _certificate(certificate: Path | None, key: Path | None) -> Certificate | No
 
 
 def _assumed_tables(terms: Policy) -> list[str]:
-    """Name the tables whose rows nobody declared, so that answers wait as long as a million rows may take."""
+    """Return the tables without a declared number of rows; their answers wait as for a million rows."""
     return [name for name, table in terms.tables.items() if not table.rows and not table.most_rows]
 
 

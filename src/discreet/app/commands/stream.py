@@ -1,4 +1,4 @@
-"""`discreet stream`: many counting questions over one table, under one charge."""
+"""`discreet stream`: answer many counting questions over one table, under one charge."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ def run(
     table: Annotated[str, typer.Argument(help="A table of the policy.")],
     file: Annotated[Path, typer.Argument(help="One SELECT COUNT(*) FROM table WHERE … a line.")],
     method: Annotated[
-        str | None, typer.Option(help="median, weights or laplace; else the one that errs least.")
+        str | None, typer.Option(help="median, weights or laplace; by default, the one with the least error.")
     ] = None,
-    columns: Annotated[str | None, typer.Option(help="a,b,c; else those that are asked for.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="a,b,c; by default, those that the questions use.")
+    ] = None,
     bins: counted.Bins = None,
-    updates: Annotated[int | None, typer.Option(help="How many answers may be counted anew.")] = None,
+    updates: Annotated[int | None, typer.Option(help="The most answers to measure afresh.")] = None,
     *,
     epsilon: Real | None,
     delta: Real,
 ) -> counted.Planned:
-    """Answer counting questions one after the other, each from what was released where that suffices."""
+    """Answer counting questions in order, each from earlier releases if they are accurate enough."""
     from discreet.app.counts.streams import Request, publication
 
     request = Request(
@@ -44,7 +46,7 @@ def run(
 
 
 def _questions(file: Path) -> list[str]:
-    """The lines that say something; those that begin with -- are comments."""
+    """Return the questions of a file, one a line, without blank lines and -- comments."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""`discreet synthesize`: publish a table of made-up people whose counts are like those of the real ones."""
+"""`discreet synthesize`: publish a synthetic table whose counts are close to those of the real one."""
 
 from __future__ import annotations
 
@@ -25,22 +25,25 @@ def run(
         Path, typer.Option("-o", "--output", help=".parquet, .csv, .duckdb or FILE.duckdb#TABLE.")
     ],
     policy: PolicyFile = POLICY,
-    analyst: Annotated[str | None, typer.Option(help="Whose share it is charged to.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="The analyst whose share is charged.")] = None,
     engine: EngineAddress = None,
-    epsilon: Annotated[str | None, typer.Option(help="What it may cost, a part of the promise.")] = None,
-    promise: Annotated[
-        str | None, typer.Option(help="Instead of --epsilon: what it alone may do to a belief, as 1%:2%.")
+    epsilon: Annotated[
+        str | None, typer.Option(help="The epsilon that it may cost, a part of the promise.")
     ] = None,
-    delta: Annotated[str, typer.Option(help="Under a promise with a tail, such as 1e-9.")] = "0",
-    quality: Annotated[str, typer.Option(help="lean (a second) or best (minutes).")] = "lean",
-    columns: Annotated[str | None, typer.Option(help="a,b,c; else all that are declared.")] = None,
+    promise: Annotated[
+        str | None,
+        typer.Option(help="Instead of --epsilon: prior:posterior for this table alone, such as 1%:2%."),
+    ] = None,
+    delta: Annotated[str, typer.Option(help="For a promise with a tail, such as 1e-9.")] = "0",
+    quality: Annotated[str, typer.Option(help="lean (MST, a second) or best (AIM, minutes).")] = "lean",
+    columns: Annotated[str | None, typer.Option(help="a,b,c; all declared columns by default.")] = None,
     log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
     agree: Annotated[
         str | None,
-        typer.Option("--with", help="Answers to agree with, by entries of the ledger: 3,5 or all."),
+        typer.Option("--with", help="Earlier answers to be consistent with, by ledger entry: 3,5 or all."),
     ] = None,
     panel: Annotated[
-        Path | None, typer.Option(help="A file of people who are not in the data, to judge attacks by.")
+        Path | None, typer.Option(help="A file of people who are not in the data, as a baseline for attacks.")
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="A column to predict from real and from synthetic rows, with --panel.")
@@ -49,14 +52,16 @@ def run(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a synthetic table under the promise, tried by attacks before it is written."""
-    from discreet.app.synthesis import publishing, view  # what these need takes a second to load
+    """Publish a synthetic table under the promise; attacks are run on it before it is written."""
+    from discreet.app.synthesis import publishing, view  # deferred: their imports take a second
     from discreet.app.synthesis.synthesizing import Request
 
     if quality not in ("lean", "best"):
         raise RequestError(f"--quality is lean or best; got {quality}.", hint="Leave it out for lean.")
     if promise is not None and (epsilon is not None or parse_number("--delta", delta)):
-        raise RequestError("--promise says what it may cost.", hint="Leave --epsilon and --delta out.")
+        raise RequestError(
+            "--promise and --epsilon or --delta exclude each other.", hint="Leave --epsilon and --delta out."
+        )
     request = Request(
         table=table,
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
@@ -96,7 +101,7 @@ def _entries(text: str | None) -> tuple[int, ...] | Literal["all"]:
     words = listed(text)
     if not words or not all(word.isdecimal() for word in words):
         raise RequestError(
-            f"--with names entries of the ledger, such as 3,5, or all; got {text}.",
+            f"--with must be entries of the ledger, such as 3,5, or all; got {text}.",
             hint="`discreet ledger` lists them.",
         )
     return tuple(map(int, words))

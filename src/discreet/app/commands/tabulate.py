@@ -14,9 +14,10 @@ from discreet.core.number_checks import Real
 @counted.publishing
 def run(
     table: Annotated[str, typer.Argument(help="A table of the policy.")],
-    columns: Annotated[str | None, typer.Option(help="a,b,c: every combination of their bins.")] = None,
+    columns: Annotated[str | None, typer.Option(help="a,b,c: count every combination of their bins.")] = None,
     ranges: Annotated[
-        str | None, typer.Option(help="A number or date: every range of it, for each combination.")
+        str | None,
+        typer.Option(help="A number or date column: count every range of it, for each combination."),
     ] = None,
     marginal: Annotated[
         list[str] | None,

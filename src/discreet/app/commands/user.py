@@ -1,4 +1,4 @@
-"""`discreet user`: who may enter a served policy."""
+"""`discreet user`: manage the users of a served policy."""
 
 from __future__ import annotations
 
@@ -22,29 +22,33 @@ from discreet.app.users.users import sole
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy that is served.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The served policy.")]
 Name = Annotated[str, typer.Argument(help="The user's name.")]
 
 app = typer.Typer(
-    help="Who may enter a served policy.", rich_markup_mode=None, pretty_exceptions_enable=False
+    help="Manage the users of a served policy.", rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 
 @app.command("add")
 def run_add(
     name: Name,
-    role: Annotated[Role, typer.Option(help="What the user is for.")] = Role.ANALYST,
+    role: Annotated[Role, typer.Option(help="The user's role.")] = Role.ANALYST,
     analyst: Annotated[
-        str | None, typer.Option(help="In which analyst's name the user asks; else that of the same name.")
+        str | None,
+        typer.Option(help="The analyst as whom the user asks; by default, the one of the same name."),
     ] = None,
     password: Annotated[
-        bool, typer.Option("--password", help="Read the password from stdin; else one is drawn and printed.")
+        bool,
+        typer.Option(
+            "--password", help="Read the password from stdin; by default, one is generated and printed."
+        ),
     ] = False,
     policy: PolicyFile = POLICY,
     ledger: LedgerAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let somebody in."""
+    """Add a user."""
     with _users(policy, ledger) as (terms, users):
         who = _asks_as(terms, name, role, analyst)
         told = users.add(name, role, who, sys.stdin.readline().rstrip("\n") if password else None)
@@ -53,12 +57,12 @@ def run_add(
         print(json.dumps({"name": name, "role": role.value, "analyst": who} | drawn))
     elif not password:
         Console(soft_wrap=True).print(f"{name}  {told}", highlight=False, markup=False)
-        _said("This password is not kept and cannot be shown again.")
+        _said("This password is not stored and cannot be shown again.")
 
 
 @app.command("list")
 def run_list(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False) -> None:
-    """Everybody who may enter."""
+    """List the users."""
     with _users(policy, ledger) as (_, users):
         found = users.all()
     if as_json:
@@ -77,7 +81,7 @@ def run_list(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json:
 def run_remove(
     name: Name, policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_json: AsJson = False
 ) -> None:
-    """Shut somebody out, at once; what they were charged stays."""
+    """Remove a user at once; their charges remain."""
     with _users(policy, ledger) as (_, users):
         users.remove(name)
     if as_json:
@@ -94,7 +98,7 @@ def _users(policy: Path, ledger: str | None) -> Iterator[tuple[Policy, UserBook]
 
 
 def _asks_as(policy: Policy, name: str, role: Role, analyst: str | None) -> str | None:
-    """In whose name a user asks: auditors in nobody's, custodians in nobody's unless said."""
+    """Return the analyst as whom a user asks: none for auditors, none for custodians unless given."""
     if role is Role.AUDITOR:
         if analyst is not None:
             raise RequestError("user: an auditor reads and does not ask.", hint="Leave out --analyst.")

@@ -1,5 +1,5 @@
-"""Counts as releases of their own: tables and workloads, frequent itemsets, streams of questions.
+"""Releases of counts: tables and workloads, frequent itemsets, streams of counting questions.
 
-Each makes a `publication` of what is asked for; that is offered, charged once, kept and certified, whatever
-is counted. How the counts are chosen and made noisy stands in `mining`.
+Each module plans a `Publication` from its request; publications are offered, charged once, stored and
+certified in the same way. Selecting what to count, and adding noise, is the work of `mining`.
 """

@@ -1,4 +1,4 @@
-"""Frequent itemsets of a policy's table, as a custodian's analyst asks for them."""
+"""Frequent itemsets of a table, as a differentially private publication."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.mining.tabulation.itemsets import BASIS, LARGEST
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Which items of which table, and how frequent they are to be."""
+    """A request for the frequent itemsets of a table: items, threshold and budget."""
 
     table: str
     items: Sequence[str] | None = None
@@ -31,7 +31,7 @@ class Request:
 
 
 def publication(curator: Curator, request: Request) -> Publication:
-    """What would be looked for; reads no data."""
+    """Return the publication of a request; reads no data."""
     epsilon, guarantee = budget_of(curator, "itemsets", request.epsilon, request.delta)
     plan = itemsets.plan(
         curator.policy,

@@ -1,7 +1,7 @@
-"""A publication: counts that are planned from a request, charged once, kept, and certified.
+"""A publication: counts that are planned from a request, charged once, stored, and certified.
 
-request → publication (no data) → offer: what it would cost and do to belief → make: charged, again is free
-→ publish: a file and its certificate beside it
+request → publication (no data) → `make_offer`: its cost and effect on belief → `release_counts`: charged,
+free if repeated → `write_release`: a file and its certificate
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ATTACKER = "knows all other records, or takes records as independent"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Publication:
-    """What will be counted and released, and what that costs.
+    """A planned release of counts, and its cost.
 
-    `expected` is what is known of it beforehand, for machines and the certificate; `facts` the same in words.
+    `plan_summary` describes the plan for JSON and the certificate, `facts` in words for the terminal.
     """
 
     verb: str
@@ -50,7 +50,7 @@ class Publication:
 
     @property
     def certificate(self) -> dict[str, object]:
-        """What may be published beside it."""
+        """The certificate to publish with the counts; it depends on the request and the policy only."""
         return {
             "kind": self.kind,
             "table": self.table,
@@ -65,7 +65,7 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What a publication would do to belief, and whether what is left allows it."""
+    """The effect of a publication on belief; `fits_budget` if the budget that is left allows it."""
 
     publication: Publication
     before: Belief
@@ -75,7 +75,7 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Made:
-    """What was released, and what it cost."""
+    """The released counts, and their cost."""
 
     publication: Publication
     rows: pa.Table
@@ -88,13 +88,13 @@ class Made:
 def budget_of(
     curator: Curator, verb: str, epsilon: Real | None, delta: Real
 ) -> tuple[Real, PureDP | ZeroConcentratedDP]:
-    """The epsilon that is spent, for the promise's own secret, and the guarantee that it stands for."""
+    """Return the epsilon to spend, and its guarantee for the neighbor relation of the promise's secret."""
     spent = cost_of(curator, epsilon, verb)
     return spent, Budget.within(epsilon=spent, delta=delta, relation=curator.promise.secret).guarantee
 
 
 def offer(curator: Curator, publication: Publication) -> Offer:
-    """Costs nothing, reads no data."""
+    """Return the effect of a publication on belief; charges nothing and reads no data."""
     spent = curator.ledger.get_accountant(curator.alone)
     fits = curator.ledger.has_room_for(curator.analyst, publication.guarantee)
     after = spent.spend(publication.guarantee).compute_belief() if fits else spent.compute_belief()
@@ -102,7 +102,7 @@ def offer(curator: Curator, publication: Publication) -> Offer:
 
 
 def make(curator: Curator, publication: Publication) -> Made:
-    """The rows; the same request of the same analyst is free."""
+    """Charge a publication and return its counts; repeating the same request is free for the analyst."""
     found = once(
         curator,
         publication.verb,
@@ -124,7 +124,7 @@ def make(curator: Curator, publication: Publication) -> Made:
 
 
 def require_place(curator: Curator, publication: Publication, output: Path | None) -> None:
-    """Refuse a file that cannot be written, or that is what is read, before anything is charged."""
+    """Raise, before anything is charged, if `output` cannot be written or is a data source."""
     if output is None:
         return
     place = ReleaseTarget.parse(output)
@@ -135,7 +135,7 @@ def require_place(curator: Curator, publication: Publication, output: Path | Non
 
 
 def publish(made: Made, output: Path | None) -> tuple[Path, ...]:
-    """The rows as a file, and the certificate beside it."""
+    """Write the counts to a file, and the certificate beside it; return the paths."""
     if output is None:
         return ()
     place = ReleaseTarget.parse(output)

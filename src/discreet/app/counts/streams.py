@@ -1,7 +1,7 @@
-"""A stream of counting questions under one reservation: from a file, or asked one after the other.
+"""A stream of counting questions under one charge: from a file, or asked interactively.
 
-A file is one request: it is answered once, and the same file again is free. A stream that is opened in Python
-is charged when it is opened, for all that may be asked of it; what it was asked is not kept.
+A file is one request: its answers are stored, and the same file again is free. A stream that is opened in
+Python is charged when it is opened, for all the questions it allows; its questions are not stored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """How questions over a table's columns are answered; without a method, in the one that errs least."""
+    """A request to answer counting questions; without a method, the one with the least error is used."""
 
     table: str
     columns: Sequence[str] = ()
@@ -57,19 +57,19 @@ class Stream:
         return self.answerer.plan
 
     def ask(self, sql: str) -> StreamAnswer:
-        """The answer to SELECT COUNT(*) FROM table WHERE …; a refusal costs nothing."""
+        """Return the answer to SELECT COUNT(*) FROM table WHERE …; a refusal costs nothing."""
         return self.answerer.ask(read(sql, self.curator.policy, self.plan.table), query_released_tables)
 
 
 def silent(doing: str, share: float | None) -> None:
-    """Tells nobody."""
+    """Ignore progress."""
 
 
 def open_stream(curator: Curator, request: Request) -> Stream:
-    """A stream for questions that are not known yet; charged now, for all of them."""
+    """Open a stream for questions that are not known yet; charges the cost of all of them now."""
     if not request.columns or request.questions is None:
         raise RequestError(
-            "stream: columns and the number of questions must be known beforehand.",
+            "stream: columns and the number of questions must be given.",
             hint="Give columns=[…] and questions=1000.",
         )
     made, _ = _planned(curator, request, request.columns, request.questions)
@@ -84,12 +84,12 @@ def open_stream(curator: Curator, request: Request) -> Stream:
 
 
 def publication(curator: Curator, request: Request, texts: Sequence[str], told: Told = silent) -> Publication:
-    """Questions that are all known; every one of them is checked before anything is charged.
+    """Return the publication of known questions; all of them are validated before anything is charged.
 
-    `told` hears what is done, and which share of it.
+    `progress` is called with the stage and the fraction done.
     """
     if not texts:
-        raise RequestError("stream: there is no question.", hint="Write one SELECT COUNT(*) … a line.")
+        raise RequestError("stream: the file has no questions.", hint="Write one SELECT COUNT(*) … a line.")
     asked = _each(texts, lambda text: read(text, curator.policy, request.table), "reading questions", told)
     columns = request.columns or list(dict.fromkeys(name for each in asked for name in each.columns.values()))
     if not columns:
@@ -151,7 +151,7 @@ def _planned(
 
 
 def _each(found: Sequence[S], taken: Callable[[S], T], doing: str, told: Told) -> list[T]:
-    """What becomes of each question, or a refusal that says which one it is of."""
+    """Return the result for each question; a RequestError names the number of its question."""
     results = []
     for place, each in enumerate(found, 1):
         told(doing, place / len(found))
@@ -181,7 +181,7 @@ def _told(answers: Sequence[StreamAnswer | None], texts: Sequence[str]) -> pa.Ta
 
 
 def _text(made: StreamPlan) -> str:
-    """What the ledger calls it."""
+    """Return the text of the ledger entry."""
     return f"stream {made.table} --questions {made.questions} --method {made.method}"
 
 
@@ -214,7 +214,7 @@ def _facts(made: StreamPlan, columns: Sequence[str]) -> tuple[tuple[str, str], .
 
 
 def _why(made: StreamPlan) -> tuple[tuple[str, str], ...]:
-    """Why this method, where none was named."""
+    """Return the fact that explains the choice of a method, if the request named none."""
     if not made.weighed:
         return ()
     others = [f"{name} ± {error:,}" for name, error in made.weighed.items() if name != made.method]

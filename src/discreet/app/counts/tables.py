@@ -1,7 +1,7 @@
-"""Tables of counts: all combinations of columns, marginals of them, or the ranges of an ordered column.
+"""Tables of counts: all combinations of columns, marginals, or the ranges of an ordered column.
 
-A plain table has noise on every combination. Marginals and ranges are workloads: what is measured is chosen
-by the expected error of each strategy, before anything is spent, and all answers are consistent.
+A plain table has noise on every combination. Marginals and ranges are workloads: the measurement strategy
+with the least expected error is chosen before anything is charged, and all answers are consistent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Labels = dict[str, list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Which columns of which table, and what is asked of them."""
+    """A request for a table of counts: all combinations of `columns`, their `marginals`, or `ranges`."""
 
     table: str
     columns: Sequence[str] = ()
@@ -48,7 +48,7 @@ class Request:
 
 
 def publication(curator: Curator, request: Request) -> Publication:
-    """What would be counted; reads no data."""
+    """Return the publication of a request; reads no data."""
     epsilon, guarantee = budget_of(curator, "tabulate", request.epsilon, request.delta)
     _require_one_kind(request)
     if request.ranges is None and not request.marginals:
@@ -116,7 +116,7 @@ def _workload(policy: Policy, request: Request, guarantee: PureDP | ZeroConcentr
 
 
 def _ranges(schema: Schema) -> tuple[Workload, Labels]:
-    """Every range of the last column, for each combination of the others."""
+    """Return the workload of every range of the last column, per combination of the others, and labels."""
     *others, last = schema.attributes
     if not last.ordered:
         raise RequestError(
@@ -133,7 +133,7 @@ def _ranges(schema: Schema) -> tuple[Workload, Labels]:
 
 
 def _ends(attribute: Attribute, first: int, after: int) -> tuple[str, str]:
-    """The first and the last value of a range of bins, as the policy would write them."""
+    """Return the first and last value of a range of bins, formatted as in the policy."""
     assert attribute.bounds is not None
     low = attribute.bounds[0] if first == 0 else attribute.cuts[first - 1]
     if after > len(attribute.cuts):
@@ -149,7 +149,7 @@ def _text(end: Cut) -> str:
 
 
 def _marginals(schema: Schema, sets: Sequence[Sequence[str]]) -> tuple[Workload, Labels]:
-    """Every cell of each marginal; a column that is not in it shows that all are counted."""
+    """Return the workload of every cell of each marginal, and labels; `ALL` marks a summed-out column."""
     places = {each.name: place for place, each in enumerate(schema.attributes)}
     shape = [each.bins for each in schema.attributes]
     workload = Workload.marginals(shape, [[places[name] for name in each] for each in sets])
@@ -185,10 +185,10 @@ def _facts(plan: WorkloadPlan) -> tuple[tuple[str, str], ...]:
 
 def _require_one_kind(request: Request) -> None:
     if request.ranges is not None and request.marginals:
-        raise RequestError("tabulate: ranges and marginals were given.", hint="Ask for one of them.")
+        raise RequestError("tabulate: ranges and marginals exclude each other.", hint="Give one of them.")
     named = {name for each in request.marginals for name in each}
     if request.marginals and not named <= set(request.columns):
-        raise RequestError("tabulate: a marginal names a column that is not among them.", hint="Add it.")
+        raise RequestError("tabulate: a marginal names a column that is not in columns.", hint="Add it.")
     if not request.columns and request.ranges is None:
         raise RequestError("tabulate: no column is named.", hint="Name some: --columns sex,income.")
     for name in request.bins:
@@ -199,7 +199,7 @@ def _require_one_kind(request: Request) -> None:
 
 
 def _asked(request: Request) -> str:
-    """What the ledger says of it."""
+    """Return the options of a request as text for the ledger entry."""
     parts = [f"--columns {','.join(request.columns)}"] if request.columns and not request.marginals else []
     parts += [f"--ranges {request.ranges}"] if request.ranges else []
     return " ".join([*parts, *(f"--marginal {','.join(each)}" for each in request.marginals)])

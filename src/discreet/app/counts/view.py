@@ -1,4 +1,4 @@
-"""How counts are shown: what they would cost, what they are, what may now be believed."""
+"""Terminal and JSON views of released counts: their cost, their rows, and the resulting belief."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_ROWS = 40
 
 
 def offered(offer: Offer) -> dict[str, object]:
-    """A plan for machines."""
+    """Return the JSON object of a plan."""
     belief = {"prior": offer.before.prior, "before": offer.before.highest, "after": offer.after.highest}
     return {**offer.publication.certificate, "belief": belief, "fits": offer.fits}
 
 
 def made(found: Made, written: Sequence[Path]) -> dict[str, object]:
-    """A result for machines."""
+    """Return the JSON object of a release."""
     return {
         **found.publication.certificate,
         "names": found.rows.column_names,
@@ -36,7 +36,7 @@ def made(found: Made, written: Sequence[Path]) -> dict[str, object]:
 
 
 def show_offer(console: Console, offer: Offer) -> None:
-    """What is known before anything is spent."""
+    """Print a plan: facts, cost and effect on belief."""
     before, after = format_percent_up(offer.before.highest), format_percent_up(offer.after.highest)
     change = f"{format_percent(offer.before.prior)} → at most {after} after it ({before} before)"
     if not offer.fits:
@@ -50,7 +50,7 @@ def show_offer(console: Console, offer: Offer) -> None:
 
 
 def show(console: Console, found: Made, written: Sequence[Path]) -> None:
-    """The first rows, then what is known of them, cost and belief."""
+    """Print the first rows, then facts, cost and belief."""
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for name, column in zip(found.rows.column_names, found.rows.columns, strict=True):
         words = str(column.type) in ("string", "bool")

@@ -1,5 +1,5 @@
-"""Models that are learned under the promise, as a custodian's analyst asks for them.
+"""Models that are trained under the promise.
 
-A model is planned, charged and kept like an answer. How it is learned stands in the room `mining`, which
-knows neither curator nor ledger.
+A model is planned, charged and stored like an answer. The algorithms are in the package `mining`, which
+depends on neither curator nor ledger.
 """

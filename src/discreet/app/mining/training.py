@@ -1,9 +1,9 @@
-"""A model of a policy's table: planned, charged, learned, and kept like an answer.
+"""Training of models: planned, charged, trained, and stored like an answer.
 
     plan (no data) → a stored model of the same request is free → reserve → the engine counts, level by level
     → mechanisms → settle
 
-Epsilon is a part of the promise's budget, for its own secret, as it is of a question.
+Epsilon is a part of the promise's budget, for the promise's secret, as for a question.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from discreet.mining.tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is to be learned, and from what."""
+    """A request to train a model: its kind, table, target, features and budget."""
 
     kind: str
     table: str
@@ -40,7 +40,7 @@ class Request:
 
     @property
     def text(self) -> str:
-        """What the ledger calls it."""
+        """The text of the ledger entry."""
         return f"mine {self.kind} {self.table} --target {self.target}"
 
 
@@ -65,12 +65,12 @@ class Mined:
 
     @property
     def picture(self) -> str:
-        """The model drawn as SVG; trees alone can be."""
+        """The drawing of a tree as SVG."""
         return svg(Tree.from_json(self.text, self.plan.schema, self.plan.recipe.guarantee))
 
 
 def planned(curator: Curator, request: Request) -> MiningPlan:
-    """What would be learned and what it would cost; reads no data."""
+    """Return the plan of a model and its cost; reads no data."""
     return plan(
         request.kind,
         curator.policy,
@@ -88,12 +88,12 @@ def planned(curator: Curator, request: Request) -> MiningPlan:
 
 
 def _chosen(request: Request) -> dict[str, str]:
-    """What is chosen where nothing is said: saying so is the same request."""
+    """Return criterion and selection with defaults applied, so that naming a default repeats a request."""
     return {"criterion": request.criterion or CRITERION, "selection": request.selection or SELECTION}
 
 
 def mine(curator: Curator, request: Request, tell: Tell) -> Mined:
-    """The model; the same request of the same analyst is free."""
+    """Charge and train a model; repeating the same request is free for the analyst."""
     made, epsilon = planned(curator, request), cost_of(curator, request.epsilon, "mine")
 
     def told(share: float) -> None:

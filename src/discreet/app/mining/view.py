@@ -1,4 +1,4 @@
-"""How a mined model is shown: what it says, what it cost, what may now be believed."""
+"""Terminal and JSON views of a trained model: the model, its cost, and the resulting belief."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STRONGEST = 12
 
 
 def as_object(mined: Mined, written: Sequence[Path]) -> dict[str, object]:
-    """The result for machines."""
+    """Return the JSON object."""
     return {
         "kind": mined.plan.kind,
         "table": mined.plan.table,
@@ -41,7 +41,7 @@ def as_object(mined: Mined, written: Sequence[Path]) -> dict[str, object]:
 
 
 def show(console: Console, mined: Mined, written: Sequence[Path]) -> None:
-    """The model in the terminal, then cost and belief."""
+    """Print the model, then cost and belief."""
     model = mined.model
     console.print(_grown(model, 0, DEEPEST) if "question" in model else _strongest(model, mined.plan.schema))
     charge = f"epsilon {format_number(float(mined.epsilon))}"
@@ -55,7 +55,7 @@ def show(console: Console, mined: Mined, written: Sequence[Path]) -> None:
 
 
 def _grown(model: dict[str, Any], place: int, deep: int, word: str = "") -> Branch:
-    """The upper levels of a tree: what a node asks, or what a leaf predicts."""
+    """Return the upper levels of a tree: the question of each node, the prediction of each leaf."""
     first, second = model["children_left"][place], model["children_right"][place]
     lead = (f"{word}: " if word else "", "dim")
     if first == -1:
@@ -70,7 +70,7 @@ def _grown(model: dict[str, Any], place: int, deep: int, word: str = "") -> Bran
 
 
 def _predicted(model: dict[str, Any], place: int) -> Text:
-    """What a leaf predicts; of so few rows that they may be noise, no share is told."""
+    """Return the prediction of a leaf; without a share if its rows are so few that they may be noise."""
     value, many = model["value"][place], model["n_node_samples"][place]
     rows = f", about {many:,.0f} rows" if many >= FEW else ", hardly any rows"
     if not model["classes"]:
@@ -81,7 +81,7 @@ def _predicted(model: dict[str, Any], place: int) -> Text:
 
 
 def _strongest(model: dict[str, Any], schema: Schema) -> Table:
-    """What moves the score most, of the class that is told first against the others."""
+    """Return the values with the largest scores, for the last class against the others."""
     scores = {each["name"]: each["scores"][-1] for each in model["features"]}
     found = [
         (attribute.name, label, score)
@@ -98,7 +98,7 @@ def _strongest(model: dict[str, Any], schema: Schema) -> Table:
 
 
 def _runs(attribute: Attribute, scores: Sequence[float]) -> list[tuple[str, float]]:
-    """Labels and scores; neighbouring bins of an ordered attribute that score alike are told as one."""
+    """Return labels and scores; adjacent bins of an ordered attribute with equal scores are merged."""
     labels = attribute.labels
     if not attribute.ordered:
         return list(zip(labels, scores, strict=True))

@@ -1,4 +1,4 @@
-"""`discreet reproduce`: the papers' tables and figures, shown and filed.
+"""`discreet reproduce`: inputs and views of the papers' recomputed tables and figures.
 
-What is recomputed stands in `papers`; here is where the Adult survey is found, and how reproductions look.
+The computations are in `papers`; this package loads the Adult survey and renders reproductions.
 """

@@ -1,4 +1,4 @@
-"""The Adult survey for the papers: UCI's files where they are, the made-up census where they are not."""
+"""The Adult survey for the papers: UCI's files if they exist, otherwise the sample census."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USED = ("age", "workclass", "education_num", "hours_per_week")
 
 
 def bench_of(folder: Path, *, required: bool) -> ReproductionInputs:
-    """What reproductions are made with; `required` refuses to let the census stand in."""
+    """Return the inputs of reproductions; with `required`, raise DataError instead of using the census."""
     there = all((folder / name).is_file() for name in FILES)
     if required and not there:
         raise DataError(
@@ -53,7 +53,7 @@ def _counted(*, first: pa.Table, everybody: pa.Table, real: bool) -> AdultSurvey
 
 
 def _read(path: Path) -> pa.Table:
-    """The columns that the papers use; adult.test begins with a line about itself."""
+    """Return the columns that the papers use; adult.test has a header line to skip."""
     try:
         table = pa.csv.read_csv(
             path,

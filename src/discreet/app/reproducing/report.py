@@ -1,4 +1,4 @@
-"""One HTML page with every table and figure."""
+"""The HTML page with every reproduced table and figure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from discreet.app.reproducing import view
 from discreet.papers import Reproduction
 from discreet.papers import reproduction as papers
 
-NOTICE = (
-    "Recomputed by discreet. What the documents print stands beside what it should be; the data is public."
-)
+NOTICE = "Recomputed by discreet: printed values beside recomputed ones. The data is public."
 COLOURS = [BLUE, SUSPECTED, "#009E73", "#CC79A7"]
 
 
 def document(found: Sequence[Reproduction]) -> Document:
-    """All of them, in the order given."""
+    """Return the document of all reproductions, in the given order."""
     return Document(
         title="Five documents on privacy: printed and recomputed",
         notice=NOTICE,
@@ -54,7 +52,7 @@ def _section(found: Reproduction) -> Section:
 
 
 def _whole(text: str) -> str:
-    """Words that stay in one line."""
+    """Return the text with non-breaking spaces and hyphens."""
     return text.replace(" ", "\u00a0").replace("-", "\u2011")
 
 

@@ -1,4 +1,4 @@
-"""How reproductions are shown: all of them in short, one of them whole, and to machines."""
+"""Terminal and JSON views of reproductions: a summary of all, or one in full."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from discreet.papers import Line, Reproduction, Verdict
 
 STYLES = {Verdict.MATCHES: "green", Verdict.DIFFERS: "yellow", Verdict.ADDED: "dim", Verdict.SAMPLE: "dim"}
 MOST = 4
-MARKED = "Computed from the made-up census, not from Adult; nothing printed is about it."
+MARKED = "Computed from the made-up census, not from Adult: not comparable with the printed values."
 
 
 def as_object(found: Sequence[Reproduction]) -> dict[str, object]:
-    """What `--json` prints."""
+    """Return the JSON object."""
     return {"tables": [_as_object(each) for each in found]}
 
 
@@ -47,7 +47,7 @@ def _as_object(found: Reproduction) -> dict[str, object]:
 
 
 def show_all(console: Console, found: Sequence[Reproduction]) -> None:
-    """Every table with its verdict, and the lines that differ."""
+    """Print every table with its verdict, and the lines that differ."""
     for document, group in groupby(found, key=lambda each: each.document):
         console.print(Text(f"\n{document}", style="bold"))
         for each in group:
@@ -59,11 +59,11 @@ def show_all(console: Console, found: Sequence[Reproduction]) -> None:
             )
     if any(line.is_sample for each in found for line in each.lines):
         console.print(Text(f"\n{MARKED}", style="yellow"))
-    console.print(Text("\ndiscreet reproduce NAME shows one of them whole.", style="dim"))
+    console.print(Text("\ndiscreet reproduce NAME shows one of them in full.", style="dim"))
 
 
 def show(console: Console, found: Reproduction) -> None:
-    """One table, line by line."""
+    """Print one table, line by line."""
     console.print(Text.assemble("\n", (found.title, "bold"), "  ", (found.verdict, _style(found))))
     console.print(Text(found.document, style="dim"))
     grid = Table(box=None, pad_edge=False, header_style="dim")
@@ -83,7 +83,7 @@ def show(console: Console, found: Reproduction) -> None:
 
 
 def _explain(console: Console, lines: Sequence[Line], said: Callable[[Line], str]) -> None:
-    """Lines with the reasons that they share, each reason once."""
+    """Print lines grouped by their reason, each reason once."""
     for reason, group in groupby(lines, key=why):
         told = Text(_listed([said(line) for line in group]))
         if reason:
@@ -97,7 +97,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def shown(line: Line) -> str:
-    """The recomputed value in as many digits as help to compare."""
+    """Return the recomputed value with enough digits to compare it with the printed one."""
     value = line.recomputed
     if isinstance(value, str):
         return value
@@ -109,7 +109,7 @@ def shown(line: Line) -> str:
 
 
 def why(line: Line) -> str:
-    """A reason where there is something to explain."""
+    """Return the reason of a difference, or an empty text for a match."""
     return "" if line.verdict is Verdict.MATCHES else line.why
 
 
@@ -119,5 +119,5 @@ def _style(found: Reproduction) -> str:
 
 
 def _plain(value: float | str) -> float | str:
-    """A number that JSON has."""
+    """Return the value as JSON can hold it: infinity becomes text."""
     return "infinity" if isinstance(value, float) and math.isinf(value) else value

@@ -1,6 +1,6 @@
-"""Sample data that the project makes itself: `census` and `hospital`, from fixed seeds.
+"""Sample tables, generated from fixed seeds: `census` and `hospital`.
 
-Made-up people only, so they may be shown, published and attacked freely.
+All people are made up, so the tables may be shown, published and attacked freely.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAMPLES: dict[str, tuple[TableSchema, Callable[[], pa.Table]]] = {
 
 
 def write(folder: Path, progress: Callable[[str], None] | None = None) -> dict[str, Path]:
-    """Parquet files of all samples in `folder`, made where they are missing or of another version."""
+    """Write all sample tables to `folder` as Parquet, unless current ones exist; return their paths."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return {name: _written(folder / f"{name}.parquet", name, progress) for name in SAMPLES}
@@ -40,7 +40,7 @@ def write(folder: Path, progress: Callable[[str], None] | None = None) -> dict[s
 
 
 def write_policy(folder: Path) -> Path:
-    """The samples' policy beside them."""
+    """Write the policy of the sample tables to `folder`; return its path."""
     return _policy.write(folder / "privacy.yaml", {name: schema for name, (schema, _) in SAMPLES.items()})
 
 
@@ -50,7 +50,7 @@ def _written(path: Path, name: str, progress: Callable[[str], None] | None) -> P
         return path
     if stamp is None and path.exists():
         raise RequestError(
-            f"sample: {path} is there already, and it is not a sample that was made here.",
+            f"sample: {path} exists already and is not a sample table of discreet.",
             hint="Choose another folder, or move the file away.",
         )
     schema, make = SAMPLES[name]

@@ -1,10 +1,10 @@
 """`census`: 48,842 made-up people shaped like Adult, one row each.
 
-How many people a workclass has and the mean of their hours follow the EGM paper's Table 1; the rest hangs
-together as it does in such a survey: age drives education and marital status, education and sex drive the
-occupation, all of them drive income. "?" is a value of its own, as in Adult, so that those who did not
-answer are counted and declared like everybody else; `occupation` is "?" just where nothing is known of
-work. Exactly 11,687 people earn more than 50K, as in Adult.
+The size and mean hours of each workclass follow the EGM paper's Table 1. The other columns depend on each
+other as in such a survey: education and marital status on age, occupation on education and sex, income on all
+of them. "?" is a value of its own, as in Adult, so that people who did not answer are counted and declared
+like everybody else; `occupation` is "?" exactly if workclass is "?" or Never-worked. Exactly 11,687 people
+earn more than 50K, as in Adult.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SCHEMA = TableSchema(
 
 
 def census() -> pa.Table:
-    """The table, the same on every call and every machine."""
+    """Return the table, identical on every call and every machine."""
     dice = Dice(SEED)
     counts = shares([people for people, _ in margins.WORKCLASSES.values()], PEOPLE)
     workclass = dice.shuffle(np.repeat(np.arange(len(CLASSES)), counts))
@@ -84,12 +84,12 @@ def census() -> pa.Table:
 
 
 def _step(firsts: Sequence[int], values: Integers) -> Integers:
-    """Which step each value stands on, where a step begins at its first value."""
+    """Return the index of the step that each value falls into; `firsts` are the steps' first values."""
     return np.searchsorted(np.array(firsts), values, side="right") - 1
 
 
 def _by_sex(table: Steps, values: Integers, female: Booleans) -> Integers:
-    """Each row's weights: of the step that its value stands on, and of its sex."""
+    """Return each row's weights, by the step of its value and its sex."""
     steps = _step([first for first, _, _ in table], values)
     weights = np.array([(men, women) for _, men, women in table], np.int64)
     return np.asarray(weights[steps, female.astype(np.int64)])
@@ -111,7 +111,7 @@ def _origins(workclass: Integers, dice: Dice) -> tuple[Integers, Integers]:
 
 
 def _educations(age: Integers, workclass: Integers, country: Integers, dice: Dice) -> Integers:
-    """By age; the better of two draws for some of the public and incorporated, the worse for Mexico-born."""
+    """Draw by age: the higher of two draws for some classes, the lower for most people born in Mexico."""
     weights = np.array([row for _, row in margins.EDUCATION_BY_AGE], np.int64)
     weights = weights[_step([first for first, _ in margins.EDUCATION_BY_AGE], age)]
     one, other = dice.pick_each(weights), dice.pick_each(weights)
@@ -133,7 +133,7 @@ def _occupations(education: Integers, workclass: Integers, female: Booleans, dic
 def _hours(
     age: Integers, workclass: Integers, occupation: Integers, female: Booleans, dice: Dice
 ) -> Integers:
-    """40 for most, less for the young, the old and women, more for others; then each class's mean."""
+    """Draw 40 for most, less or more by age, sex and occupation; then adjust to each class's mean."""
     base = np.array([margins.HOURS_BY_CLASS[name] for name in CLASSES], np.int64)[workclass]
     leading = np.array([name in ("Exec-managerial", "Farming-fishing") for name in OCCUPATIONS])[occupation]
     short = base[:, 0] + 140 * female + 380 * (age < 22) + 330 * (age > 64) - 60 * leading
@@ -153,7 +153,7 @@ def _drawn(weights: dict[int, int], dice: Dice) -> Integers:
 
 
 def _meeting(hours: Integers, target: int, fewer: Integers, more: Integers, dice: Dice) -> Integers:
-    """Let some people work other hours, no more of them than it takes for the sum to be `target`."""
+    """Change the hours of as few people as needed for the sum to be `target`."""
     missing = target - int(hours.sum())
     changes = (more if missing > 0 else fewer) - hours
     order = dice.shuffle(np.arange(hours.size))
@@ -177,7 +177,7 @@ def _score(
     occupation: Integers,
     hours: Integers,
 ) -> Integers:
-    """What speaks for a high income, in hundredths of log-odds."""
+    """Return each person's score for a high income, in hundredths of log-odds."""
     score = 34 * (education - 9) + 3 * (hours - 40)
     score += 230 * (marital == MARITAL.index("Married-civ-spouse"))
     score -= (np.minimum(np.abs(age - 50), 35) ** 2 * 13) // 100 + 200 * (age < 22)
@@ -187,7 +187,7 @@ def _score(
 
 
 def _earns_more(score: Integers, dice: Dice) -> Booleans:
-    """The people with the highest scores, once each has an error of their own."""
+    """Return True for the people with the highest scores, after adding a random error to each."""
     ranked = np.argsort(-(score + dice.bell(250, PEOPLE)), kind="stable")
     richer = np.zeros(PEOPLE, np.bool_)
     richer[ranked[: margins.EARNING_MORE]] = True

@@ -1,9 +1,9 @@
 """The numbers that `census` is drawn from: weights, all integers, written for this project.
 
-`WORKCLASSES` has the means of hours that the EGM paper prints in its Table 1 ("?" from its Fig 4), and how
-many people of each class its 32,561 are, as recomputed for it; `EARNING_MORE` is the total of all Adult.
-All other weights are round figures after what is commonly known of that survey, set by hand so that the
-columns depend on each other plausibly; they were not fitted to its rows.
+`WORKCLASSES` has the mean hours of the EGM paper's Table 1 ("?" from its Fig 4), and the number of people of
+each class among its 32,561, as recomputed for it; `EARNING_MORE` is the total of all Adult. All other weights
+are round figures after what is commonly known of that survey, set by hand so that the columns depend on each
+other plausibly; they were not fitted to its rows.
 
 Value names are spelled as in Adult, so that hierarchies published for it fit.
 """

@@ -1,9 +1,9 @@
 """`hospital`: the visits of 20,000 made-up people to a hospital in 2023, one row a visit.
 
-A person has 1 to 60 visits (a few have very many, about three on average), one age (on 1 January), sex and
-zipcode, and mostly comes back for the same disease. Diseases hang on age and sex, some on the place: the
-flu was worst around 130xx. `rows_per_person` and the bound on cost are below what the rows reach, as a
-custodian would set them: the extra visits and the dearest ones are what bounding cuts off.
+A person has 1 to 60 visits (about three on average; a few people have very many), one age (on 1 January), sex
+and zipcode, and mostly returns for the same disease. Diseases depend on age and sex, the flu also on the
+place: it is twice as frequent in 130xx. `rows_per_person` and the bound on cost are below the maxima of the
+rows, as a custodian would set them: contribution bounding drops the extra visits and clamps the dearest.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ SCHEMA = TableSchema(
 
 
 def hospital() -> pa.Table:
-    """The table, ordered by day of admission; the same on every call and every machine."""
+    """Return the table, ordered by day of admission; identical on every call and every machine."""
     dice = Dice(SEED)
     female = dice.chance(520, PEOPLE)
     age = _ages(dice)
@@ -119,12 +119,12 @@ def hospital() -> pa.Table:
 
 
 def _ages(dice: Dice) -> Integers:
-    """Ten years a step, older people oftener than they live in a town."""
+    """Draw a decade, then a year; older people are over-represented, as in a hospital."""
     return 10 * dice.pick([7, 6, 9, 11, 12, 14, 16, 14, 9, 2], PEOPLE) + dice.below(10, PEOPLE)
 
 
 def _zipcodes(dice: Dice) -> Integers:
-    """Within a place, the r-th zipcode has 1/r of the people of the first."""
+    """Draw a place, then a zipcode; the r-th zipcode of a place has 1/r of the people of the first."""
     each = len(ZIPCODES) // len(PLACES)
     place = dice.pick(list(PLACES.values()), PEOPLE)
     return place * each + dice.pick([1000 // (rank + 1) for rank in range(each)], PEOPLE)
@@ -142,7 +142,7 @@ def _weights(age: Integers, female: Booleans, zipcode: Integers) -> Integers:
 
 
 def _visits(usual: Integers, dice: Dice) -> Integers:
-    """Weight 1/v² for v visits, and the larger of two draws for half of the chronic."""
+    """Draw v visits with weight 1/v²; the larger of two draws for half of the chronic patients."""
     weights = [1_000_000 // (v * v) for v in range(1, MOST_VISITS + 1)]
     one, other = dice.pick(weights, PEOPLE), dice.pick(weights, PEOPLE)
     chronic = np.array([group in CHRONIC for group in DISEASE_GROUPS.values()])[usual]
@@ -150,13 +150,13 @@ def _visits(usual: Integers, dice: Dice) -> Integers:
 
 
 def _stays(disease: Integers, age: Integers, dice: Dice) -> tuple[Integers, Integers]:
-    """Days and cost: the usual of the disease, more for the old, with a long tail of cost."""
+    """Draw days and cost: typical of the disease, more for the old, with a long tail of cost."""
     usual = [(days, cost) for members in GROUPS.values() for _, days, cost in members.values()]
     days, cost = np.array(usual, np.int64)[disease].T
     stay = 1 + dice.below(2 * days - 1, disease.size)
     stay += np.where(age > 70, dice.below(4, disease.size), 0) * dice.below(3, disease.size)
     stay = np.where(dice.chance(15, disease.size), stay * (2 + dice.below(4, disease.size)), stay)
-    # 1 / sqrt(u), u uniform: a tail of which the mean exists and the variance does not; cut at 30 times
+    # 1 / sqrt(u), u uniform: a tail with finite mean and infinite variance; capped at 30 times the usual cost
     tail = np.array([isqrt(100 * 100 * 1024 // (u + 1)) for u in range(1024)], np.int64)
     factor = np.minimum(tail[dice.below(1024, disease.size)] - 60, 3_000)
     return np.minimum(stay, 60), cost * factor // 100 + stay * (150 + dice.below(200, disease.size))

@@ -1,4 +1,4 @@
-"""The samples' policy: what their schemas declare, as a custodian would write it."""
+"""The policy of the sample tables, derived from their schemas."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from discreet.app.sample.hospital import GROUPS
 from discreet.app.sample.schema import Column, TableSchema
 
 HEAD = """\
-# Who gave a claim about one person 1% before may, after all answers, give it at most 5%.
+# An attacker who was at most 1% sure of a claim about one person can, after all answers, be at most 5% sure.
 promise: {prior: 1%, posterior: 5%, secret: value}
-epsilon: 0.1          # what a question costs if it does not say
+epsilon: 0.1          # the cost of a question, unless it gives another
 tables:
 """
 
 
 def text(schemas: dict[str, TableSchema]) -> str:
-    """The whole policy as YAML; sources stand beside it."""
+    """Return the policy as YAML; its sources are in the same folder."""
     return HEAD + "".join(_table(name, schema) for name, schema in schemas.items()) + _hierarchies()
 
 
@@ -35,11 +35,11 @@ def _table(name: str, schema: TableSchema) -> str:
 
 
 def _hierarchies() -> str:
-    """How columns are made coarser when a table is published; others by what is declared of them."""
+    """Return the hierarchies of columns; those of other columns follow from their declarations."""
     groups = [f"      {name}: {json.dumps(list(diseases))}" for name, diseases in GROUPS.items()]
     return "\n".join(
         [
-            "hierarchies:              # for `discreet anonymize`; others are drafted from what is declared",
+            "hierarchies:              # for `discreet anonymize`; others follow from the declared values",
             "  age: {widths: [5, 10, 20, 40]}",
             "  zipcode: {mask: right}",
             "  disease:",
@@ -64,7 +64,7 @@ def _column(column: Column) -> str:
 
 
 def write(path: Path, schemas: dict[str, TableSchema]) -> Path:
-    """The policy's file, replaced as a whole if it says something else."""
+    """Write the policy to `path`, atomically, unless it has the same text already; return the path."""
     wanted = text(schemas)
     if not path.exists() or path.read_text() != wanted:
         draft = path.with_name(f".{path.name}.{os.getpid()}")

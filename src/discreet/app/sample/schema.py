@@ -1,4 +1,4 @@
-"""What is public of a sample table: names, types, bounds, values and roles, as a policy would say."""
+"""Public schemas of the sample tables: names, types, bounds, values and roles, as in a policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Role = Literal["identifier", "quasi", "sensitive", "other"]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column; numbers and days have bounds, categories have values, and none is ever taken from rows."""
+    """One column; numbers and dates have bounds, categories have values, none of them taken from rows."""
 
     name: str
     kind: Kind
@@ -31,7 +31,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
-    """One table, and who its people are: `person` is "row" or the column that names the person."""
+    """One table; `person`, the privacy unit, is "row" or the column that identifies the person."""
 
     name: str
     meaning: str
@@ -40,7 +40,8 @@ class TableSchema:
     columns: tuple[Column, ...]
 
     def column(self, name: str) -> Column:
-        """
+        """Return a column by its name.
+
         >>> from discreet.app.sample.census import SCHEMA
         >>> SCHEMA.column("age").high
         90
@@ -49,5 +50,5 @@ class TableSchema:
 
 
 def labels(names: Sequence[str], index: NDArray[np.int64]) -> pa.Array:
-    """The names that indices stand for, as text."""
+    """Return the names at the given indices, as an array of text."""
     return pa.DictionaryArray.from_arrays(pa.array(index), pa.array(names, pa.string())).cast(pa.string())

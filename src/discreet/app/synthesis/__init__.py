@@ -1,4 +1,4 @@
-"""Synthetic tables: planned, charged, tried by attacks, written with their certificate.
+"""Synthetic tables: planned, charged, attacked, and written with their certificate.
 
-The synthesis itself stands in `mining.synthesis`; here it meets curator, ledger, trial and files.
+The algorithms are in `mining.synthesis`; this package connects them to curator, ledger, attacks and files.
 """

@@ -1,11 +1,11 @@
-"""Answers of the ledger that a synthetic table is to agree with.
+"""Earlier answers in the ledger that a synthetic table must be consistent with.
 
-Which       an analyst's own answers: counts of all rows of the table, by columns that are synthesized, as in
-            SELECT city, COUNT(*) FROM people GROUP BY city. Whatever was filtered, cut off or computed from
-            counts is not a table of counts any more.
-Taken as    true up to rounding, so that rows agree with them. They were released, so they cost nothing again.
-Not told    of a column that may lack values, and does not declare that NULL is one of its groups, nothing was
-            answered about rows without a value; these cells stay open.
+Eligible    an analyst's own answers that count all rows of the table by synthesized columns, as in
+            SELECT city, COUNT(*) FROM people GROUP BY city. Answers with filters, limits or computed columns
+            are not tables of counts.
+Use         they are treated as exact up to rounding. They were released, so they cost nothing again.
+NULLs       if a column may be NULL and NULL is not one of its declared groups, the answer does not cover rows
+            without a value; those cells are unconstrained.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COUNT = Measure(function="count")
 
 
 def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["all"]) -> list[Entry]:
-    """The entries that are named, or all that fit; refused where one of them does not."""
+    """Return the named entries, or all eligible ones; raise RequestError if a named one is not eligible."""
     entries = curator.ledger.list_entries(curator.analyst)
     settled = {each.number: each for each in entries if each.state is EntryState.SETTLED}
     if wanted == ALL:
@@ -49,7 +49,7 @@ def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["al
     for number in wanted:
         if number not in settled:
             raise RequestError(
-                f"synthesize: {curator.analyst} has no answer with the entry {number}.",
+                f"synthesize: {curator.analyst} has no answer in entry {number}.",
                 hint=f"`discreet ledger --analyst {curator.analyst}` lists them.",
             )
         if _keys(curator, plan, settled[number]) is None:
@@ -61,7 +61,7 @@ def entries_of(curator: Curator, plan: Plan, wanted: Sequence[int] | Literal["al
 
 
 def earlier_of(curator: Curator, plan: Plan, entry: Entry) -> Earlier:
-    """An answer as counts over bins."""
+    """Return the answer of an entry as counts over bins."""
     keys = _keys(curator, plan, entry)
     stored = curator.ledger.find_stored_answer(entry.analyst, entry.question_key)
     assert keys is not None
@@ -77,7 +77,7 @@ def earlier_of(curator: Curator, plan: Plan, entry: Entry) -> Earlier:
 def _counts(
     table: pa.Table, names: Sequence[str], count: str, attributes: Sequence[Attribute]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Summed over the values of each bin; NaN where no value of the bin was answered about."""
+    """Return the counts summed over the values of each bin; NaN if the answer covers no value of the bin."""
     at = tuple(
         each.codes(table.column(name).to_pylist()).astype(np.int64)
         for each, name in zip(attributes, names, strict=True)
@@ -90,7 +90,7 @@ def _counts(
 
 
 def _keys(curator: Curator, plan: Plan, entry: Entry) -> Mapping[str, str] | None:
-    """What the answer's columns are: those of the table by name, and at last the count; None if no fit."""
+    """Return the table's column for each answer column, the count last; None if the entry is not eligible."""
     try:
         question = resolve_query(parse_query(entry.question), curator.policy)
     except RequestError:  # a model, or a question of another policy
@@ -112,7 +112,7 @@ def _keys(curator: Curator, plan: Plan, entry: Entry) -> Mapping[str, str] | Non
 
 
 def _as_released(question: Query) -> bool:
-    """Whether all groups were shown, as they were counted."""
+    """Return True if the answer has all groups, without HAVING, LIMIT or totals."""
     after = question.post_processing[0]
     return (
         len(question.post_processing) == 1

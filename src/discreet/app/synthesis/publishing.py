@@ -1,7 +1,7 @@
-"""From a request to files: rows, certificate, report. What can be refused is refused before any charge.
+"""Publication of a synthetic table: from a request to rows, certificate and report.
 
-A table whose trial breaks a bound is charged, as its counts were read, and is not written; the ledger keeps
-its rows, so that `--force` publishes these and costs nothing more.
+Requests are validated before anything is charged. If an attack exceeds a bound, the table is charged, as its
+counts were read, but not written; the ledger stores its rows, so `--force` publishes them at no further cost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from discreet.mining.synthesis.comparison import Comparison, usefulness
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Made:
-    """What was published, and the custodian's figures of it."""
+    """A published synthetic table, with the custodian's comparison and attack evaluation."""
 
     found: Synthetic
     comparison: Comparison
@@ -52,7 +52,7 @@ def publish(
     force: bool = False,
     tell: Tell,
 ) -> Made:
-    """Make, try and write a synthetic table."""
+    """Synthesize, attack and write a table; raise before any charge if the request is invalid."""
     place = ReleaseTarget.parse(output)
     require_own_certificate(place)
     _require_people(panel, target, at_most)
@@ -83,7 +83,7 @@ def publish(
 def _require_people(panel: Path | None, target: str | None, at_most: float | None) -> None:
     if panel is None and (target is not None or at_most is not None):
         raise RequestError(
-            "synthesize: attacks and learners are judged by people who are not in the data.",
+            "synthesize: --target and --at-most need people who are not in the data, as a baseline.",
             hint="Name a file of such people with --panel.",
         )
     if panel is not None and not panel.is_file():
@@ -94,13 +94,13 @@ def _require_target(plan: Plan, target: str | None) -> None:
     names = [each.name for each in plan.schema.attributes]
     if target is not None and target not in names:
         raise RequestError(
-            f"synthesize: {target} is not synthesized, so nothing predicts it.",
-            hint=f"There are {', '.join(names)}.",
+            f"synthesize: --target {target} is not a synthesized column.",
+            hint=f"Choose one of {', '.join(names)}.",
         )
 
 
 def _useful(found: Synthetic, people: People, target: str) -> tuple[float, float]:
-    """How often a learner is right about people of the panel, from synthetic and from real rows."""
+    """Return a learner's accuracy on the panel, trained on synthetic and on real rows."""
     names = [each.name for each in found.plan.schema.attributes]
     real, unseen = (_codes(found, rows) for rows in (people.original, people.panel))
     return usefulness(_boosting, found.codes, real, unseen, target=names.index(target))

@@ -1,7 +1,7 @@
-"""A synthetic table for its readers: the public certificate, and the custodian's report.
+"""Documents about a synthetic table: the public certificate, and the custodian's report.
 
-The certificate holds parameters and the error that follows from them. The report compares with real rows, so
-none of it is public.
+The certificate has parameters and the error that follows from them. The report compares the table with real
+rows, so it is not public.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from discreet.mining.synthesis.comparison import Comparison, compare
 
 MOST_PAIRS = 200
 MADE_UP = (
-    "Rows are made up from noisy counts. They are as private as those counts, and as true as the columns "
-    "that were measured together: what other columns have to do with each other is lost."
+    "Rows are generated from noisy counts and are as private as those counts. Relations between columns that "
+    "were measured together are approximated; relations between other columns are lost."
 )
 
 
 def certificate(
     found: Synthetic, trial: Trial, *, at_most: float | None = None, forced: bool = False
 ) -> dict[str, object]:
-    """What may be published beside it.
+    """Return the certificate to publish with the table.
 
-    `forced` says that it would have been published whatever attacks found, not that a bound is broken: that
-    is computed from the data.
+    `forced` means that attacks could not have prevented publication, not that a bound was exceeded: the
+    latter depends on the data.
     """
     plan = found.plan
     return {
@@ -67,7 +67,7 @@ def certificate(
 
 
 def compared(found: Synthetic, engine: Engine, policy: Policy) -> Comparison:
-    """Every column and pair of columns beside the real table."""
+    """Compare every column and pair of columns with the real table."""
     counter = EngineCounter.of_table(engine, policy, found.plan.table, found.plan.schema)
     return compare(found.plan.schema, counter, found.codes)
 
@@ -75,7 +75,7 @@ def compared(found: Synthetic, engine: Engine, policy: Policy) -> Comparison:
 def report(
     found: Synthetic, comparison: Comparison, trial: Trial, useful: Mapping[str, tuple[float, float]]
 ) -> Document:
-    """How close the rows come, what can be learned from them, and what attackers find."""
+    """Return the report: accuracy of the rows, usefulness for learning, and results of attacks."""
     return Document(
         title=f"{found.plan.table}: a synthetic table",
         notice=NOTICE,
@@ -94,7 +94,7 @@ def _made(found: Synthetic, comparison: Comparison) -> Section:
     rows = (
         ("rows", f"{found.table.num_rows:,}"),
         ("columns", ", ".join(each.name for each in plan.schema.attributes)),
-        ("left out, as nothing is declared of them", ", ".join(plan.left_out) or "none"),
+        ("left out, as their values are not declared", ", ".join(plan.left_out) or "none"),
         (
             "cost",
             f"epsilon {format_number(float(found.epsilon))}, delta {float(found.delta):g} (entry "

@@ -1,9 +1,9 @@
-"""A synthetic table of a policy's table: planned, charged like a question, kept so that it is made once.
+"""Synthesis of a table: planned, charged like a question, and stored.
 
-Budget      epsilon is for the promise's own secret. Under a promise without a tail it is pure; with a delta
-            the noise is Gaussian, as a promise with a tail allows.
-Earlier     answers that the rows are to agree with, by their entries in the ledger; see `earlier`.
-Again       the same request of the same analyst gives the same rows for nothing.
+Budget      epsilon is for the promise's secret: pure under a promise without a tail; with a delta, under a
+            promise with a tail, the noise is Gaussian.
+Earlier     answers that the rows must be consistent with, by ledger entry; see `earlier_answers`.
+Repeats     the same request of the same analyst returns the same rows at no cost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from discreet.mining.tabulation.budget import Budget
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Which table, how well, and for how much: an epsilon, or prior and posterior of a promise of its own."""
+    """A request for a synthetic table; its cost is an epsilon, or prior and posterior of a promise."""
 
     table: str
     epsilon: Real | None = None
@@ -46,7 +46,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Synthetic:
-    """Made-up rows that may be published, and what they cost."""
+    """Synthetic rows that may be published, and their cost."""
 
     plan: Plan
     table: pa.Table = field(repr=False)
@@ -59,13 +59,13 @@ class Synthetic:
 
     @property
     def codes(self) -> Integers:
-        """The rows as bins."""
+        """The rows as codes of bins."""
         columns = [self.table.column(each.name) for each in self.plan.schema.attributes]
         return np.asarray(self.plan.schema.codes([_plain(column) for column in columns]), np.int64)
 
 
 def _cost(curator: Curator, request: Request) -> Real:
-    """The epsilon: as given, or what a promise about the same secret allows."""
+    """Return the epsilon: as given, or the one of the request's promise about the same secret."""
     secret, group = curator.promise.secret, curator.promise.group
     epsilon = (
         cost_of(curator, request.epsilon, "synthesize")
@@ -77,12 +77,12 @@ def _cost(curator: Curator, request: Request) -> Real:
 
 
 def planned(curator: Curator, request: Request) -> Plan:
-    """What would be counted, promised and expected; reads no data."""
+    """Return the plan: measurements, guarantee and expected error; reads no data."""
     return _planned(curator, request)[0]
 
 
 def _planned(curator: Curator, request: Request) -> tuple[Plan, tuple[Entry, ...]]:
-    """The plan, and the answers that it agrees with."""
+    """Return the plan, and the ledger entries that it is consistent with."""
     epsilon = _cost(curator, request)
     budget = Budget.within(epsilon=epsilon, delta=request.delta, relation=curator.promise.secret)
 
@@ -105,7 +105,7 @@ def _planned(curator: Curator, request: Request) -> tuple[Plan, tuple[Entry, ...
 
 
 def synthetic(curator: Curator, request: Request, tell: Tell) -> Synthetic:
-    """The rows, charged before anything is read."""
+    """Charge and synthesize the rows; the charge precedes any read of data."""
     (made, earlier), epsilon = _planned(curator, request), _cost(curator, request)
     agreed = {"earlier": [each.number for each in earlier]}
 
@@ -138,7 +138,7 @@ def synthetic(curator: Curator, request: Request, tell: Tell) -> Synthetic:
 
 
 def _plain(column: pa.ChunkedArray) -> object:
-    """A column as `Attribute.codes` takes it."""
+    """Return a column in a form that `Attribute.codes` accepts."""
     if pa.types.is_dictionary(column.type):
         return column.combine_chunks().dictionary_decode().to_pylist()
     if pa.types.is_boolean(column.type):

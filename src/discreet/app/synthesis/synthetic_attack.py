@@ -1,10 +1,9 @@
-"""The trial of a synthetic table, whoever made it: beside the people that it was made from, and a panel of
-people who were not among them.
+"""Attacks on an existing synthetic table, from any tool, given its original and a panel.
 
-Places      what is a file here is read here; other names are those of the engine's tables.
+Panel       people who are not in the original; what an attack finds about them is the baseline.
+Tables      a name that is a local file is read from it; other names are tables of the engine.
 Original    --original; or the policy's table that the certificate beside the file names, or --table.
-Columns     those that all three have and that are no identifiers; their kinds are the policy's, or the file's
-            own.
+Columns     those that all three tables have, without identifiers; types are the policy's, or the file's own.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ Tell = Callable[[str], None]
 
 
 def attack_synthetic(request: Request, tell: Tell) -> tuple[Trial, Policy | None]:
-    """Single out, link and infer people of the original, beside those of the panel."""
+    """Run singling out, linkability and attribute inference; return the evaluation, and the policy if any."""
     if request.panel is None:
         raise RequestError(
-            "attack: nobody is known who is not in the data, to tell what is found of anybody.",
+            "attack: a synthetic table needs a panel: people who are not in the data, as a baseline.",
             hint="Name a table of such people with --panel.",
         )
     path = Path(request.release)
@@ -83,20 +82,20 @@ class _Place:
 
 
 def _original(request: Request, policy: Policy | None, address: str) -> tuple[_Place, str]:
-    """The people that it was made from, and how they are called."""
+    """Return the original table and its name."""
     if request.original is not None:
         return _Place.of(request.original, address), Path(request.original).name
     named = request.table or certificate_of(request.release).get("table")
     if policy is None or named not in policy.tables:
         raise RequestError(
-            f"attack: nothing says which people {Path(request.release).name} was made from.",
-            hint="Name their table with --original, or the --policy and its --table.",
+            f"attack: the original table of {Path(request.release).name} is not known.",
+            hint="Name it with --original, or with --policy and --table.",
         )
     return _Place(table=policy.tables[str(named)], address=address), str(named)
 
 
 def _kinds(request: Request, made: _Place, original: Table, panel: Table) -> dict[str, ColumnType]:
-    """The columns that are compared, with the kinds that the policy or else the release says."""
+    """Return the columns to compare, with types from the policy, or else from the release."""
     _, said = read_engine_schema(made.address, request.release)
     shared = {
         name: kind or ColumnType.TEXT
@@ -105,8 +104,8 @@ def _kinds(request: Request, made: _Place, original: Table, panel: Table) -> dic
     }
     if len(shared) < 2:
         raise RequestError(
-            "attack: the synthetic table, the people of the data and the panel do not share two columns.",
-            hint="Attack a table with the columns of the people that it was made from.",
+            "attack: the synthetic table, the original and the panel share fewer than two columns.",
+            hint="Use tables with the same column names.",
         )
     if request.original is not None:
         return shared

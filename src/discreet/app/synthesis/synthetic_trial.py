@@ -1,7 +1,7 @@
-"""The trial of a synthetic table before it is written: can people who are in the data be told from it?
+"""Evaluation of attacks on a synthetic table before it is written: does it reveal people in the data?
 
-Attackers have the synthetic table; whatever they find of people who are *not* in the data (the panel) they
-find without anybody's data. So a panel is needed, and without one no attack fits.
+Attackers have the synthetic table. Whatever they find about people who are *not* in the data (the panel) does
+not come from their data, and is the baseline. Without a panel no attack applies.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from discreet.mining.synthesis import Plan
 
 FITTING = (SinglingOut, Linkability, AttributeInference)
 KNOWLEDGE = "some columns of everybody"
-NO_PANEL = "nobody is known who is not in the data: name such people with --panel"
+NO_PANEL = "it needs people who are not in the data, as a baseline: name them with --panel"
 ASSUMED = (
-    "Attackers have the synthetic table and know some columns of a person; which columns was chosen on half "
-    "of the people, and judged on the others.",
-    "Guessing is what the same attacker finds of people who are not in the data, or one guess for everybody, "
-    "whichever is better.",
-    "What is believed of one person before is how often such guesses are right of people who are not in the "
-    "data and as near to a synthetic row; a difference that chance makes in one of twenty trials is none.",
+    "Attackers have the synthetic table and know some columns of a person. Half of the people were used to "
+    "choose those columns, the other half to evaluate the attack.",
+    "The baseline is the better of the same attack on people who are not in the data, and one guess for "
+    "everybody.",
+    "The prior belief about a person is the success rate of such guesses about people who are not in the "
+    "data and as near to a synthetic row. A difference that chance makes in one of twenty evaluations is "
+    "ignored.",
 )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class People:
-    """Rows as they are, for the custodian's own attack: people of the data, and of a panel beside them."""
+    """Unprotected rows for the custodian's own attack: people in the data, and a panel of others."""
 
     original: pa.Table = field(repr=False)
     panel: pa.Table = field(repr=False)
 
     @classmethod
     def read(cls, plan: Plan, table: Table, panel: Path, address: str) -> People:
-        """The columns that are synthesized, of both: the table's from its engine, the panel's from a file."""
+        """Read the synthesized columns of both: of the table from its engine, of the panel from a file."""
         names = [each.name for each in plan.schema.attributes]
         others = table.model_copy(update={"source": str(panel)})
         return cls(original=rows_of(table, names, address), panel=rows_of(others, names))
@@ -57,7 +58,7 @@ class People:
 def try_synthetic(
     found: Synthetic, table: Table, people: People | None, *, at_most: float | None, promise: Promise
 ) -> Trial:
-    """Run what fits on rows that are not written yet."""
+    """Run the attacks that apply on rows that are not written yet."""
     runs: tuple[Run, ...] = ()
     skipped = others_than(*FITTING)
     if people is None:
@@ -79,13 +80,13 @@ def try_synthetic(
 def swept(
     rows: pa.Table, people: People, kinds: Mapping[str, ColumnType], secrets: Sequence[str] = ()
 ) -> tuple[Run, ...]:
-    """The three attacks, each with the columns for which it finds most; `secrets` are what is inferred."""
+    """Run the three attacks, each with the columns that find most; `secrets` are the columns to infer."""
     release = compare(rows.select(list(kinds)), people.original, people.panel, kinds)
     return tuple(Run(findings=findings) for findings in sweep(release, secrets=secrets))
 
 
 def rows_of(table: Table, names: Sequence[str], address: str = "duckdb") -> pa.Table:
-    """Some columns of a table as it is."""
+    """Return some columns of a table, unprotected."""
     with publisher(address, {"rows": table}) as engine:
         return engine.count(
             f"SELECT {', '.join(map(quote_identifier, names))} FROM {quote_identifier('rows')}"

@@ -1,4 +1,4 @@
-"""How a synthetic table is shown: in the terminal and to machines."""
+"""Terminal and JSON views of a synthetic table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.mining.synthesis.comparison import Comparison
 def as_object(
     found: Synthetic, comparison: Comparison, trial: Trial, written: Sequence[Path]
 ) -> dict[str, object]:
-    """What `--json` prints; the comparison and the trial are the custodian's."""
+    """Return the JSON object; comparison and attack evaluation are for the custodian only."""
     return {
         "table": found.plan.table,
         "rows": found.table.num_rows,
@@ -43,7 +43,7 @@ def as_object(
 def show(
     console: Console, found: Synthetic, comparison: Comparison, trial: Trial, written: Sequence[Path]
 ) -> None:
-    """Figures, what attackers find, cost and belief."""
+    """Print figures, results of attacks, cost and belief."""
     charge = f"epsilon {format_number(float(found.epsilon))}"
     if found.delta:
         charge += f", delta {float(found.delta):g}"
