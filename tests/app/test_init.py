@@ -334,7 +334,7 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
         (["empty.csv"], "empty.csv is empty"),
         (["a.csv", "-o", "no/such/folder.yaml"], "cannot be written"),
         (["a.csv", "-o", ".", "--force"], "is a folder"),
-        (["stars.csv"], "has no column that a policy can name"),
+        (["stars.csv"], "has no column that a policy can declare"),
         (["bare.duckdb"], "hold no tables"),
         ([], "Missing argument"),
     ],
