@@ -83,7 +83,7 @@ def test_a_draft_of_the_samples_becomes_their_policy(
     path = here / "privacy.yaml"
     with pytest.raises(RequestError, match="not filled in") as caught:
         load(path)
-    assert f"{path}, line 23: tables.census.person: row, if" in str(caught.value)
+    assert f"{path}, line 24: tables.census.person: row, if" in str(caught.value)
 
     path.write_text(as_declared(path.read_text(), [schema for schema, _ in SAMPLES.values()]))
     policy = load(path)

@@ -98,7 +98,7 @@ def test_a_picture_is_written(ending: str, tmp_path: Path, capsys: pytest.Captur
         (["--prior", "nan", "--posterior", "5%"], "--prior must be a probability such as 5%"),
         (["--prior", "0", "--posterior", "5%"], "--prior must be a probability between 0 and 1"),
         (["--prior", "1%", "--posterior", "100%"], "--posterior must be a probability between 0 and 1"),
-        (["--posterior", "5%"], "--posterior needs --prior"),
+        (["--posterior", "5%"], "--posterior also needs --prior"),
         (
             ["--prior", "1%", "--posterior", "5%", "--group", "0"],
             "--group must be an integer of at least 1",

@@ -68,7 +68,7 @@ class Pricing:
         asked = (("epsilon", epsilon), ("share", share), ("within", within))
         given = [name for name, value in asked if value is not None]
         if len(given) > 1:
-            raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give only one of them.")
+            raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
         if within is not None:
             return find_least_epsilon(within, priced)
         if share is not None:

@@ -17,7 +17,7 @@ KEPT = {
     "postgresql": "~/.pgpass or PGPASSWORD",
     "sc": "SPARK_CONNECT_AUTHENTICATE_TOKEN",
 }
-"""Where a password or token belongs instead, by the scheme of an address."""
+"""The proper place of a password or token, by the scheme of an address."""
 STORE = """\
 # store: {place:<12}    # a writable {what}: tables are prepared there once, for all questions
 # data_version: 2        # raise it when the data change: answers and prepared tables belong to one version
