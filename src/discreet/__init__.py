@@ -1,7 +1,7 @@
 """Ask a table anything; learn about no one.
 
-The names that users begin with: `Curator` answers questions under a promise, `Anonymizer` publishes a table,
-`Promise` says what nobody may come to believe. What stands behind them is in the rooms of ARCHITECTURE.md.
+The main classes: `Curator` answers SQL under a promise, `Anonymizer` publishes a table, and `Promise` bounds
+what an attacker can come to believe. ARCHITECTURE.md describes the packages behind them.
 """
 
 from importlib import import_module
@@ -22,7 +22,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """The names that users begin with, found when they are asked for: a room does not load the others."""
+    """Import the public names on first use, so that importing one package does not load the others."""
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -138,7 +138,7 @@ def test_what_has_no_interval_says_so_and_what_cannot_be_told_too(
     told = " ".join(capsys.readouterr().out.split())
     assert "cannot be told" in told
     assert "At 95%, middle: its rank is within" in told
-    assert "rows of the middle. How far that is in values depends on data that stay." in told
+    assert "rows of the middle. How far that is in values depends on the data." in told
 
 
 def test_what_is_said_to_fit_fits(policy: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -156,7 +156,7 @@ def test_what_is_drafted_or_made_up_is_said(here: Path, capsys: pytest.CaptureFi
     assert discreet("hierarchy", "age") == 0
     assert "intervals, a draft." in capsys.readouterr().out
     assert discreet("hierarchy", "zip") == 0
-    assert "The codes below are made up." in capsys.readouterr().out
+    assert "The codes below are examples." in capsys.readouterr().out
 
 
 def test_machines_get_rows_and_arx_gets_its_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

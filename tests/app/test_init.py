@@ -83,7 +83,7 @@ def test_a_draft_of_the_samples_becomes_their_policy(
     path = here / "privacy.yaml"
     with pytest.raises(RequestError, match="not filled in") as caught:
         load(path)
-    assert f"{path}, line 23: tables.census.person: row, if" in str(caught.value)
+    assert f"{path}, line 24: tables.census.person: row, if" in str(caught.value)
 
     path.write_text(as_declared(path.read_text(), [schema for schema, _ in SAMPLES.values()]))
     policy = load(path)
@@ -334,7 +334,7 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
         (["empty.csv"], "empty.csv is empty"),
         (["a.csv", "-o", "no/such/folder.yaml"], "cannot be written"),
         (["a.csv", "-o", ".", "--force"], "is a folder"),
-        (["stars.csv"], "has no column that a policy can name"),
+        (["stars.csv"], "has no column that a policy can declare"),
         (["bare.duckdb"], "hold no tables"),
         ([], "no table was named"),
     ],

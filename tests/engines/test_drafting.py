@@ -182,7 +182,7 @@ def test_a_password_is_in_no_draft_and_nothing_that_is_told(
     assert discreet("init", "ward.recent", "--engine", given) == 0
     told, draft = "".join(capsys.readouterr()), (here / "privacy.yaml").read_text()
     assert "hid" not in told + draft
-    assert "The password is not in the draft: put it into ~/.pgpass or PGPASSWORD." in told
+    assert "The password is not in the draft: put it in ~/.pgpass or PGPASSWORD." in told
     assert f"engine: {nurse(clinic)}?sslmode=disable" in draft.splitlines()
     assert discreet("init", "ward.recent", "--engine", given, "--json", "--force") == 0
     assert json.loads(capsys.readouterr().out)["engine"] == f"{nurse(clinic)}?sslmode=disable"
@@ -211,7 +211,7 @@ def test_what_may_be_written_is_left_for_the_custodian_to_allow(clinic: Postgres
         (["ward.hidden"], "has no table ward.hidden that may be read"),
         (["ward.beds_pkey"], "has no table ward.beds_pkey"),
         (["ward.x*"], "has no table ward.x* that may be read"),
-        (["ward.lists"], "ward.lists has no column that a policy can name"),
+        (["ward.lists"], "ward.lists has no column that a policy can declare"),
         (["beds.csv"], "For a file leave out --engine"),
     ],
 )

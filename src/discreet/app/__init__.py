@@ -1,6 +1,6 @@
-"""Where things are wired: the only room that knows all others.
+"""Services: the only package that imports all others and connects them.
 
-Here stand the curator, which answers in the one order that keeps the promise; the verbs of the command line;
-servers and the console; policy files, reports and charts. A rule of privacy has no place here: it stands in
-the room that it is about, and is called.
+It holds the curator, which answers in the one order that keeps the promise, policy files, ledgers and the
+work behind each command. Privacy rules do not belong here: each is defined in the package that it is about,
+and called from here.
 """

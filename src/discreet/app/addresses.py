@@ -1,4 +1,4 @@
-"""Addresses of engines: what a policy's `engine` means for its sources and its store.
+"""Addresses of engines: how a policy's `engine` determines its sources and its store.
 
 duckdb                  files: CSV, Parquet, tables of DuckDB files
 duckdb:///FILE          tables of one DuckDB file
@@ -24,7 +24,7 @@ HERE_ALONE = (".duckdb", ".db", ".ddb", ".data")
 
 @dataclass(frozen=True, kw_only=True)
 class EngineAddress:
-    """One address, taken apart."""
+    """A parsed engine address."""
 
     text: str
     scheme: str
@@ -35,7 +35,7 @@ class EngineAddress:
 
     @property
     def place(self) -> str:
-        """Where the data is, without who asks for it: no user, no password."""
+        """The location of the data, without user and password."""
         if self.scheme == "duckdb":
             return "duckdb"
         parts = urlsplit(self.text)
@@ -43,7 +43,7 @@ class EngineAddress:
         return f"{self.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
     def source(self, text: str, absolute: Absolute) -> str:
-        """A table's source as the engine takes it; what has an address of its own stays as it is."""
+        """Return a table's source in the engine's own form; a source that is a URL is returned unchanged."""
         if self.scheme == "postgresql" or "://" in text:
             return text
         if self.text.startswith("duckdb:///") and not _is_path(text):
@@ -51,7 +51,7 @@ class EngineAddress:
         return absolute(text) if self.scheme == "duckdb" or _is_path(text) else text
 
     def reads(self, source: str) -> bool:
-        """Whether the engine reads a source itself; others are files here, by their absolute paths."""
+        """Return whether the engine reads a source itself; other sources are absolute local paths."""
         if self.scheme == "duckdb":
             return True
         file = source.partition("#")[0]
@@ -59,21 +59,22 @@ class EngineAddress:
         return not (os.path.isabs(file) and Path(file).suffix.lower() in here)
 
     def named(self, text: str) -> str:
-        """The source that somebody names in passing: a file by its absolute path, or what the engine has."""
+        """Return the source that a command-line name means: an absolute path, or a table of the engine."""
         is_file = self.scheme == "postgresql" and Path(text.partition("#")[0]).suffix.lower() in PATHS
         return os.path.abspath(text) if is_file else self.source(text, os.path.abspath)
 
     def is_path(self, text: str) -> bool:
-        """Whether the engine takes a source for a path rather than for the name of a table."""
+        """Return whether the engine reads a source as a path rather than as the name of a table."""
         return self.reads_files and _is_path(text)
 
     def store(self, text: str, absolute: Absolute) -> str:
-        """Where prepared tables may be written: a schema, or a path."""
+        """Return where prepared tables may be written: a schema, or a path."""
         return text if self.scheme == "postgresql" else absolute(text)
 
 
 def engine_of(text: str) -> EngineAddress:
-    """
+    """Return the parsed address of an engine.
+
     >>> engine_of("postgresql://ann:secret@db.example/shop").place
     'postgresql://db.example/shop'
     """
@@ -82,7 +83,7 @@ def engine_of(text: str) -> EngineAddress:
 
 
 def without_login(address: str) -> str:
-    """The same address without user and password.
+    """Return the address without user and password.
 
     >>> without_login("postgresql://ann:secret@db.example/shop?sslmode=require"), without_login("ledger.db")
     ('postgresql://db.example/shop?sslmode=require', 'ledger.db')
@@ -91,14 +92,14 @@ def without_login(address: str) -> str:
 
 
 def without_password(address: str) -> str:
-    """The same address without what only its user may know.
+    """Return the address without its password, token or other secret parameters.
 
     >>> without_password("postgresql://ann:secret@db.example/shop?sslmode=require&password=secret")
     'postgresql://ann@db.example/shop?sslmode=require'
     >>> without_password("sc://spark.example:15002/;use_ssl=true;token=secret")
     'sc://spark.example:15002/;use_ssl=true'
     """
-    # as libpq reads it: a login ends at the first @, whatever else is in it
+    # As libpq reads it: the login ends at the first @, so a later one cannot hide part of the password.
     bare = re.sub(r"^(\w+://[^@/:]*):[^@/]*@", r"\1@", address)
     place, mark, told = bare.partition("?" if engine_of(bare).scheme == "postgresql" else "/;")
     between = "&" if mark == "?" else ";"

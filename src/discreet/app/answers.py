@@ -1,4 +1,4 @@
-"""An answer: the released table, its intervals, what it cost and what may now be believed."""
+"""An answer: the released table, its intervals, its cost, and what an attacker can now believe."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What may leave; `belief` is what an attacker may believe after everything so far, this included.
+    """A released answer; `belief` bounds what an attacker can believe after all releases, this one included.
 
-    `off` says of columns without an interval in values, MEDIAN and its kin, by how many rows they may be off.
-    `no_interval` says of other columns that hold noise why they have no interval.
+    `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank.
+    `no_interval` has, for other noisy columns without an interval, the reason.
     """
 
     table: pa.Table
@@ -48,13 +48,13 @@ class Answer:
 
     @property
     def measures(self) -> list[str]:
-        """The columns that hold noise, in the order of the table."""
+        """The noisy columns, in the order of the table."""
         noisy = {*self.intervals, *self.off, *self.no_interval}
         return [name for name in self.table.column_names if name in noisy]
 
     @property
     def no_interval_sentence(self) -> str:
-        """Why columns have no error bar, in one sentence; empty where all have one."""
+        """One sentence on why columns have no error bar; empty if all have one."""
         columns: dict[str, list[str]] = {}
         for name, reason in self.no_interval.items():
             columns.setdefault(reason, []).append(name)
@@ -84,7 +84,7 @@ class Answer:
         return [list(row.values()) for row in self.table.to_pylist()]
 
     def as_object(self) -> dict[str, object]:
-        """The machine-readable form; its `intervals` are null where no column has one that holds."""
+        """Return the answer as a JSON object; `intervals` is null if no column has a valid one."""
         intervals = {
             name: [list(pair) for pair in zip(low, high, strict=True)]
             for name, (low, high) in self.intervals.items()
@@ -109,11 +109,11 @@ class Answer:
         }
 
     def with_ends(self) -> pa.Table:
-        """The table with the ends of its intervals beside the measures."""
+        """Return the table with interval bounds beside the measures."""
         return with_ends(self.table, self.intervals)
 
     def as_csv(self) -> str:
-        """The same as text, whose formula cells are marked as those of every CSV file that leaves."""
+        """Return the table with interval bounds as CSV; cells that a spreadsheet would run are escaped."""
         from pyarrow import csv
 
         sink = io.BytesIO()
@@ -122,7 +122,7 @@ class Answer:
 
 
 def _with_marks(table: pa.Table) -> pa.Table:
-    """The same table, with texts and names of columns as they stand in a CSV file."""
+    """Return the table with texts and column names escaped against formulas."""
     for place, column in enumerate(table.schema):
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -133,7 +133,7 @@ def _with_marks(table: pa.Table) -> pa.Table:
 
 
 def with_ends(table: pa.Table, intervals: Mapping[str, Ends]) -> pa.Table:
-    """A table with the ends of intervals as columns of their own: name, name.low, name.high."""
+    """Return the table with interval bounds as columns of their own: name, name.low, name.high."""
     columns: dict[str, Any] = {}
     for name in table.column_names:
         columns[name] = table[name]
@@ -143,7 +143,7 @@ def with_ends(table: pa.Table, intervals: Mapping[str, Ends]) -> pa.Table:
 
 
 def packed(table: pa.Table, intervals: Mapping[str, Ends]) -> bytes:
-    """Table and intervals as the ledger keeps them."""
+    """Return table and intervals as the bytes that the ledger stores."""
     sink = io.BytesIO()
     noted = table.replace_schema_metadata({"intervals": json.dumps(dict(intervals))})
     with pa.ipc.new_stream(sink, noted.schema) as writer:
@@ -152,7 +152,7 @@ def packed(table: pa.Table, intervals: Mapping[str, Ends]) -> bytes:
 
 
 def unpacked(content: bytes) -> tuple[pa.Table, dict[str, Ends]]:
-    """What was `packed`."""
+    """Return table and intervals from bytes made by `answer_to_bytes`."""
     try:
         table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
         kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
@@ -163,7 +163,7 @@ def unpacked(content: bytes) -> tuple[pa.Table, dict[str, Ends]]:
 
 
 def refuse_stored() -> RequestError:
-    """One sentence about a stored answer that is not what was stored."""
+    """Return the error for a stored answer that can no longer be read."""
     return RequestError(
         "The answer that the ledger stores cannot be read: the ledger is damaged.",
         hint="Restore it from a backup; without one, treat the whole promise as spent.",

@@ -1,4 +1,4 @@
-"""An answer as a picture: bars, with error bars where they hold."""
+"""Bar chart of an answer, with error bars where the intervals are valid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINE = 70
 
 
 def require_drawable(plan: Plan) -> None:
-    """Refuse a question whose answer has no measure to draw, before it is asked."""
+    """Refuse a question whose answer has no numeric measure to draw, before anything is charged."""
     table, noisy = (
         build_empty_release(plan, query_released_tables).table,
         {**plan.column_errors.measures, **plan.column_errors.missing_reasons},
@@ -32,7 +32,7 @@ def require_drawable(plan: Plan) -> None:
 
 
 def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
-    """Bars, with error bars where they hold: the first measure over the columns that are none."""
+    """Return bars of the first measure over the key columns, with error bars where intervals are valid."""
     numbers = [name for name in answer.measures if _is_number(answer.table[name].type)]
     measured = [name for name in numbers if name in answer.intervals] or numbers
     keys = [name for name in answer.table.column_names if name not in answer.measures]
@@ -64,7 +64,9 @@ def answer_picture(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
 
 
 def _refuse_picture() -> RequestError:
-    return RequestError("There is no measure to draw.", hint="Select one as it is: SELECT key, COUNT(*) ….")
+    return RequestError(
+        "There is no measure to draw.", hint="Select an aggregate directly: SELECT key, COUNT(*) …."
+    )
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""How plans and answers look on a console."""
+"""Plans and answers on the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_ROWS = 200
 
 
 def show_proposal(console: Console, proposal: Proposal) -> None:
-    """Cost, error, belief before and after, neighbours, groups."""
+    """Print cost, error, belief before and after, neighbor relation and groups."""
     plan, promise = proposal.plan, proposal.plan.promise
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
@@ -38,7 +38,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 
 def change(proposal: Proposal) -> str:
-    """What the answer would do to belief."""
+    """Describe how the answer would change the attacker's belief."""
     before = format_percent_up(proposal.belief_before.highest)
     if proposal.repeated:
         return f"{before}, as before: the answer is stored and costs nothing"
@@ -48,7 +48,7 @@ def change(proposal: Proposal) -> str:
 
 
 def show_answer(console: Console, answer: Answer) -> None:
-    """The table with ± beside each measure, then cost and belief."""
+    """Print the table with ± beside each measure, then cost and belief."""
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for name in answer.table.column_names:
         table.add_column(name, justify="right" if name in answer.measures else "left")
@@ -64,7 +64,7 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(answer.no_interval_sentence, style="dim", highlight=False, markup=False)
     if answer.off:
         told = "; ".join(f"{name}: {found.description}" for name, found in answer.off.items())
-        note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on data that stay."
+        note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on the data."
         console.print(note, style="dim", highlight=False, markup=False)
     charge = f"epsilon {format_number(answer.epsilon)}"
     if answer.repeated:
@@ -73,12 +73,12 @@ def show_answer(console: Console, answer: Answer) -> None:
 
 
 def cell(answer: Answer, name: str, place: int, value: object) -> str:
-    """A value as it is shown, with its ± where it has one."""
+    """Return a value as text, with its ± if it has one."""
     half = _half_width(answer, name, place, value)
     if half is None:
         return _plain(answer, name, value)
     if not isinstance(value, float):
-        # beside a whole number the ends may be broken, where rows weigh
+        # Interval bounds of a whole number may be fractions, because rows are weighted.
         return f"{value:,} ± {math.ceil(half):,}"
     places = _places(half)
     rounded = round(value, places)
@@ -86,7 +86,7 @@ def cell(answer: Answer, name: str, place: int, value: object) -> str:
 
 
 def _plain(answer: Answer, name: str, value: object) -> str:
-    """A value without ±; one that is NULL beside its interval is one that cannot be told."""
+    """Return a value without ±; a NULL that has an interval could not be estimated."""
     if value is None:
         return "cannot be told" if name in answer.intervals and name not in answer.off else "NULL"
     if isinstance(value, float):
@@ -96,7 +96,7 @@ def _plain(answer: Answer, name: str, value: object) -> str:
 
 
 def _half_width(answer: Answer, name: str, place: int, value: object) -> float | None:
-    """The half-width of a cell's interval around the value that is shown; None where it has none."""
+    """Return the half-width of a cell's interval around the displayed value; None if it has no interval."""
     ends = answer.intervals.get(name)
     if ends is None or not isinstance(value, int | float):
         return None
@@ -105,18 +105,18 @@ def _half_width(answer: Answer, name: str, place: int, value: object) -> float |
 
 
 def _round_up(value: float, places: int) -> float:
-    """Round outwards, as an error bar that is rounded down does not hold; but not for a float's own error."""
+    """Round up, so that the error bar still covers the value; ignore floating-point error below 1e-12."""
     scale = float(10**places)
     return math.ceil(value * scale * (1 - 1e-12)) / scale
 
 
 def _places(half: float) -> int:
-    """Two digits of the error, as many of the value."""
+    """Return how many decimals show two significant digits of the error."""
     return min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
 
 
 def show_facts(console: Console, facts: list[tuple[str, str]]) -> None:
-    """Names and what they say, below a result."""
+    """Print names and values below a result."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")
     grid.add_column()

@@ -1,4 +1,4 @@
-"""The ledger of a policy, and who is charged in it."""
+"""Opening the ledger of a policy, and resolving the analyst to charge."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def opened(
     frames: Collection[str] = (),
     check_units: bool = True,
 ) -> Ledger:
-    """The ledger of the promise, with the shares that policy and custodian give.
+    """Open the ledger of a policy, with the budget shares that policy and custodian grant.
 
-    Data that are marked by another ledger are refused, unless this is to be a `separate_promise`. `frames`
-    are tables whose rows a program hands over, in place of the policy's source.
+    Data marked by another ledger is refused, unless `separate_promise` is set. `frames` are tables whose
+    rows the program passes in, in place of the policy's source.
     """
     found = find_foundation(policy, separate=separate_promise, frames=frames)
     return _ledger(policy, kept_at(policy.ledger), found if check_units else replace(found, units={}))
 
 
 def open_unmarked(policy: Policy, address: str) -> Ledger:
-    """Open a ledger at an address without looking at marks or units, as restoring one does."""
+    """Open a ledger without checking high-water marks or privacy units, as a restore does."""
     return _ledger(policy, address, LedgerTerms())
 
 
 def find_marks(policy: Policy) -> HighWaterMarks:
-    """Return where the marks of a policy's ledger are."""
+    """Return the high-water marks of a policy's ledger."""
     return find_foundation(policy).marks
 
 
 def looked_into(policy: Policy) -> Ledger:
-    """The same to be read; one that nobody asked anything yet is shown empty, and not made."""
+    """Open the ledger for reading; return an empty one in memory, not a new file, if there is none yet."""
     address = kept_at(policy.ledger)
     if is_database_address(address) or Path(address).exists():
         return _ledger(policy, address, find_foundation(policy))
@@ -59,12 +59,12 @@ def _ledger(policy: Policy, address: str, foundation: LedgerTerms) -> Ledger:
 
 
 def asking(policy: Policy, analyst: str | None) -> str:
-    """Who asks: as said, or the only one that there is."""
+    """Return the analyst to charge: the one named, or the only one that the policy declares."""
     known = list(policy.analysts)
     who = analyst or (known[0] if len(known) == 1 else None if known else SOLE_ANALYST)
     if who is None or (known and who not in known):
         raise RequestError(
-            f"The policy knows the analysts {', '.join(known)}; this is {who or 'none of them'}.",
-            hint="Say who asks: --analyst NAME.",
+            f"The policy declares the analysts {', '.join(known)}; got {who or 'none'}.",
+            hint="Name the analyst: --analyst NAME.",
         )
     return who

@@ -1,7 +1,4 @@
-"""Pictures, drawn by Altair and rendered offline.
-
-Text says what colour says.
-"""
+"""Altair charts, rendered offline. Whatever a color shows is also given as text."""
 
 from __future__ import annotations
 
@@ -21,14 +18,14 @@ PERSON = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
 
 
 def require_picture(path: Path) -> None:
-    """Refuse a file that no picture can be written to."""
+    """Refuse a path that no chart can be written to."""
     if path.suffix.lower() not in (".svg", ".png"):
-        raise RequestError(f"A picture is a .svg or .png file; got {path.name}.", hint="Name such a file.")
+        raise RequestError(f"A chart is a .svg or .png file; got {path.name}.", hint="Name such a file.")
     require_output(path)
 
 
 def save(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> None:
-    """Write a chart as the kind of picture that the file's ending names."""
+    """Write a chart as SVG or PNG, by the file's suffix."""
     require_picture(path)
     specification = chart.to_json()
     if path.suffix.lower() == ".svg":
@@ -39,12 +36,12 @@ def save(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> 
 
 
 def as_svg(chart: alt.Chart | alt.LayerChart) -> str:
-    """A chart as SVG text, to stand in a page."""
+    """Return a chart as SVG text, for inclusion in a page."""
     return vl_convert.vegalite_to_svg(chart.to_json())
 
 
 def _people(share: float, title: str, subtitle: str) -> alt.LayerChart:
-    """A hundred people, of whom 100 * share are coloured; a part of a person in a paler colour."""
+    """Return a hundred people, 100 * share of them colored; a fraction of a person is paler."""
     place = {i: {"x": i % 10, "y": i // 10} for i in range(100)}
     crowd = alt.Data(values=[place[i] for i in range(100)])
     suspects = [{**place[i], "part": min(1.0, 100 * share - i)} for i in range(math.ceil(100 * share - 1e-9))]
@@ -75,12 +72,12 @@ def _curve(promise: Promise) -> alt.LayerChart:
     unchanged = frame.mark_line(color=FAINT, strokeDash=[4, 4]).encode(y="same:Q")
     promised = alt.Chart(alt.Data(values=[{"before": promise.prior, "after": promise.posterior}]))
     point = promised.mark_point(color=INK, filled=True, size=70, opacity=1).encode(x="before:Q", y="after:Q")
-    title = alt.Title("Whatever was believed before", subtitle="orange: the most it can become")
+    title = alt.Title("For any belief before", subtitle="orange: the most it can become")
     return (unchanged + bound + point).properties(width=240, height=220, title=title)
 
 
 def promise_picture(promise: Promise) -> alt.HConcatChart:
-    """100 people before and after, and the curve of posterior over prior."""
+    """Return 100 people before and after, and the curve of posterior over prior."""
     before, after = (wording.format_percent(share) for share in (promise.prior, promise.posterior))
     people = [f"as {share.rstrip('%')} of 100 people" for share in (before, after)]
     return styled(
@@ -94,7 +91,7 @@ def promise_picture(promise: Promise) -> alt.HConcatChart:
 
 
 def styled(chart: alt.Chart) -> alt.Chart:
-    """What all pictures share."""
+    """Apply fonts, colors and background that all charts share."""
     title = alt.TitleConfig(anchor="start", color=INK, subtitleColor=FAINT, fontSize=14, subtitleFontSize=11)
     return chart.configure(
         font="DejaVu Sans, Helvetica, Arial, sans-serif",

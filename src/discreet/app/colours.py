@@ -1,6 +1,6 @@
-"""The colours of all pictures: those of Okabe & Ito, which people with any colour vision tell apart.
+"""Chart colors: the palette of Okabe & Ito, which people with any color vision can distinguish.
 
-Text says what colour says.
+Whatever a color shows is also given as text.
 """
 
 SUSPECTED, BLUE, OTHERS, INK, FAINT, RULED = "#D55E00", "#0072B2", "#C9CED6", "#1F2933", "#7B8794", "#EEF1F4"

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a policy, in one sentence each: what, and what to write instead."""
+"""Pydantic's validation errors of a policy as sentences: what is wrong, and what to write instead."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ EXPECTED = {
 
 
 def complaints(error: ValidationError, values: Mapping[str, Any]) -> list[tuple[Place, str]]:
-    """Where and what; the places are entries of `values`."""
+    """Return the key path in `values` and a sentence for each validation error."""
     found: list[tuple[Place, str]] = []
     branched: set[Place] = set()
     for detail in error.errors():
         place = _within(values, detail["loc"])
-        # Each way to read an entry complains by itself: one sentence is enough.
+        # Pydantic reports an error for every branch of a union; one sentence is enough.
         if len(detail["loc"]) > len(place) and detail["type"] != "missing":
             if place in branched:
                 continue
@@ -130,7 +130,7 @@ def complaints(error: ValidationError, values: Mapping[str, Any]) -> list[tuple[
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
+    """Return the known name that was probably meant, or None."""
     words = list(known)
     plain = word.lower().strip()
     meant = [each for each in words if plain in SYNONYMS.get(each, ())]
@@ -138,7 +138,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def _within(values: Any, loc: tuple[str | int, ...]) -> Place:
-    """The part of a location that the file has, without pydantic's names for the branches of a union."""
+    """Return the part of a location that exists in the file, without pydantic's names of union branches."""
     for depth, part in enumerate(loc):
         inside = part in values if isinstance(values, dict) else False
         if isinstance(values, list) and isinstance(part, int):
@@ -165,7 +165,7 @@ def _sentence(place: Place, detail: ErrorDetails) -> str:
 
 
 def _suggest_form(place: Place, kind: str, given: object) -> str:
-    """Return how to write what should be entries and is not; a share that is there already is kept."""
+    """Return how to write a value that should be a mapping; keep a share that is already given."""
     if not place or given is None or not kind.startswith(("dict", "model")):
         return ""
     model, name = _model(place), str(place[-1])
@@ -185,7 +185,7 @@ def _wanted(kind: str, context: Mapping[str, Any]) -> str:
 
 
 def _pointed(place: Place, text: str, here: object) -> Place:
-    """The entry that a sentence about everything at a place begins with."""
+    """Return the key path of the entry that a sentence about a whole mapping is really about."""
     if not isinstance(here, dict):
         return place
     if match := re.match(r"the (table|column) name '(.*)' must", text):
@@ -206,7 +206,7 @@ def _unknown(place: Place) -> str:
     meant = nearest(name, model.model_fields)
     if meant:
         return f"unknown; did you mean {meant}?"
-    return f"unknown; what may stand here: {', '.join(model.model_fields)}"
+    return f"unknown; expected one of: {', '.join(model.model_fields)}"
 
 
 def _choice(name: str, given: object, expected: str) -> str:
@@ -225,7 +225,7 @@ def _shown(given: object) -> str:
 
 
 def _model(place: Place) -> type[BaseModel]:
-    """The model whose entries stand at a place."""
+    """Return the model that the entries at a key path belong to."""
     match place:
         case ("promise",):
             return PromiseTerms

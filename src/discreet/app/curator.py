@@ -1,16 +1,16 @@
-"""The curator: policy, ledger and engine in one hand, in the one order that keeps the promise.
+"""The curator: uses policy, ledger and engine in the one order that keeps the promise.
 
-    plan (no data) → a stored answer of the same question is free → reserve, durably → engine counts
+    plan (no data) → a stored answer to the same question is free → reserve, durably → engine counts
     → mechanisms → settle → answer
 
 A request that is refused before the reservation costs nothing. After it every outcome keeps the charge; a
 fault shows a constant text and suspends the analyst until the custodian clears it.
 
-Belief      is stated of all answers. Where analysts divide the promise, each is told what follows from the
-            answers to that analyst alone: what others asked is theirs, as it is when a budget is refused, and
-            all together keep the promise. The custodian's ledger states both.
-At once     a question that is asked again before its first answer is there, in whichever thread, process or
-            server of the same ledger, waits for that answer, and is free.
+Belief      covers all answers. Where analysts divide the promise, each sees the belief that follows from
+            that analyst's answers alone: other analysts' activity is not disclosed, by a refused budget
+            either, and all analysts together keep the promise. The custodian's ledger states both.
+Concurrent  a question that is repeated before its first answer is ready, in any thread, process or server
+            of the same ledger, waits for that answer and is free.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 class Curator(Closeable):
-    """Answers questions under a policy.
+    """Answers SQL questions under a policy.
 
     Open one with `Curator.open("privacy.yaml")`; it is a context manager.
     """
@@ -89,10 +89,10 @@ class Curator(Closeable):
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
     ) -> Self:
-        """Read the policy, open its ledger, prepare its store (once), shut the engine off.
+        """Read the policy, open its ledger, prepare its store if needed, and open the engine isolated.
 
-        `engine` and `ledger` are addresses of others than the policy names; `frames` are Arrow, pandas or
-        polars frames, each in place of the table's source.
+        `engine` and `ledger` are addresses that override those of the policy; `frames` are Arrow, pandas or
+        polars frames, each in place of a table's source.
         """
         policy = load(Path(path), engine=engine, ledger=ledger)
         return cls.under(policy, analyst=analyst, frames=frames, progress=progress, random=random)
@@ -108,9 +108,9 @@ class Curator(Closeable):
         random: Randomness | None = None,
         separate_promise: bool = False,
     ) -> Self:
-        """The same, for a policy that is read already.
+        """Open a curator for a policy that has already been read.
 
-        `separate_promise`: the ledger may be another one than that by which its data are marked.
+        `separate_promise`: accept data that another ledger has marked.
         """
         who, held = asking(policy, analyst), frames_to_tables(policy, frames or {})
         ledger = opened(policy, separate_promise=separate_promise, frames=held)
@@ -136,11 +136,11 @@ class Curator(Closeable):
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
     ) -> Proposal:
-        """What a question would do and cost. Costs nothing, reads no data.
+        """Return what a question would do and cost. Charges nothing, reads no data.
 
-        `within` is an error that every measure should keep to, "2%" one in ranks; for AVG and MEDIAN it takes
-        `least_rows`, how many rows every group is taken to have at least. `split` weighs columns for their
-        part of epsilon. `values` are those of the question's parameters $1, $2 ….
+        `within` is the largest error allowed for every measure; "2%" is a share of ranks. For AVG and MEDIAN
+        it needs `least_rows`, the number of rows that every group is assumed to have. `split` gives columns
+        weights for their part of epsilon. `values` are the values of the parameters $1, $2 ….
         """
         spent = self.ledger.get_accountant(self.alone)
         priced = self._pricing.of(
@@ -186,10 +186,10 @@ class Curator(Closeable):
         values: Sequence[Scalar | float] = (),
         watched: Callable[[Callable[[], Release]], Release | Late[Release]] = lambda work: work(),
     ) -> Answer:
-        """The answer to a question or a proposal; the same question of the same analyst is free.
+        """Return the answer to a question or a proposal; the same analyst repeats a question for free.
 
-        `watched` is handed the work on the data; what it raises in place of a release is a fault, and an
-        answer that it calls late suspends the analyst.
+        `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
+        `LateResult`, the analyst is suspended.
         """
         if isinstance(question, Proposal):
             proposal = question
@@ -237,9 +237,10 @@ class Curator(Closeable):
         kept: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
     ) -> tuple[T, Entry]:
-        """What `work` releases under a guarantee that is reserved before it sees the engine.
+        """Reserve the guarantee, then return the release that `compute` makes with the engine.
 
-        `kept` is how the ledger stores it. Whatever `work` does, the charge stays.
+        `serialize` turns the release into the bytes that the ledger stores. The charge stays even if
+        `compute` fails.
         """
         entry = self.ledger.reserve(self.analyst, key, text, guarantee)
         return self._worked(entry, work, kept, metadata)
@@ -253,7 +254,7 @@ class Curator(Closeable):
         kept: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
     ) -> tuple[T, Entry] | StoredAnswer:
-        """The same, unless this analyst has it under that key already: then what the ledger has stored."""
+        """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
         stored = self.ledger.find_stored_answer(self.analyst, key)
         found = stored or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
         return found if isinstance(found, StoredAnswer) else self._worked(found, work, kept, metadata)
@@ -268,7 +269,7 @@ class Curator(Closeable):
         try:
             released = self._released(entry, work)
             if isinstance(released, Late):
-                # first, so that whoever is killed in between is suspended
+                # Suspend before settling, so that a process killed in between leaves the analyst suspended.
                 self.ledger.suspend(self.analyst, log_fault(TimeoutError("the answer left late")).incident)
                 released = released.value
             return released, self.ledger.settle(entry, kept(released), metadata)
@@ -276,7 +277,7 @@ class Curator(Closeable):
             self.ledger.abandon(entry)
 
     def stop_work(self) -> None:
-        """Stop the statement that the engine is running, where it can be stopped."""
+        """Cancel the statement that the engine is running, if the engine supports it."""
         if isinstance(self._engine, Stoppable):
             self._engine.stop()
 
@@ -288,7 +289,7 @@ class Curator(Closeable):
             raise
 
     def looked(self, look: Callable[[Engine], T]) -> T:
-        """What the custodian sees of the data itself: it may not be released, so nothing is charged."""
+        """Return what `inspect` reads, for the custodian only; it is not released, so nothing is charged."""
         return run_guarded(lambda: look(self._engine))
 
     def _answer(
@@ -303,7 +304,7 @@ class Curator(Closeable):
         errors = proposal.plan.column_errors
         return Answer(
             table=table,
-            # an answer that was stored by an earlier version may have intervals that do not hold
+            # An answer stored by an earlier version may have intervals that this version knows to be invalid.
             intervals={
                 name: ends for name, ends in intervals.items() if name in errors.measures_with_intervals
             },
@@ -322,14 +323,14 @@ class Curator(Closeable):
         )
 
     def _require_written(self, made: Plan) -> None:
-        """Refuse what the engine cannot compute, while nothing is charged."""
+        """Refuse statements that the engine cannot run, before anything is charged."""
         if isinstance(self._engine, ValidatesStatements):
             for statement in (made.statement, *(each.statement for each in made.value_selections.values())):
                 self._engine.validate(statement)
 
     @property
     def alone(self) -> str | None:
-        """Whose answers belief is stated of: this analyst's where there are others, else all."""
+        """The analyst whose answers belief covers; None for all answers, if the policy has one analyst."""
         return self.analyst if len(self.policy.analysts) > 1 else None
 
     def close(self) -> None:

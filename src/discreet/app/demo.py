@@ -1,13 +1,13 @@
-"""The demonstration: one private answer under a promise, what another rule would have meant, and an attack.
+"""The demonstration: one private answer under a promise, a comparison with EGM, and an attack.
 
 Question    mean hours_per_week by workclass in `census`, the question of the EGM paper, under 1% → 5%.
-EGM         what the Epsilon Generation Model would set for this table, the belief that its epsilon allows,
-            and the epsilon that its noise, taken for a sensitivity of 1, really has for a class as small
+EGM         the epsilon that the Epsilon Generation Model sets for this table, the belief that it allows,
+            and the epsilon that its noise, scaled to a sensitivity of 1, really has for a class as small
             as the paper's smallest.
 Attack      averaging, run for real: the same question many times, and then with a budget that is changed a
             little each time so that every answer is fresh, until the ledger refuses.
 
-Everything is on made-up people. The ledger of the demonstration lives in memory, so each run starts anew.
+All people are synthetic. The ledger is in memory, so each run starts with a full budget.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ SMALLEST = 7  # people of class Never-worked in the EGM paper
 
 @dataclass(frozen=True, kw_only=True)
 class Averaging:
-    """The attack: `values` different answers in `repeats` tries; `fresh` more before the ledger refused.
+    """The averaging attack: `distinct_answers` in `repeats` tries, then `fresh_answers` before a refusal.
 
-    `unbounded` is what would be believed on average of a true claim, had every repetition got fresh noise.
+    `unlimited_posterior` is the mean posterior of a true claim if every repetition got fresh noise.
     """
 
     repeats: int
@@ -53,7 +53,7 @@ class Averaging:
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """Everything that the demonstration shows."""
+    """The results of the demonstration."""
 
     promise: Promise
     answer: Answer
@@ -66,12 +66,12 @@ class Demo:
 def run(
     folder: Path, *, random: Randomness | None = None, progress: Callable[[str], None] | None = None
 ) -> Demo:
-    """Make the sample in `folder` if it is not there, ask, compare, and attack."""
+    """Write the sample into `folder` if it is missing, then ask, compare and attack."""
     write(folder, progress)
     path = write_policy(folder)
     policy = load(path).model_copy(update={"ledger": MEMORY, "store": str(folder.absolute() / "store")})
     schema, _ = SAMPLES["census"]
-    # made-up people have no promise to lose: a demonstration beside a ledger about them is one more
+    # The people are synthetic, so a second promise about the same data does no harm.
     with Curator.under(policy, progress=progress, random=random, separate_promise=True) as curator:
         answer = curator.ask(SQL, share=SHARE)
         egm = epsilon_generation(PEOPLE, len(schema.columns))

@@ -1,4 +1,4 @@
-"""How the demonstration looks: for people on a console, for machines as one object."""
+"""The demonstration on the terminal and as a JSON object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_WIDTH = 100
 
 
 def show(console: Console, demo: Demo) -> None:
-    """The answer, what EGM would have meant, the attack, and what to try next."""
+    """Print the answer, the comparison with EGM, the attack, and what to try next."""
     console.print(f"{PEOPLE:,} made-up people are asked how many hours a week they work:", highlight=False)
     console.print(f"{SQL}\n", style="bold", highlight=False, soft_wrap=True)
     show_answer(console, demo.answer)
@@ -71,7 +71,7 @@ def _attack(demo: Demo) -> str:
 
 
 def as_object(demo: Demo) -> dict[str, object]:
-    """The machine-readable form, in the shapes of `promise`, `ask` and `attack`."""
+    """Return the results as a JSON object, in the shapes of `promise`, `ask` and `attack`."""
     promise, attack = demo.promise, demo.attack
     return {
         "promise": terms(promise),

@@ -1,7 +1,7 @@
-"""Documents that can be filed: one self-contained HTML page, or Markdown, from the same parts.
+"""Report documents: one self-contained HTML page, or Markdown, from the same parts.
 
-Pictures are SVG in the page itself and nothing is fetched when it is read; Markdown, which has no pictures,
-gives their captions. A notice on the first line says whose document it is.
+Figures are inline SVG, so the page fetches nothing; Markdown has the captions instead. A notice at the top
+says who may read the document.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ figcaption { color: #52606d; font-size: .9rem; }
 
 @dataclass(frozen=True, kw_only=True)
 class Paragraph:
-    """A few sentences; `tone` is good, bad or nothing."""
+    """A paragraph; `tone` is good, bad or empty."""
 
     text: str
     tone: str = ""
@@ -45,7 +45,7 @@ class Paragraph:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A table; `numbers` are the places of columns that hold numbers."""
+    """A table; `numbers` are the indices of numeric columns."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -55,7 +55,7 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A chart as SVG, and in words what it shows."""
+    """A chart as SVG, with a caption that says what it shows."""
 
     svg: str
     caption: str
@@ -66,7 +66,7 @@ Part = Paragraph | Grid | Picture
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and the parts below it."""
 
     title: str
     parts: tuple[Part, ...]
@@ -74,7 +74,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A whole one."""
+    """A report with title, notice and sections."""
 
     title: str
     notice: str
@@ -135,12 +135,12 @@ def _part_as_markdown(part: Part) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that means itself in Markdown, in one line."""
+    """Return text on one line, with Markdown's special characters escaped."""
     for mark in "\\`*_|<>":
         text = text.replace(mark, "\\" + mark)
     return " ".join(text.split())
 
 
 def keep(text: str, path: Path) -> None:
-    """Write what is the custodian's, for its owner alone to read."""
+    """Write a file that only its owner may read: the report is the custodian's."""
     write_output(path, text, private=True)

@@ -1,7 +1,7 @@
-"""Bars and steps as plain SVG text: the pictures of reports, drawn in no time.
+"""Bar charts and step charts as SVG text, for reports.
 
-A page holds many of them, and each has one axis of shares. What a picture shows stands in it as text, too:
-the names of its rows and what each bar comes to, or where each step is on the axis.
+Written by hand because a report has many of them and Altair takes a second to load. Each has one axis of
+shares. Everything shown is also there as text: row names, the value of each bar, the position of each step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ THOUSANDS = ((1_000_000, "M"), (1000, "k"))
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A share, what is said at its end, and from where to where it may be."""
+    """A share, the label at its end, and the interval it may lie in."""
 
     share: float
     colour: str
@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class BarRow:
-    """A name, and the bars that stand beside it, one under the other."""
+    """A row name and its bars, one below the other."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -50,7 +50,7 @@ def bars(
     legend: Mapping[str, str] | None = None,
     width: float = WIDTH,
 ) -> str:
-    """Rows of bars over an axis that ends at a share; `cap` is a line across, `legend` names colours."""
+    """Return rows of bars over an axis from 0 to `end`; `cap` is a vertical line, `legend` names colors."""
     left = min(WIDEST_LABEL, LETTER * max(len(row.name) for row in rows)) + MARGIN + GAP
     top = 24.0 if legend else MARGIN
     heights = [thick * len(row.bars) + GAP for row in rows]
@@ -76,7 +76,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def steps(curves: Sequence[tuple[str, Points]], *, over: str, title: str, height: float) -> str:
-    """Shares over sizes, on a logarithmic axis: of each curve its colour, and points by rising size."""
+    """Return step curves of shares over sizes on a log axis; a curve is a color and points by rising size."""
     left, top = 52.0, float(MARGIN)
     sizes = sorted({size for _, points in curves for size, _ in points if size > 0}) or [1.0]
     across = _Sizes(start=left, length=WIDTH, least=sizes[0], most=max(sizes[-1], sizes[0] + 1))
@@ -98,7 +98,7 @@ def steps(curves: Sequence[tuple[str, Points]], *, over: str, title: str, height
 
 @dataclass(frozen=True, kw_only=True)
 class _Axis:
-    """Where a share stands."""
+    """Linear axis: maps a share to its x coordinate."""
 
     start: float
     length: float
@@ -108,7 +108,7 @@ class _Axis:
         return self.start + self.length * min(share / self.end, 1.0)
 
     def ticks(self) -> list[float]:
-        """A few round shares up to the end."""
+        """Return a few round shares up to the end."""
         rough = self.end / 5
         unit = 10 ** math.floor(math.log10(rough))
         step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= rough * (1 - 1e-9))
@@ -117,7 +117,7 @@ class _Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class _Sizes:
-    """Where a size stands."""
+    """Logarithmic axis: maps a size to its x coordinate."""
 
     start: float
     length: float
@@ -128,7 +128,7 @@ class _Sizes:
         return self.start + self.length * math.log(size / self.least) / math.log(self.most / self.least)
 
     def ticks(self, sizes: Sequence[float]) -> Iterator[tuple[float, str]]:
-        """The sizes that occur where they are few, else round ones, as far as there is room for them."""
+        """Yield the sizes that occur if few, else round ones; skip those whose labels would overlap."""
         free = -math.inf
         for size in sizes if len(sizes) <= FEW else self._round():
             said = _short(size)
@@ -144,7 +144,7 @@ class _Sizes:
 
 
 def _short(size: float) -> str:
-    """A size in few letters.
+    """Return a size in a few characters.
 
     >>> _short(20), _short(1500), _short(100_000)
     ('20', '1.5k', '100k')
@@ -169,14 +169,14 @@ def _bar(bar: Bar, axis: _Axis, y: float, thick: float) -> Iterator[str]:
 
 
 def _said(bar: Bar, axis: _Axis, middle: float) -> Iterator[str]:
-    """What is said at the end of a bar, or where it reaches to."""
+    """Yield the label at the end of a bar or of its interval."""
     end = bar.share if bar.reach is None else bar.reach[1]
     if bar.said:
         yield label(axis.at(end) + 4, middle, bar.said, anchor="start")
 
 
 def _steps(placed: Sequence[tuple[float, float]], colour: str) -> Iterator[str]:
-    """A line that stays where it is until the next point, and the points where they are few."""
+    """Yield a step line that is constant up to the next point, and the points if they are few."""
     path = "".join(
         f"{'M' if place == 0 else 'H'}{x:.1f}{f',{y:.1f}' if place == 0 else f'V{y:.1f}'}"
         for place, (x, y) in enumerate(placed)

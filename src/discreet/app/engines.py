@@ -1,6 +1,6 @@
-"""The engine of a policy, opened: which one its address means, and where its store and its key are.
+"""Opening the engine that a policy's address names, with its prepared store and key.
 
-Where there is no policy, as for reports, an engine over one table as it is.
+Reports of local differential privacy need no policy: their engine reads one table unchanged.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def opened(
     progress: Callable[[str], None] | None = None,
     key: bytes | None = None,
 ) -> Engine:
-    """An engine over the tables of the policy, or frames in place of some, shut off from everything else.
+    """Open an engine over the tables of the policy, isolated from all other files and networks.
 
-    `key` is the store's, where it is known already.
+    `frames` replace the sources of some tables. `key` is the store's key, if it is already known.
     """
     scheme = engine_of(policy.engine).scheme
     key = key or find_shared_key(policy)
@@ -41,13 +41,13 @@ def opened(
     if frames:
         raise RequestError(
             f"ask: a frame is in this program, and the tables of the policy are in {scheme}.",
-            hint="Give it a policy with engine: duckdb.",
+            hint="Use a policy with engine: duckdb.",
         )
     if progress is not None:
         progress(f"connecting to {scheme}")
     key = key or load_or_create_key(_folder(None, policy.ledger))
     if scheme == "postgresql":
-        from discreet.engines.postgres import PostgreSQL  # only those who use it wait for it to load
+        from discreet.engines.postgres import PostgreSQL  # optional driver
 
         return PostgreSQL.open(policy, policy.engine, key)
     from discreet.engines.spark import Spark
@@ -56,30 +56,30 @@ def opened(
 
 
 def opener(policy: Policy, *, progress: Callable[[str], None] | None = None) -> Callable[[], Engine]:
-    """What opens engines over the tables of the policy, as many as are wanted, prepared once for all."""
+    """Return a function that opens engines over the policy's tables; the store is prepared once for all."""
     key = find_shared_key(policy)
     if engine_of(policy.engine).scheme == "duckdb":
         store = prepare_store(policy, store_folder(policy), progress=progress, key=key)
         return lambda: DuckDB.open(store)
-    # what is wrong is told at once, and a store is written now
+    # Open one engine now, so that errors appear at startup and the store is prepared.
     opened(policy, progress=progress, key=key).close()
     return lambda: opened(policy, key=key)
 
 
 def find_shared_key(policy: Policy) -> bytes | None:
-    """Return the store key of a ledger that servers share; None where the ledger is this machine's."""
+    """Return the store key of a ledger shared by servers; None if the ledger is a local file."""
     ledger = kept_at(policy.ledger)
     if not is_database_address(ledger):
         return None
-    from discreet.accounting.store_key import get_shared_store_key  # only those who share one load it
+    from discreet.accounting.store_key import get_shared_store_key  # loads the database driver
 
     return get_shared_store_key(ledger)
 
 
 def opened_over(address: str, name: str, source: str) -> Engine:
-    """An engine over one table as it is, without a policy: for rows that may be counted as they stand.
+    """Open an engine over one table without a policy, for rows that may be counted without noise.
 
-    Reports are such rows: they were randomized before they came there.
+    Reports are such rows: clients randomized them before sending.
     """
     engine = engine_of(address)
     found = engine.source(source, os.path.abspath)
@@ -101,12 +101,12 @@ def opened_over(address: str, name: str, source: str) -> Engine:
 
 
 def store_folder(policy: Policy) -> Path | None:
-    """Where DuckDB's store of a policy stands; None for one in memory."""
+    """Return the folder of a policy's DuckDB store; None for one in memory."""
     return _folder(policy.store, policy.ledger)
 
 
 def _folder(store: str | None, ledger: str) -> Path | None:
-    """Where the store is, or the key where the store is elsewhere; None for memory."""
+    """Return the folder of the store, or of its key if the store is on a server; None for memory."""
     if store is not None:
         return None if store == MEMORY else Path(store)
     return file_beside(ledger, ".store")

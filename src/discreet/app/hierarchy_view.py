@@ -1,4 +1,4 @@
-"""A hierarchy in the terminal: a tree from the top to the values, long branches cut short."""
+"""A hierarchy on the terminal: a tree from the top to the values, with long branches shortened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def show(console: Console, shown: Shown) -> None:
-    """Its kind, its levels and its tree."""
+    """Print the hierarchy's kind, levels and tree."""
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -44,9 +44,9 @@ def show(console: Console, shown: Shown) -> None:
 
 
 def tree(hierarchy: Hierarchy) -> Tree:
-    """The labels from the top down, values beside the labels above them.
+    """Return the labels from the top down, with values beside their level-1 labels.
 
-    A long tree goes down its first branch only. A label that repeats the one above it is shown once.
+    A long tree follows its first branch only. A label that repeats the one above it is shown once.
     """
     whole = sum(map(len, hierarchy.labels[1:])) <= MOST_LINES
     root = Tree(_text(hierarchy, hierarchy.height, 0), guide_style="dim")
@@ -57,7 +57,7 @@ def tree(hierarchy: Hierarchy) -> Tree:
 def _caution(shown: Shown) -> str:
     if shown.kind == "flat":
         return "The policy lists no values."
-    return "The codes below are made up." if shown.kind == "mask" else "Only some of its values are shown."
+    return "The codes below are examples." if shown.kind == "mask" else "Only some of its values are shown."
 
 
 def _grow(branch: Tree, hierarchy: Hierarchy, level: int, place: int, *, whole: bool) -> None:
@@ -94,7 +94,7 @@ def _text(hierarchy: Hierarchy, level: int, place: int) -> Text:
 
 
 def _values(hierarchy: Hierarchy, place: int) -> str:
-    """The values under a label of level 1."""
+    """Return the values under a label of level 1, shortened if there are many."""
     names = [_named(hierarchy.values[each]) for each in _below(hierarchy, 1, place)]
     if names == [hierarchy.labels[1][place]]:
         return ""

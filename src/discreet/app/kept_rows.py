@@ -1,4 +1,4 @@
-"""Released rows as the ledger keeps them: the bytes of a Parquet file."""
+"""Released rows in the form that the ledger stores: the bytes of a Parquet file."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Addresses of ledgers, and the files that stand beside one: users, the prepared store, the log of faults.
+"""Addresses of ledgers, and the sibling files of a ledger: users, prepared store, fault log.
 
-    ledger.db, sqlite:///ledger.db    a file, looked for beside the policy; the others stand beside it
-    postgresql://…                    a database; the others stand beside the policy, as if it were ledger.db
+    ledger.db, sqlite:///ledger.db    a file relative to the policy; sibling files are in its folder
+    postgresql://…                    a database; sibling files are beside the policy, as for ledger.db
 
-An address that is anchored says where they stand after a #, which an address of a database does not have.
+A resolved database address carries the path for its sibling files after a #, which such addresses never use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ USUAL = "ledger.db"
 
 
 def anchored(address: str, absolute: Callable[[str], str]) -> str:
-    """The same address wherever one works.
+    """Return the address with an absolute path, independent of the working directory.
 
     >>> anchored("sqlite:///ledger.db", "/data/{}".format)
     '/data/ledger.db'
@@ -32,18 +32,18 @@ def anchored(address: str, absolute: Callable[[str], str]) -> str:
     path = address.removeprefix(SQLITE)
     if not path or "://" in path:
         raise RequestError(
-            "A ledger is a file, sqlite:///FILE or postgresql://…, and this is none of them.",
+            "A ledger address is a file, sqlite:///FILE or postgresql://…; this is none of them.",
             hint="Name one under ledger in the policy, or by --ledger.",
         )
     return absolute(path)
 
 
 def kept_at(ledger: str) -> str:
-    """Where the ledger itself is."""
+    """Return the address of the ledger itself, without the path of its sibling files."""
     return ledger.partition("#")[0] if is_database_address(ledger) else ledger
 
 
 def file_beside(ledger: str, suffix: str) -> Path | None:
-    """The file or folder of that suffix beside a ledger; None for one in memory."""
+    """Return the file or folder with that suffix beside a ledger; None for a ledger in memory."""
     file = ledger.partition("#")[2] or USUAL if is_database_address(ledger) else ledger
     return None if file == MEMORY else Path(file).with_suffix(suffix)

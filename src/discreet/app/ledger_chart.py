@@ -1,4 +1,4 @@
-"""The picture of a ledger: belief climbs by a step with every answer, and stops below the ceiling."""
+"""Chart of a ledger: belief rises by a step with every answer and stays below the promise."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def ledger_picture(
     width: int = WIDTH,
     height: int = HEIGHT,
 ) -> alt.LayerChart:
-    """The staircase of what may be believed, the promise as its ceiling, open releases as rules.
+    """Return the staircase of belief, the promise as its ceiling, open releases as vertical rules.
 
-    Of one analyst's answers it has no rules: when something was published is counted in everybody's. What the
-    ledger comes to is `told` in words above it.
+    The chart of one analyst has no rules: their positions count the answers to all analysts.
+    `show_sentence` puts the ledger's sentence above the chart.
     """
     promise, releases = ledger.promise, ledger.list_releases() if analyst is None else []
     steps = [(number, belief.highest) for number, belief in ledger.compute_belief_history(analyst=analyst)]
@@ -37,7 +37,7 @@ def ledger_picture(
     if releases:
         layers.append(_open_releases(releases, promise))
     words = textwrap.wrap(ledger.describe_belief(analyst=analyst), LETTERS * width // WIDTH) if told else []
-    title = alt.Title("What may be believed, answer by answer", subtitle=words, offset=14)
+    title = alt.Title("The most that can be believed, answer by answer", subtitle=words, offset=14)
     return (
         alt.layer(*layers)
         .properties(width=width, height=height, title=title)

@@ -1,4 +1,4 @@
-"""The entries of a ledger as a table: CSV, JSON or Parquet, read and written a page at a time."""
+"""Export of ledger entries to CSV, JSON or Parquet, read and written a page at a time."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Row = dict[str, object]
 def export_entries(
     ledger: Ledger, path: Path, *, analyst: str | None = None, first: int = 1, most: int | None = None
 ) -> tuple[int, int | None]:
-    """Write entries from the id `first` on, `most` at most; return how many, and where more begin.
+    """Write up to `limit` entries from id `first`; return their number and the id of the next one.
 
-    Answers are not among them: they are the analysts'.
+    Stored answers are not exported: they belong to the analysts.
     """
     state = _Page(ledger, analyst, first, most)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -50,7 +50,7 @@ def export_entries(
 
 
 class _Page:
-    """Reads entries page by page, and knows where it has come to."""
+    """Reads entries page by page; `following` is the id of the next entry, if any."""
 
     def __init__(self, ledger: Ledger, analyst: str | None, first: int, most: int | None) -> None:
         self._ledger, self._analyst, self._first, self._most = ledger, analyst, first, most

@@ -1,16 +1,15 @@
-"""Where the marks of a policy's ledger are, and what its data are: what the ledger is founded on.
+"""The terms of a policy's ledger: where its high-water marks are, and the privacy unit of its data.
 
 Store       `ledger.mark` beside the prepared store (ledger.store), or STORE.mark where the policy names one.
 Sources     `.discreet.mark` in the folder of each file that holds people's rows; for a pattern such as
-            data/*.parquet, in the folder before the first wildcard. It names the files, so that others in the
-            same folder are not concerned; none is written to a read-only folder. Folders above, and those of
-            single files, are looked into as well.
-            Tables of a database server have no such place: there the marks beside the store are all.
-Second      The file that the policy names under `ledger_mark`, on another disk or machine.
+            data/*.parquet, in the folder before the first wildcard. It names the files, so that other files
+            in the same folder are not affected; none is written to a read-only folder. Marks in parent
+            folders, and in the folders of single files, are read as well.
+            Tables of a database server have no such folder: only the marks beside the store protect them.
+Second      the file that the policy names under `ledger_mark`, on another disk or machine.
 Unit        of each table: see `privacy_units`.
 
-A ledger in memory keeps nothing, and marks nothing; whether its data are another ledger's is asked all the
-same.
+A ledger in memory writes no marks, but still refuses data that another ledger has marked.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from discreet.core.policy import Policy, Table
 
 
 def find_foundation(policy: Policy, *, separate: bool = False, frames: Collection[str] = ()) -> LedgerTerms:
-    """Return what the ledger of a policy is founded on; `frames` are tables that no source is read for."""
+    """Return the terms of a policy's ledger; `frames` are tables whose source is not read."""
     return LedgerTerms(
         marks=HighWaterMarks([*_find_files(policy, frames)]),
         units=find_units(policy, frames),
@@ -73,7 +72,7 @@ def _beside_store(policy: Policy) -> Path | None:
 
 
 def _find_source(name: str, table: Table) -> str | None:
-    """Return the absolute path or pattern of a table's rows; None where they are not in files here."""
+    """Return the absolute path or pattern of a table's rows; None if they are not in local files."""
     file, inner = split_source(table.source)
     if not os.path.isabs(file):
         return None
@@ -85,7 +84,7 @@ def _find_source(name: str, table: Table) -> str | None:
 
 
 def _find_folders(source: str) -> set[Path]:
-    """Return the folders of the files that a pattern means."""
+    """Return the folders of the files that a pattern matches."""
     file = split_source(source)[0]
     if not glob.has_magic(file):
         return set()
@@ -93,11 +92,11 @@ def _find_folders(source: str) -> set[Path]:
 
 
 def _is_meant_to_change(folder: Path) -> bool:
-    """Return whether anybody may write there; root could, and leaves a folder alone that is read-only."""
+    """Return whether the folder's mode allows writing: root could write anyway, but should not."""
     try:
         return bool(folder.stat().st_mode & 0o222)
     except OSError:
-        return True  # what is wrong with it shows when the mark is written
+        return True  # writing the mark will report the reason
 
 
 def _is_there(path: Path) -> bool:

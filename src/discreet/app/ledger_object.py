@@ -13,9 +13,9 @@ from discreet.core.guarantees import PureDP
 
 
 def as_object(ledger: Ledger, analyst: str | None = None, *, alone: str | None = None) -> dict[str, object]:
-    """Everything, or what is one analyst's; amounts are epsilon, or rho where the promise has a tail.
+    """Return the whole ledger, or one analyst's part; amounts are epsilon, or rho if the promise has a tail.
 
-    Belief is stated of all answers, or of those to one analyst `alone`.
+    Belief covers all answers, or those of the analyst in `belief_scope`.
     """
     now = ledger.compute_belief(analyst=alone)
     spent, left = ledger.get_total_spent(analyst), ledger.get_remaining_budget(analyst)
@@ -33,7 +33,7 @@ def as_object(ledger: Ledger, analyst: str | None = None, *, alone: str | None =
 
 
 def accounts_of(ledger: Ledger, analyst: str | None) -> list[AnalystAccount]:
-    """Everybody's accounts, or one analyst's."""
+    """Return all accounts, or one analyst's."""
     return ledger.list_accounts() if analyst is None else [ledger.get_account(analyst)]
 
 
@@ -46,7 +46,7 @@ def _delta(cost: Cost) -> float:
 
 
 def entry_object(entry: Entry, *, own: bool = False) -> dict[str, object]:
-    """An entry, by its number in the ledger, or by that among its analyst's `own`."""
+    """Return an entry with its id in the ledger, or with its number among the analyst's entries."""
     amounts: dict[str, object] = {"epsilon": size(entry.charge)}
     if not isinstance(entry.charge, PureDP):
         amounts = {"rho": size(entry.charge), "delta": _delta(entry.charge)}

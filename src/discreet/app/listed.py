@@ -1,10 +1,10 @@
-"""Options that list names."""
+"""Command-line options that list names."""
 
 from __future__ import annotations
 
 
 def listed(text: str | None) -> tuple[str, ...]:
-    """The names of an option that was typed as a,b,c.
+    """Return the names in an option typed as a,b,c.
 
     >>> listed("age, sex")
     ('age', 'sex')

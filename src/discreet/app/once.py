@@ -1,4 +1,4 @@
-"""What is learned from data beside answers: made once, charged before data is read, kept in the ledger."""
+"""Cache of releases other than SQL answers: charged before data is read, stored, replayed for free."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ marginals and files can hold; otherwise a request could be charged and then fail
 
 @dataclass(frozen=True, kw_only=True)
 class Once(Generic[T]):
-    """What was released, and the entry that it was charged in; `repeated` if that was earlier."""
+    """A release and the number of its ledger entry; `repeated` if it was charged earlier."""
 
     released: T
     entry: int
@@ -38,11 +38,11 @@ class Once(Generic[T]):
 
 
 def cost_of(curator: Curator, epsilon: Real | None, verb: str) -> Real:
-    """The part of the promise's epsilon that is spent: as wished, or as is usual under the policy."""
+    """Return the epsilon to spend: the one given, or the policy's default."""
     usual = curator.policy.epsilon if epsilon is None else epsilon
     if usual is None:
         raise RequestError(
-            f"{verb}: nothing says how much it may cost.",
+            f"{verb}: no epsilon is given.",
             hint="Give --epsilon 0.5, or set epsilon in the policy.",
         )
     require_least_epsilon(verb, usual)
@@ -72,7 +72,7 @@ def once(
     packed: Callable[[T], bytes],
     unpacked: Callable[[bytes], T],
 ) -> Once[T]:
-    """What `work` releases; the same `terms` of the same analyst, policy and data are free."""
+    """Return the release of `compute`; the same terms, analyst, policy and data replay it for free."""
     key = _key(curator, verb, terms)
     try:
         found = curator.once(key, text, guarantee, work, packed)

@@ -1,10 +1,10 @@
-"""Policy files: read, checked, and refused in sentences that name file, line and way out.
+"""Policy files: reading, validation, and errors that name file, line and correction.
 
-Words       an entry is read as what it means: values of a category stay the text that was typed (`no`, `007`,
-            `1e3`), bounds become what the column's type says, shares and beliefs may be 1%, 0.01 or 1/100.
-Left open   a policy with a `?` in it is refused with the list of what to fill in. Where ? is itself a value
-            of a category it stands in quotes.
-Files       sources, ledger, store and hierarchies are looked for beside the policy, wherever one works.
+Typing      an entry is converted by its position: category values stay as typed (`no`, `007`, `1e3`), bounds
+            get the column's type, probabilities may be written 1%, 0.01 or 1/100.
+Open        a policy with a `?` in it is refused with the list of entries to fill in. A ? that is itself a
+            category value must be in quotes.
+Files       paths of sources, ledger, store and hierarchies are relative to the policy's folder.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from discreet.core.policy import ENGINE, ENGINES, Column, Policy
 
 MOST_PROBLEMS = 10
 WHAT = {
-    "person": "row, if every row is another person; or the column that names the person",
-    "through": "the column whose link leads to the row that knows the person",
-    "rows_per_person": "how many rows of one person count at most",
+    "person": "row, if every row is a different person; or the column that identifies the person",
+    "through": "the column whose link leads to the row that names the person",
+    "rows_per_person": "the most rows of one person that count",
     "low": "a public lower bound",
     "high": "a public upper bound",
-    "resolution": "the step that its numbers are rounded to, such as 0.01",
-    "values": 'a public list of what it can be, with "?" in quotes where that is one of them',
+    "resolution": "the step to round its numbers to, such as 0.01",
+    "values": 'the public list of its values; quote "?" if it is one of them',
 }
 
 
 class Blank(NamedTuple):
-    """A place that a policy leaves open."""
+    """An entry that a policy leaves open with a `?`."""
 
     path: str
     line: int
@@ -53,7 +53,7 @@ class Blank(NamedTuple):
 
 
 def load(path: Path, *, engine: str | None = None, ledger: str | None = None) -> Policy:
-    """The policy of a file; paths are absolute. `engine` and `ledger` stand in place of what it names."""
+    """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries."""
     document = read(path)
     if not isinstance(document.tree, dict):
         raise RequestError(
@@ -76,23 +76,23 @@ def load(path: Path, *, engine: str | None = None, ledger: str | None = None) ->
 
 
 def engine_address(address: str) -> str:
-    """An address that `--engine` was given, if it is one."""
+    """Return the address given by `--engine`, or refuse it."""
     if not ENGINE.fullmatch(address):
         raise RequestError(f"--engine must be {ENGINES}.", hint="See docs/scale.md.")
     return address
 
 
 def blanks(path: Path) -> list[Blank]:
-    """What a draft leaves open, in the order of the file."""
+    """Return the open entries of a policy file, in file order."""
     return _blanks(read(path))
 
 
 def policy_version(policy: Policy) -> str:
-    """A name for all of a policy that an answer depends on, whatever its order, comments and format.
+    """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
 
-    Who may ask or see true values, where ledger and store are, the usual epsilon, how many rows are expected
-    and the data's version are no part of it.
-    Files count by where they are beside the ledger, so that a folder that moves as a whole stays the same.
+    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows` and
+    the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
+    folder keeps the digest.
     """
     meant = policy.model_dump(
         exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
@@ -112,7 +112,7 @@ def policy_version(policy: Policy) -> str:
 
 
 def promise_of(policy: Policy) -> Promise:
-    """The promise that a policy makes."""
+    """Return the promise of a policy; raise RequestError if it makes none."""
     if policy.promise is None:
         raise RequestError(
             "The policy makes no promise.",
@@ -147,12 +147,12 @@ def _blanks(document: Document) -> list[Blank]:
 
 
 def _named(place: Place) -> Place:
-    """The entry that an item of a list belongs to."""
+    """Return the key path of the entry that a list item belongs to."""
     return _named(place[:-1]) if place and isinstance(place[-1], int) else place
 
 
 def _is_value(place: Place, word: Word, document: Document) -> bool:
-    """Whether a ? is meant as a category's value: in quotes, and not the only one."""
+    """Return whether a ? is a category value: quoted, and not the only value."""
     if not (word.quoted and is_text(place)):
         return False
     around: Any = document.tree
@@ -162,11 +162,11 @@ def _is_value(place: Place, word: Word, document: Document) -> bool:
 
 
 def _what(place: Place) -> str:
-    return WHAT.get(str(*_named(place)[-1:]), "what it is meant to be")
+    return WHAT.get(str(*_named(place)[-1:]), "a value")
 
 
 def _loose_ends(policy: Policy) -> Problems:
-    """What entries say of each other beyond the models: the promise can be made, hierarchies exist."""
+    """Return problems between entries, which no single model sees: promise values, missing hierarchies."""
     problems: Problems = []
     if policy.promise is not None:
         try:
@@ -184,7 +184,7 @@ def _loose_ends(policy: Policy) -> Problems:
 
 
 def _hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
-    """What is wrong between a column and its hierarchy."""
+    """Return what is wrong between a column and its hierarchy, or None."""
     named = column.hierarchy
     if named is not None and named not in policy.hierarchies:
         meant = nearest(named, policy.hierarchies)
@@ -197,7 +197,7 @@ def _hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
 
 
 def _anchored(policy: Policy, folder: Path) -> Policy:
-    """The same policy with absolute paths; tables of a database are none."""
+    """Return the policy with absolute paths; table names of a database are left unchanged."""
     engine = engine_of(policy.engine)
 
     def absolute(text: str) -> str:

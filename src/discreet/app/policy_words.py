@@ -1,7 +1,7 @@
-"""What the words of a policy mean: each is read by where it stands, none by how it looks.
+"""Typed values from the YAML scalars of a policy: converted by position, never by appearance.
 
-Values of a category stay as typed; bounds become what their column's type says; counts become numbers; all
-the rest is text for the models of `core.policy` to judge.
+Category values stay as typed; bounds get their column's type; numeric entries become numbers; everything
+else stays text, for the models of `core.policy` to validate.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Problems = list[tuple[Place, str]]
 
 
 def meaning(tree: dict[str, Tree]) -> tuple[dict[str, Any], Problems]:
-    """The values of a whole policy, and what could not be read."""
+    """Return the values of a whole policy, and the problems found."""
     problems: Problems = []
     return _meaning(tree, (), problems), problems
 
 
 def is_text(place: Place) -> bool:
-    """Whether a place holds values of a category, to be kept as typed."""
+    """Return whether a key path holds category values, which stay as typed."""
     match place:
         case ("tables", _, "columns", _, "values", *_):
             return True
@@ -40,7 +40,7 @@ def is_text(place: Place) -> bool:
 
 
 def _meaning(tree: Tree, place: Place, problems: Problems) -> Any:
-    """The values that the words stand for."""
+    """Return the values of a subtree; append what cannot be converted to `problems`."""
     if isinstance(tree, Word):
         return _value(tree, place)
     if isinstance(tree, list):
@@ -105,7 +105,7 @@ READINGS: Mapping[str, tuple[Callable[[str], object], str]] = {
 
 
 def _read_bounds(values: dict[str, Any], tree: dict[str, Tree], place: Place, problems: Problems) -> None:
-    """Bounds as the type of their column says; a bound that is none is taken out, with its twin."""
+    """Convert bounds to their column's type; remove both if one is invalid, to avoid follow-up errors."""
     kind = values.get("type", ColumnType.TEXT)
     reading, wanted = READINGS.get(kind, (lambda _: 0, "")) if isinstance(kind, str) else (lambda _: 0, "")
     wrong = []

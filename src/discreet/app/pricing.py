@@ -1,7 +1,7 @@
-"""What a question would cost, from its text and the policy alone: at any epsilon, at the one that is meant.
+"""Cost of a question at any epsilon, and the choice of its epsilon, from text and policy alone.
 
-A plan follows from text, policy and epsilon, so that the last ones are kept: a question that is repeated, or
-priced at several epsilons, is planned once at each.
+A plan depends on text, policy and epsilon only, so recent plans are cached: a repeated question is planned
+once for each epsilon.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from discreet.sql.planner import Plan, plan_query
 
 KEPT_PLANS = 64
 PLACES = 10**4
-"""An epsilon that would still fit is said in so many parts of 1."""
+"""A suggested epsilon is rounded down to a multiple of 1 / PLACES."""
 
 
 class Pricing:
-    """The prices of questions under one policy."""
+    """Plans and epsilons of questions under one policy."""
 
     def __init__(self, policy: Policy, promise: Promise) -> None:
         self._policy, self._promise = policy, promise
@@ -46,9 +46,9 @@ class Pricing:
         raw: bool,
         values: Sequence[Scalar | float],
     ) -> Callable[[Real], Plan]:
-        """A question's plan at any epsilon."""
+        """Return a function from epsilon to the question's plan."""
         weights = tuple((split or {}).items())
-        # True and 1 are the same key, and are not the same constant
+        # True == 1 would share a cache entry, but they are different SQL constants.
         typed = tuple((type(value), value) for value in values)
 
         def priced(epsilon: Real) -> Plan:
@@ -64,7 +64,7 @@ class Pricing:
         share: Real | None,
         within: Real | str | None,
     ) -> Real:
-        """The epsilon that is meant: said, as a share of the promise, by an error, or by the policy."""
+        """Return the epsilon: as given, as a share of the promise, from an error, or the policy's default."""
         asked = (("epsilon", epsilon), ("share", share), ("within", within))
         given = [name for name, value in asked if value is not None]
         if len(given) > 1:
@@ -79,7 +79,7 @@ class Pricing:
         if self._policy.epsilon is not None:
             return self._policy.epsilon
         raise RequestError(
-            "ask: nothing says how much the question may cost.",
+            "ask: no epsilon is given.",
             hint="Give --epsilon 0.1, --share 5% or --within, or set epsilon in the policy.",
         )
 
@@ -109,11 +109,11 @@ class Pricing:
 
 
 def smaller(proposal: Proposal, left: Cost) -> str:
-    """What would still fit into what is left, where the promise counts in epsilon."""
+    """Return a hint with the largest epsilon that still fits; empty unless the budget is in epsilon."""
     if not isinstance(left, PureDP) or left.epsilon <= 0:
         return ""
     fits = Fraction(math.floor(Fraction(left.epsilon) * PLACES), PLACES)
-    if Fraction(float(fits)) > left.epsilon:  # what is read from 0.1 is above 1/10
+    if Fraction(float(fits)) > left.epsilon:  # the float 0.1 is slightly above 1/10
         fits -= Fraction(1, PLACES)
     if fits <= 0:
         return ""

@@ -1,13 +1,13 @@
-"""The privacy unit of each table of a policy: where its rows are, and what one person is in them.
+"""The privacy unit of each table of a policy: the source of its rows, and what one person is in them.
 
-Place       Files by their path beside the ledger, links resolved, so that a folder that moves as a whole
-            stays the same; a pattern keeps its wildcards, and names the files that it reaches by links.
-            Tables of a server by their names.
-One unit    Rows that two tables of a policy share have the same person in both. Otherwise each answer would
-            be charged for its own meaning of a person, and the two together promise nothing about either.
-Files       are compared by path and by pattern (`accounting.source_overlap`), and by what they are on the
-            disk, which finds hard links too. Copies are other files. A view of a server is another table:
-            the threat model says so.
+Source      Files by their path relative to the ledger, symbolic links resolved, so that moving the whole
+            folder changes nothing; a pattern keeps its wildcards and lists the files that it reaches by
+            links. Tables of a server by their names.
+One unit    Rows shared by two tables of a policy must have the same person in both. Otherwise each answer is
+            charged for its own notion of a person, and the two together promise nothing about either.
+Comparison  Files are compared by path and by pattern (`accounting.source_overlap`), and by device and inode,
+            which finds hard links too. Copies count as different files, and a view of a server as a
+            different table: the threat model states this limit.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, Privac
 
 
 def require_one_unit(policy: Policy, frames: Collection[str] = ()) -> None:
-    """Refuse a policy in which two tables share rows and a person is something else in each.
+    """Refuse a policy in which two tables share rows but define a person differently.
 
-    `frames` are tables whose rows a program hands over, by name or as a mapping to the frames.
+    `frames` are tables whose rows the program passes in, by name or as a mapping to the frames.
     """
     units = {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
     for one, other in itertools.combinations(policy.tables, 2):
@@ -56,7 +56,7 @@ def _share_rows(
         held = frames if isinstance(frames, Mapping) else {}
         return one in held and other in held and held[one] is held[other]
     if policy.is_embedded and not all(_has_files(policy.tables[name]) for name in (one, other)):
-        return False  # a program that hands frames over may name anything
+        return False  # a program that passes frames in may use any source name
     first, second = units[one].places, units[other].places
     if any(overlap(each, another) for each in first for another in second):
         return True
@@ -69,7 +69,7 @@ def _find_unit(name: str, table: Table, policy: Policy) -> PrivacyUnit:
     person = describe_person(table)
     file, inner = split_source(table.source)
     if not os.path.isabs(file):
-        # what has an address of its own is compared as it is
+        # A source that is a URL is compared as text.
         return PrivacyUnit(
             source=table.source if "://" in table.source else f"#{table.source}", person=person
         )
@@ -87,7 +87,7 @@ def _find_unit(name: str, table: Table, policy: Policy) -> PrivacyUnit:
 
 
 def describe_person(table: Table) -> str:
-    """Return what one person is in the rows of a table, in words."""
+    """Describe what one person is in the rows of a table."""
     if table.person_link is not None:
         link = table.links[table.person_link]
         return f"that of {link.table}.{link.column} through {table.person_link}"
@@ -97,7 +97,7 @@ def describe_person(table: Table) -> str:
 
 
 def resolve_source(file: str) -> Path:
-    """Return an absolute path or pattern without links, as far as it has no wildcards."""
+    """Return an absolute path or pattern with symbolic links resolved up to the first wildcard."""
     if not glob.has_magic(file) or os.path.lexists(file):
         return Path(file).resolve()
     anchor = find_anchor(file)
@@ -113,7 +113,7 @@ def find_anchor(source: str) -> Path:
 
 
 def _list_files(file: str) -> Iterator[Path]:
-    """Yield the files that a path or pattern means, links resolved, with all that are in its folders."""
+    """Yield the files that a path or pattern matches, links resolved, including all files of its folders."""
     for found in [file] if os.path.lexists(file) else glob.iglob(file, recursive=True):
         if os.path.isdir(found):
             for folder, _, names in os.walk(found):
@@ -128,12 +128,12 @@ def _has_files(table: Table) -> bool:
 
 
 def _identify(table: Table) -> set[tuple[int, int]]:
-    """Return device and number of each file, the same by every name that the file has."""
+    """Return device and inode of each file, which all hard links of a file share."""
     found: set[tuple[int, int]] = set()
     for path in _list_files(table.source):
         try:
             state = path.stat()
         except OSError:
-            continue  # whoever reads it says that it is not there
+            continue  # opening the source reports a missing file
         found.add((state.st_dev, state.st_ino))
     return found

@@ -1,4 +1,4 @@
-"""The progress callback that long work is given; a frontend decides how it is shown."""
+"""The progress callback of long operations; the frontend decides how to display it."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from discreet.belief import Promise
 
 
 def terms(promise: Promise) -> dict[str, object]:
-    """A promise for machines, in its own terms."""
+    """Return the parameters of a promise as a JSON object."""
     return {
         "prior": promise.prior,
         "posterior": promise.posterior,

@@ -1,4 +1,4 @@
-"""A proposal: a plan with its price, before anything is spent."""
+"""A proposal: a plan with its cost, before anything is spent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from discreet.sql.planner import DecomposedMeasure, Plan
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """How wrong one measure may be: ± `error95` where it follows from the plan alone, `note` otherwise.
+    """Expected error of one measure: ± `error95` if the plan alone determines it, `note` otherwise.
 
-    Both are about the column of the answer that shows the measure. Where none does, or its rows are selected
-    by noisy values, `note` says so.
+    Both refer to the output column that shows the measure. If there is none, or its rows are selected by
+    noisy values, `note` says so.
 
-    `share` is the part of epsilon that its primitives have; what measures have in common counts for each.
-    `rows95` is by how many rows a value that is picked by its rank may be off.
+    `share` is the part of epsilon spent on its primitives; a primitive shared by measures counts for each.
+    `rows95` is by how many rows a value picked by rank may miss its rank.
     """
 
     name: str
@@ -34,10 +34,10 @@ class Expected:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A plan with its price: what it costs, what it would do to belief, and how wrong the answer may be.
+    """A plan with its cost, its effect on belief, and the expected error of the answer.
 
-    `fits` says whether the budget that is left allows it; `priced` is the same question's plan for
-    another epsilon.
+    `fits` is whether the remaining budget allows it; `plan_at` returns the same question's plan for another
+    epsilon.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Proposal:
 
     @property
     def cost(self) -> float:
-        """Epsilon of this question."""
+        """The epsilon of this question."""
         return float(self.plan.epsilon)
 
     @property
@@ -79,7 +79,7 @@ class Proposal:
 
 
 def expected(made: Plan) -> list[Expected]:
-    """How wrong each measure may be, as far as that follows from text and policy."""
+    """Return the expected error of each measure, as far as text and policy determine it."""
     return [_expected(made, output) for output in made.outputs]
 
 
@@ -107,7 +107,7 @@ def _mechanism(made: Plan, output: DecomposedMeasure) -> object:
 
 
 def _note(made: Plan, output: DecomposedMeasure) -> str:
-    """What is known of an error that depends on the data."""
+    """Describe an error that depends on the data."""
     rows = find_rank_error(made, output)
     if rows is not None:
         of_all = (

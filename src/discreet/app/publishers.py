@@ -1,7 +1,7 @@
-"""The publisher of a custodian's tables: the engine that has them, and for files and frames DuckDB here.
+"""The publisher of a custodian's tables: the engine that holds them, or local DuckDB for files and frames.
 
-No statement joins a table of the one with a table of the other: what is published, who is known and who else
-there is are counted one by one. So each statement goes to where its tables are.
+The published table, the attacker's register and the population are counted in separate statements. So no
+statement joins tables of two publishers, and each goes to the publisher that holds its tables.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def publisher(
     store: str | None = None,
     lists: Collection[str] = (),
 ) -> Publisher:
-    """Over tables and frames, each under its name; `store` is where the engine may write.
+    """Open a publisher over tables and frames, each under its name; `store` is where the engine may write.
 
-    Columns whose names are in `lists`, in lower case, are read as lists where they are; an engine elsewhere
-    than in DuckDB reads others as text.
+    Columns whose lower-case names are in `lists` are read as lists; engines other than DuckDB read other
+    list columns as text.
     """
     there = {name: table for name, table in tables.items() if engine_of(address).reads(table.source)}
     if engine_of(address).scheme == "duckdb" or not there:
@@ -59,13 +59,13 @@ def publisher(
 
 
 def described(address: str, source: str) -> Columns:
-    """Names and types of the columns of a table that an engine elsewhere has."""
+    """Return column names and types of a table in a remote engine."""
     with _elsewhere(address, {source: Table(source=source, columns={})}, None) as engine:
         return tuple((name, find_kind(kind)) for name, kind in engine.column_types(source).items())
 
 
 def target_of(policy: Policy, text: str | Path) -> ReleaseTarget:
-    """Where a release of a policy's table goes; a table without a schema is one of the policy's store."""
+    """Return where a release is written; a table without a schema goes into the policy's store."""
     scheme = engine_of(policy.engine).scheme
     target = ReleaseTarget.parse(text, allows_engine_names=scheme != "duckdb")
     if scheme == "postgresql" and target.engine_name and "." not in target.engine_name and policy.store:
@@ -77,7 +77,7 @@ def _elsewhere(
     address: str, tables: Mapping[str, Table], store: str | None, lists: Collection[str] = ()
 ) -> Elsewhere:
     if engine_of(address).scheme == "postgresql":
-        from discreet.engines.postgres_publisher import PostgreSQLPublisher  # only who uses it waits for it
+        from discreet.engines.postgres_publisher import PostgreSQLPublisher  # optional driver
 
         return PostgreSQLPublisher(address, tables, store=store, lists=lists)
     from discreet.engines.spark_publisher import SparkPublisher
@@ -86,7 +86,7 @@ def _elsewhere(
 
 
 class TwoPublishers(Closeable):
-    """One of files and frames `here`, one of the tables `names` of an engine `there`."""
+    """Two publishers as one: local files and frames `here`, the tables `names` of a remote engine `there`."""
 
     def __init__(self, *, here: DuckDBPublisher, there: Elsewhere, names: frozenset[str]) -> None:
         self._here, self._there, self._names = here, there, names
@@ -118,7 +118,7 @@ class TwoPublishers(Closeable):
         self._there.close()
 
     def _of(self, sql: str) -> Publisher:
-        """The one that has all tables of a statement; what is lent to it is no table of either."""
+        """Return the publisher that holds all tables of a statement; lent tables belong to neither."""
         read = {table.name for table in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table)}
         if not read & self._names:
             return self._here

@@ -1,9 +1,9 @@
-"""The reference pages that follow from the code; `python -m discreet.app.reference docs/reference` writes.
+"""Reference pages generated from the code; `python -m discreet.app.reference docs/reference` writes.
 
-command-line.md     what every verb says of itself
-policy.md           what a policy may hold
+command-line.md     the help of every command
+policy.md           the fields of a policy
 policy.schema.json  the same for editors: `# yaml-language-server: $schema=policy.schema.json`
-rooms.svg           what stands on what
+rooms.svg           the packages and their layers
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GENERATED = "<!-- made by python -m discreet.app.reference docs/reference -->"
 
 
 def pages() -> dict[str, str]:
-    """Every page by its file name."""
+    """Return every page by its file name."""
     schema = Policy.model_json_schema()
     return {
         "command-line.md": commands(),
@@ -39,7 +39,7 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """The help of every verb."""
+    """Return the help of every command as Markdown."""
     parts = [GENERATED, "# Command line", "Results go to stdout, everything else to stderr. " + EXITS]
     for verb in sorted(VERBS | FAMILIES):
         parts += [f"## discreet {verb}", _fenced(_help(verb))]
@@ -54,7 +54,7 @@ EXITS = (
 
 
 def policy(schema: Schema) -> str:
-    """The fields of every part of a policy."""
+    """Return the fields of every policy model as Markdown."""
     parts = [
         GENERATED,
         "# Policy",
@@ -78,7 +78,7 @@ def _part(name: str, schema: Schema, defined: Schema) -> str:
 
 
 def _kind(schema: Schema, defined: Schema) -> str:
-    """A field's kind in a few words."""
+    """Return a field's type in a few words."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return _kind(defined[name], defined) if "enum" in defined[name] else name
@@ -107,7 +107,7 @@ def _inner(verb: str) -> list[str]:
 
 
 def _help(*words: str) -> str:
-    """What --help prints, at a width of its own."""
+    """Return what --help prints at a fixed width, independent of the terminal."""
     told, width = io.StringIO(), os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = WIDTH
     try:
@@ -123,7 +123,7 @@ def _fenced(text: str) -> str:
 
 
 def write(folder: Path) -> None:
-    """Put all pages there."""
+    """Write all pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The picture of the rooms: what stands on what, and which way a question takes through them.
+"""Diagram of the packages: their layers, and the path of a question through them.
 
-A layer imports what is below it and nothing above; rooms of one layer are strangers to each other. The same
-order stands in `pyproject.toml`, where import-linter enforces it; tests/test_architecture.py compares them.
+A layer imports only layers below it; packages of one layer do not import each other. `pyproject.toml` has the
+same order, which import-linter enforces; tests/test_architecture.py compares the two.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from xml.sax.saxutils import escape
 from discreet.app.colours import BLUE, FAINT, INK, OTHERS, RULED, SUSPECTED
 
 LAYERS: tuple[dict[str, str], ...] = (
-    {"app": "where things are wired: curator, command line, servers, files"},
+    {"app": "curator, command line, servers, files: connects all packages"},
     {"papers": "five documents, recomputed"},
     {"mining": "models, many questions, synthetic tables", "attacks": "what an attacker finds; audits"},
     {"sql": "questions", "anonymity": "published tables", "local": "randomized at the source"},
-    {"accounting": "what releases amount to; the ledger"},
+    {"accounting": "composition of releases; the ledger"},
     {"engines": "where rows are counted", "mechanisms": "noise", "belief": "the promise"},
-    {"core": "the nouns that every room shares"},
+    {"core": "types that every package shares"},
 )
 DOWN = {
     "app": "1  app reads",
@@ -27,7 +27,7 @@ DOWN = {
     "engines": "4  engines count",
 }
 UP = {"app": "7  app answers", "accounting": "6  settled", "engines": "5  mechanisms add noise"}
-"""The way of a question: down to the rows, and what leaves on the way up."""
+"""The path of a question: down to the rows, and up with the answer."""
 
 LEFT, TOP, WIDE, TALL, GAP = 16, 40, 540, 52, 14
 LANES, FOOT = (592, 720), 40
@@ -35,12 +35,12 @@ BREADTH, LETTERS = 900, "DejaVu Sans, Helvetica, Arial, sans-serif"
 
 
 def picture() -> str:
-    """The rooms as SVG; each is a group that has its name as id."""
+    """Return the packages as SVG; each is a group with its name as id."""
     height = _top(len(LAYERS)) + FOOT
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{BREADTH}" height="{height}" '
         f'viewBox="0 0 {BREADTH} {height}" role="img" font-family="{LETTERS}" font-size="12">\n'
-        "<title>The rooms of discreet, and the way of a question through them</title>\n"
+        "<title>The packages of discreet, and the path of a question through them</title>\n"
         f'<rect width="{BREADTH}" height="{height}" rx="8" fill="white"/>\n'
     )
     return head + "\n".join([*_rooms(), *_way(), *_legend(height)]) + "\n</svg>\n"
@@ -64,7 +64,7 @@ def _rooms() -> Iterator[str]:
 
 
 def _way() -> Iterator[str]:
-    """Two lanes beside the rooms: down to the rows, and up with what leaves."""
+    """Yield two lanes beside the packages: down to the rows, and up with the answer."""
     first, last = _middle("app"), _middle("engines")
     for lane, colour, steps, ends in zip(
         LANES, (BLUE, SUSPECTED), (DOWN, UP), ((first, last), (last, first)), strict=True
@@ -80,14 +80,14 @@ def _middle(room: str) -> int:
 
 
 def _legend(height: int) -> Iterator[str]:
-    yield _text(LEFT, TOP - 16, "A room imports what is below it.", anchor="start", colour=FAINT)
-    yield _text(LANES[0] - 4, TOP - 16, "The way of a question", anchor="start", colour=FAINT)
-    told = "Only app imports engines, and only engines import drivers: everyone else is handed an engine."
+    yield _text(LEFT, TOP - 16, "A package imports packages below it.", anchor="start", colour=FAINT)
+    yield _text(LANES[0] - 4, TOP - 16, "The path of a question", anchor="start", colour=FAINT)
+    told = "Only app imports engines, and only engines import drivers; all others receive an engine."
     yield _text(LEFT, height - 20, told, anchor="start", colour=FAINT)
 
 
 def _arrow(x: int, start: int, end: int, colour: str) -> str:
-    """A line with a head just before its end."""
+    """Return a line with an arrowhead just before its end."""
     back = -9 if end > start else 9
     tip = end + (-5 if end > start else 5)
     return (

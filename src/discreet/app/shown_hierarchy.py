@@ -1,4 +1,4 @@
-"""A hierarchy to look at before there is data: over its own domain, as the policy declares it."""
+"""Preview of a hierarchy without data: over the domain that the policy declares."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from discreet.core.policy import Column, Policy, Table
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A hierarchy over its domain, and the column that it is shown for, if there is one.
+    """A hierarchy over its domain, and the column that it belongs to, if any.
 
-    `listed` tells whether the domain is all there; else it is a part of it, or made up.
+    `is_complete` is whether the whole domain is shown; otherwise a part of it, or example values.
     """
 
     spec: HierarchySpec
@@ -38,7 +38,7 @@ class Shown:
 
 
 def find(policy: Policy, name: str) -> Shown:
-    """The hierarchy of a column or of a name."""
+    """Return the hierarchy of a column, or of a name under `hierarchies`."""
     columns = _columns(policy, name)
     if not columns and name not in policy.hierarchies:
         raise _unknown(policy, name)
@@ -57,7 +57,7 @@ def find(policy: Policy, name: str) -> Shown:
 
 
 def _columns(policy: Policy, name: str) -> list[tuple[str, str]]:
-    """The columns of that name; else those that refer to a hierarchy of that name."""
+    """Return the columns of that name, else the first that refers to a hierarchy of that name."""
     every = [(table, column) for table, entry in policy.tables.items() for column in entry.columns]
     named = [(table, column) for table, column in every if name in (column, f"{table}.{column}")]
     referring = [

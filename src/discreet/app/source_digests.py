@@ -1,14 +1,13 @@
-"""Data that changes under an unchanged `data_version`: found out when the sources are opened, and refused.
+"""Refuse data that changed while the policy's `data_version` did not, when the sources are opened.
 
-Stored answers are those of one version of the data, and two answers about different data compare the two. So
-the contents of every file that was asked about are remembered, with the policy's `data_version`, beside the
-ledger. A table whose contents differ under the same version is refused until the custodian names another one.
+Stored answers belong to one version of the data, and a difference of two answers under one version would
+reveal what changed. So a digest of every source file is stored beside the ledger, with the `data_version`. A
+table whose contents differ under the same version is refused until the custodian sets another version.
 
-Contents    as `engines.source_digest` has them; they are read again only where the path, size or time of a
-            file has changed.
-Elsewhere   tables of PostgreSQL and Spark are read where they are and may change at any time; frames are
-            handed over by the program. Neither is remembered.
-Refusal     is about the policy and the state of the sources, costs nothing, and holds nothing of the data.
+Contents    by `engines.source_digest`; files are read again only if their path, size or time has changed.
+Excluded    tables of PostgreSQL and Spark may change at any time, and frames are passed in by the program:
+            neither is recorded.
+Refusal     depends on the policy and the state of the sources, costs nothing, and reveals no data.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from discreet.engines.source_digest import digest_contents, have_changed
 
 SUFFIX = ".sources.json"
 Known = dict[str, dict[str, dict[str, object]]]
-"""By data version and table: the state of its files, and the digest of their contents."""
+"""By data version and table: the state of the files, and the digest of their contents."""
 
 
 def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> None:
-    """Refuse a table whose contents changed while `data_version` did not; remember those that are new."""
+    """Refuse a table whose contents changed while `data_version` did not; record new tables."""
     place = file_beside(policy.ledger, SUFFIX)
     if place is None or engine_of(policy.engine).scheme != "duckdb":
         return
     known = _read(place)
     tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)
     for name, table in policy.tables.items():
-        if name in frames or table.person == "none":  # what is about nobody may change
+        if name in frames or table.person == "none":  # a table without people may change
             continue
         source = sources.locate_source(name, table)
-        # as JSON has it
+        # through JSON, so that tuples compare equal to the stored lists
         state, remembered = json.loads(json.dumps([source.state, source.inner_table])), tables.get(name)
         if remembered is not None and remembered["state"] == state:
             continue
@@ -68,8 +67,8 @@ def _read(place: Path) -> Known:
     except (OSError, ValueError, AttributeError, TypeError):
         pass
     raise RequestError(
-        f"{place}, which remembers what the data was, cannot be read.",
-        hint="If the data has not changed, remove it; it is written anew.",
+        f"{place}, which records the digests of the data, cannot be read.",
+        hint="If the data has not changed, delete the file; it will be written again.",
     )
 
 

@@ -1,7 +1,7 @@
-"""The console that everything is shown on: text is shown as it is.
+"""The console for all terminal output, with markup turned off.
 
-Values, columns, tables and files are named by others, and a name such as `[/b]` or `:key:` is no wish for
-style. So nothing in a text is markup here; what is to have a style is a `Text`, or is printed with one.
+Names of values, columns, tables and files come from users, and may look like markup: `[/b]`, `:key:`. So text
+is never parsed; styled output uses `Text`, or the `style` argument of `print`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The trade-off of a question: how wrong its answer may be under each cap on belief.
+"""Privacy–accuracy trade-off of a question: the error of its answer under each cap on belief.
 
-Cap         the posterior that would be promised for the policy's prior; all else of the promise stays.
-Error       of the answer, if the question gets the whole budget of such a promise; or an equal part of it,
-            where so many questions like it are to be answered.
+Cap         a posterior to promise for the policy's prior; the rest of the promise stays the same.
+Error       of the answer, if the question gets the whole budget of that promise, or an equal part of it if
+            several such questions are to be answered.
 
 Both follow from question and policy alone: no data is read, and nothing is charged.
 """
@@ -28,7 +28,7 @@ HIGHEST = 0.9
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A cap, what one question may cost under it, and how wrong each of its measures may be."""
+    """A cap, the epsilon of one question under it, and the expected error of each measure."""
 
     posterior: float
     epsilon: float
@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Tradeoff:
-    """Points by rising cap, of which `own` is the policy's; errors are of one measure, in `unit`."""
+    """Points by rising cap; `own` is the index of the policy's cap; errors are of one measure, in `unit`."""
 
     points: tuple[Point, ...]
     own: int
@@ -48,7 +48,7 @@ class Tradeoff:
     questions: int
 
     def sentence(self, point: Point) -> str:
-        """What a cap costs."""
+        """Describe the error under a cap in one sentence."""
         many = "" if self.questions == 1 else f" after {self.questions:,} questions like this one"
         each = "" if self.questions == 1 else " each"
         return (
@@ -66,7 +66,7 @@ def tradeoff(
     least_rows: int | None = None,
     confidence: float = CONFIDENCE,
 ) -> Tradeoff:
-    """The curve of one question, or why there is none."""
+    """Return the trade-off of one question; raise RequestError if its error depends on the data."""
     posteriors = caps(promise.prior, promise.posterior)
     made = [
         _planned(
@@ -100,7 +100,7 @@ def tradeoff(
 
 
 def caps(prior: float, own: float) -> list[float]:
-    """Round caps above a prior, about evenly spaced in their log odds, and the one that is promised.
+    """Return round caps above a prior, about evenly spaced in log odds, and the promised one.
 
     >>> [format_percent(each) for each in caps(0.01, 0.05)][:5]
     ['1.2%', '1.6%', '2.1%', '2.8%', '3.7%']
@@ -113,7 +113,7 @@ def caps(prior: float, own: float) -> list[float]:
 
 
 def _rounded(p: float) -> float:
-    """Two digits of the smaller of p and 1 - p."""
+    """Round to two significant digits of the smaller of p and 1 - p."""
     small = min(p, 1 - p)
     places = 1 - math.floor(math.log10(small))
     return round(p, places) if p <= 0.5 else round(1 - round(1 - p, places), places)
@@ -141,14 +141,14 @@ def _planned(
 
 
 def _drawn(made: Plan) -> int:
-    """The first measure of which the plan alone tells how wrong it may be."""
+    """Return the index of the first measure whose error follows from the plan alone."""
     found = expected(made)
     place = next((place for place, each in enumerate(found) if _error(each) is not None), None)
     if place is None:
         why = found[0].note if found else "there is no measure"
         raise RequestError(
-            f"trade-off: how wrong the answer may be does not follow from the question alone: {why}.",
-            hint="Say how many rows every group has at least, or ask for COUNT or SUM.",
+            f"trade-off: the error of the answer does not follow from the question alone: {why}.",
+            hint="Give the least number of rows of every group, or ask for COUNT or SUM.",
         )
     return place
 

@@ -1,6 +1,7 @@
-"""The trade-off as plain SVG: errors over caps on belief, the promised cap as a line, and a point that moves.
+"""The trade-off as SVG: errors over caps on belief, the promised cap as a line, and a movable point.
 
-Caps stand by their log odds, so that equal steps are equal losses; errors by their logarithm.
+The x axis has the log odds of the cap, so that equal steps are equal privacy losses; the y axis is
+logarithmic.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.95, 0.99,
 ROOM = 34.0
 MOST_TICKS = 6
 AT = "at"
-"""What the moving point is called in the page."""
+"""Prefix of the movable point's id in the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plot:
-    """Where points of a trade-off stand."""
+    """Maps points of a trade-off to coordinates."""
 
     found: Tradeoff
 
@@ -41,7 +42,7 @@ class Plot:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """A little more than the errors that there are; an error of 0 is drawn as half a unit."""
+        """The range of the y axis: the errors with a margin; an error of 0 is drawn as half a unit."""
         errors = [_drawn(each) for each in self.found.points]
         return min(errors) / 1.25, max(errors) * 1.25
 
@@ -50,7 +51,7 @@ class Plot:
 
 
 def tradeoff_picture(found: Tradeoff, at: int) -> str:
-    """The curve with its point at a place."""
+    """Return the curve with the movable point at one of its points."""
     plot = Plot(found=found)
     path = "".join(
         f"{'L' if place else 'M'}{x:.1f},{y:.1f}"
@@ -89,7 +90,7 @@ def _errors(plot: Plot) -> Iterator[str]:
 
 
 def _round(low: float, high: float) -> list[float]:
-    """Round numbers between two, few enough to be read."""
+    """Return round numbers between two bounds, few enough to label."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
         found = [factor * 10.0**power for power in powers for factor in factors]

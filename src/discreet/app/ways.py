@@ -1,4 +1,4 @@
-"""Ways to arrive at a promise from what was typed: stated as such, or by an epsilon found otherwise."""
+"""Promise options of the command line: a promise stated directly, or derived from an epsilon."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ Given = dict[str, str | int | bool | None]
 
 
 def promised(given: Given) -> tuple[Promise, EpsilonChoice | None]:
-    """The promise that the options state, and the choice of epsilon that it came from if it did."""
+    """Return the promise that the options state, and the choice of epsilon behind it, if any."""
     named = [way for way in WAYS if way in given]
     if len(named) != 1:
         others = ", ".join(each for each in WAYS if each != STATED)
         raise RequestError(
-            "Say in one way what to explain.", hint=f"Give --prior and --posterior, or one of {others}."
+            "promise: state the promise in exactly one way.",
+            hint=f"Give --prior and --posterior, or one of {others}.",
         )
     way = named[0]
     strange = sorted(set(given) - {way, "--prior", *WAYS[way].options})
     if strange:
-        verb = "goes" if len(strange) == 1 else "go"
+        verb = "does" if len(strange) == 1 else "do"
         raise RequestError(
-            f"{' and '.join(strange)} {verb} with another way, not with {way}.",
-            hint="Leave out what does not belong, or state the promise that you want.",
+            f"{' and '.join(strange)} {verb} not apply to {way}.",
+            hint=f"Leave out {' and '.join(strange)}, or state the promise by --prior and --posterior.",
         )
     for needed in WAYS[way].needs:
         if needed not in given:
-            raise RequestError(f"{way} needs {needed} beside it.", hint=f"Add {needed}.")
+            raise RequestError(f"{way} also needs {needed}.", hint=f"Add {needed}.")
     try:
         if way == STATED:
             return _stated(given), None
@@ -74,7 +75,7 @@ def _confidence(given: Given) -> float:
 
 
 def _as_typed(message: str, way: str) -> str:
-    """A parameter's name in the library, as the option that it was typed as."""
+    """Return the message with the library's parameter replaced by the option that the user typed."""
     found = re.match(r"(\w+)\.(\w+) ", message)
     if found is None:
         return message
@@ -118,7 +119,7 @@ def _count(given: Given, name: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to arrive at a promise: what it needs, and which options go with it besides."""
+    """An option that determines the promise: the options it requires, and those it allows."""
 
     needs: tuple[str, ...] = ()
     also: tuple[str, ...] = ()

@@ -1,17 +1,17 @@
-"""How long a plan may take, and how much of that one person may be: from text and policy alone.
+"""Time and memory limits of a plan, in total and for one person's rows, from text and policy alone.
 
-Estimate    of the declared rows, as if every filter kept all of them, at the engine's pace: reading tables,
-            what joins make of them, what is computed on these, groups, and planning what was asked. A table
-            that declares no number of rows is taken to have a million.
-Pace        at least five times what ten million rows took on two quiet cores (`benchmarks/RESULTS.md`).
-Class       the estimate, rounded up to a power of two of the shortest time: coarse, and the same for all
-            data. It is when an answer leaves; see `serve.deadlines`.
-One person  at most PART of that time, and of the memory that a statement has, with texts as long as stores
-            keep them and one core at work. Otherwise whether the person is there would decide whether the
-            question ends in time. Short times are lengthened for that, up to LONGEST_FOR_ONE; beyond, the
-            question is refused before anything is charged. That holds wherever it is asked: without a
-            server, it is the engine's own limit that a person could reach.
-Longest     what would take longer than a statement may is refused as well.
+Estimate    for the declared rows, as if no filter removed any, by the engine's cost model: reading tables,
+            joining them, computing on the result, grouping, and planning the statement. A table that declares
+            no number of rows is assumed to have a million.
+Cost model  at least five times what ten million rows took on two idle cores (`benchmarks/RESULTS.md`).
+Fixed time  the estimate, rounded up to a power of two times the minimum: coarse, and independent of the data.
+            The answer leaves at that time; see the query timeouts of the server.
+One person  at most PERSON_SHARE of that time and of a statement's memory, with the longest texts that a store
+            holds and one core. Otherwise the person's presence could decide whether the question ends in
+            time. Short times are lengthened for this, up to LONGEST_PERSON_TIME; beyond that the question is
+            refused before anything is charged. This also holds without a server: there, a person could reach
+            the engine's own limit.
+Longest     a plan that would exceed the statement timeout is refused as well.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ T = TypeVar("T")
 TIMES = 5
 PART = 0.05
 LONGEST_FOR_ONE = 16.0
-"""Seconds up to which a time is lengthened so that one person is a small part of it."""
+"""Seconds up to which a fixed time is lengthened so that one person takes a small part of it."""
 ALONE = 4
-"""One person's rows are worked on by one core, and may be the ones that take longest."""
+"""One person's rows may be processed by a single core, and may be the slowest ones."""
 USUAL_TEXT = 32
 MEMORY = 256 * 2**20
-"""Bytes that a statement has in the engine that gives it the least."""
+"""Bytes that a statement may use in the engine with the smallest limit."""
 QUOTED = re.compile(r"'(?:[^']|'')*'")
 FEWER = "Join fewer tables, total one side per person first, or declare a smaller rows_per_person"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Seconds that an engine takes: the least, for a row, a group, a call on a row, a character of text.
+    """Seconds that an engine takes: the minimum, per row, per group, per call on a row, per text character.
 
-    `statement` is for a character of what it is asked, apart from texts in quotes: two hundred sums take
+    `per_statement_character` is per character of the statement without quoted texts: two hundred sums take
     longer to plan than to compute.
-    `in_place` is for rows unprepared. Prepared rows of people that a question bounds itself are read several
-    times. `case_growth` is how many characters another case may make of one.
+    `per_row_in_place` is for unprepared rows. Prepared rows whose contributions the statement bounds itself
+    are read several times. `case_growth` is how many characters a change of case may make of one.
     """
 
     shortest: float
@@ -83,14 +83,14 @@ SPARK = Pace(shortest=8.0, row=4e-6, group=1e-4, call=4e-7, character=1e-8, stat
 
 @dataclass(frozen=True, kw_only=True)
 class Late(Generic[T]):
-    """What was done after its fixed time, and leaves at the next one."""
+    """A result that missed its fixed time and leaves at the next one."""
 
     value: T
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkLimits:
-    """What plans may take under a policy; `slack` lengthens every time."""
+    """Limits of plans under a policy; `slack` multiplies every time."""
 
     policy: Policy
     slack: float = 1.0
@@ -100,7 +100,7 @@ class WorkLimits:
         return PACES.get(engine_of(self.policy.engine).scheme, SPARK)
 
     def estimate(self, plan: Plan) -> float:
-        """Return the seconds that a plan takes at most on the declared rows."""
+        """Return an upper bound on the seconds that a plan takes on the declared rows."""
         tables = find_scans(plan.question.rows)
         rows = sum(self.policy.tables[each.table].expected_rows for each in tables)
         passes = len(tables) + len(plan.value_selections)
@@ -115,7 +115,7 @@ class WorkLimits:
         )
 
     def fixed_time(self, plan: Plan) -> float:
-        """Return how long after it was begun the answer of a plan leaves."""
+        """Return the seconds from the start of a question to the time its answer leaves."""
         seconds, needed = self.pace.shortest, self.estimate(plan)
         alone, _ = self.one_person(plan)
         if alone <= PART * LONGEST_FOR_ONE:
@@ -129,12 +129,12 @@ class WorkLimits:
         work = measure_person_work(plan, self.policy, case_growth=self.pace.case_growth)
         seconds = ALONE * self.pace.seconds(work)
         if plan.partition_selection is not None or plan.value_selections:
-            # each row may be a group or a value of its own, which is drawn for
+            # Each row may be a group or a value of its own, and noise is drawn for each.
             seconds += plan.question.rows.rows * self.pace.group
         return seconds, work.memory
 
     def require(self, plan: Plan) -> None:
-        """Refuse a plan that may not end in time, or in which one person takes too much of it."""
+        """Refuse a plan that may not end in time, or in which one person may take too much of the time."""
         longest = statement_timeout.DEFAULT_SECONDS * max(1.0, self.slack)
         given = self.fixed_time(plan)
         seconds, memory = self.one_person(plan)
@@ -159,7 +159,7 @@ class WorkLimits:
 
 
 def _statement_length(plan: Plan) -> int:
-    """Return how long the statements of a plan are together; of quoted texts there may be thousands."""
+    """Return the total length of a plan's statements without quoted texts, which may number thousands."""
     statements = (plan.statement, *(each.statement for each in plan.value_selections.values()))
     return sum(len(QUOTED.sub("", each)) for each in statements)
 

@@ -1,11 +1,11 @@
-"""YAML as policies are written: every entry with its line, every word as it was typed.
+"""YAML reader for policies: every entry with its line, every scalar as typed.
 
-Words       nothing is guessed from how a word looks: `no`, `1e3`, `010` and `2024-01-31` stay the text that
-            was typed, and whoever knows what an entry means reads a number or a date from it.
-Left open   a bare `?` is a word like others, though YAML itself would take it for the start of a key; so a
-            draft can leave places open that any other reader of YAML stumbles over.
-Refused     two entries of one name, tags, entries inside of themselves, a second document: in one sentence
-            each, with file and line.
+Scalars     no type is guessed: `no`, `1e3`, `010` and `2024-01-31` stay text, and the caller, which knows
+            what an entry means, parses a number or a date from it.
+Open        a bare `?` is a scalar, although YAML itself reads it as the start of a key; so a draft can leave
+            entries open that every other YAML reader rejects.
+Refused     duplicate names, tags, self-referencing entries, a second document: in one sentence each, with
+            file and line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[str | int, ...]
 
 
 class Word(NamedTuple):
-    """A scalar as typed, and whether it stood in quotes."""
+    """A scalar as typed, and whether it was quoted."""
 
     text: str
     quoted: bool
@@ -41,7 +41,7 @@ Tree = Word | list["Tree"] | dict[str, "Tree"]
 
 @dataclass(kw_only=True)
 class Document:
-    """A file's entries, the line of each, and what is wrong with how it is written."""
+    """A file's entries, the line of each, and the problems of its notation."""
 
     path: Path
     tree: Tree
@@ -49,20 +49,20 @@ class Document:
     problems: list[tuple[Place, str]] = field(default_factory=list)
 
     def line(self, place: Place) -> int:
-        """The line of an entry, or of the nearest one around it."""
+        """Return the line of an entry, or of the nearest one that encloses it."""
         return next(self.lines[place[:end]] for end in range(len(place), -1, -1) if place[:end] in self.lines)
 
     def at(self, place: Place, text: str) -> str:
-        """A problem with its file, its line and its path."""
+        """Return a problem with its file, line and key path."""
         return located(self.path, self.line(place), f"{dotted(place)}: {text}" if place else text)
 
     def words(self) -> Iterator[tuple[Place, Word]]:
-        """All scalars, in the order of the file."""
+        """Return all scalars with their key paths, in file order."""
         return _words(self.tree, ())
 
 
 def read(path: Path, what: str = "policy") -> Document:
-    """The entries of a file, which complaints call `what`."""
+    """Return the entries of a file, which errors call a `file_type`."""
     hint = WHICH_FILE if what == "policy" else f"docs/collect.md shows how a {what} is written."
     text = _text(path, what, hint)
     try:
@@ -70,7 +70,7 @@ def read(path: Path, what: str = "policy") -> Document:
     except yaml.MarkedYAMLError as error:
         raise RequestError(_explained(path, error)) from None
     except yaml.YAMLError:
-        raise RequestError(f"{path} holds bytes that are no text.", hint=hint) from None
+        raise RequestError(f"{path} is not a text file.", hint=hint) from None
     except RecursionError:
         raise RequestError(f"{path} is nested too deeply.", hint=hint) from None
     if node is None:
@@ -81,12 +81,13 @@ def read(path: Path, what: str = "policy") -> Document:
 
 
 def located(path: Path, line: int, text: str) -> str:
-    """The form that every complaint about a file has."""
+    """Return the form that every error about a file has."""
     return f"{path}, line {line}: {text.rstrip('.')}{'' if text.endswith('?') else '.'}"
 
 
 def dotted(place: Place) -> str:
-    """
+    """Return a key path as text.
+
     >>> dotted(("tables", "adult", "values", 2))
     'tables.adult.values[2]'
     """
@@ -97,9 +98,9 @@ DRAFT = "Let `discreet init FILE` write a draft."
 WHICH_FILE = "A policy is a YAML file such as `discreet init FILE` writes."
 
 COMPLAINTS = {
-    r"character '\\t'": "a tab stands where blanks are needed: indent with blanks",
-    r"character '(.)' that cannot start": r"a value that begins with \1 must stand in quotes",
-    r"chomping or indentation": "a value that begins with > or | must stand in quotes",
+    r"character '\\t'": "tabs cannot indent: use spaces",
+    r"character '(.)' that cannot start": r"a value that begins with \1 must be quoted",
+    r"chomping or indentation": "a value that begins with > or | must be quoted",
     r"mapping values are not allowed|expected <block end>|expected '<document start>'": (
         "this does not fit here: indent entries of one level alike, and quote values that hold a colon"
     ),
@@ -114,7 +115,7 @@ COMPLAINTS = {
 
 def _explained(path: Path, error: yaml.MarkedYAMLError) -> str:
     said = " ".join(filter(None, (error.context, error.problem)))
-    # What does not end is told where it begins.
+    # An unclosed quote or bracket is reported where it opens.
     unended = re.search(r"expected ',' or|quoted scalar", said)
     mark = (error.context_mark if unended else None) or error.problem_mark
     for pattern, complaint in COMPLAINTS.items():
@@ -140,7 +141,7 @@ def _text(path: Path, what: str, hint: str) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML without its guesses of types and without explicit keys: there a lone `?` is a word."""
+    """PyYAML without type resolution and without explicit keys, so that a lone `?` is a scalar."""
 
     yaml_implicit_resolvers = BaseResolver.yaml_implicit_resolvers
 
@@ -155,7 +156,7 @@ class _Loader(yaml.SafeLoader):
         return self.peek() == "?" or super().check_plain()
 
     def scan_plain(self) -> yaml.ScalarToken:
-        """Inside of brackets PyYAML ends a word at every question mark; here the word goes on."""
+        """Continue a scalar past question marks in brackets, where PyYAML would end it."""
         if not self.flow_level:
             return super().scan_plain()
         start, end = self.get_mark(), self.get_mark()
@@ -172,7 +173,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Reader:
-    """From nodes to a tree; aliases are copied out, up to a size that no file of ours reaches."""
+    """Builds a tree from YAML nodes; aliases are copied, up to a size limit against billion-laughs files."""
 
     def __init__(self, document: Document, what: str) -> None:
         self._document, self._what = document, what
@@ -211,14 +212,14 @@ class _Reader:
             inner = (*place, name)
             if name in entries:
                 first = self._document.lines[inner]
-                self._complain(inner, f"the name stands here twice, in lines {first} and {line}: keep one")
+                self._complain(inner, f"the name appears twice, in lines {first} and {line}: keep one")
                 continue
             self._document.lines[inner] = line
             entries[name] = self.tree(value, inner, around)
         return entries
 
     def _whole(self, text: str, place: Place) -> str:
-        """The text, with characters put together that were escaped in halves, as JSON does it."""
+        """Return the text with escaped surrogate pairs, as JSON writes them, joined into characters."""
         if not re.search("[\ud800-\udfff]", text):
             return text
         try:

@@ -1,4 +1,4 @@
-"""A text as a word of YAML: bare where every reader takes it for itself, else in quotes."""
+"""Quoting of YAML scalars: plain if every YAML reader takes the text literally, else quoted."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import re
 
 PLAIN = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
-# Words that other readers of YAML take for something else.
+# Words that other YAML readers take for booleans or null.
 MISREAD = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 def word(text: str) -> str:
-    """
+    """Return a text as a YAML scalar.
+
     >>> word("marital-status"), word("no"), word("a: b"), word("größe")
     ('marital-status', '"no"', '"a: b"', '"größe"')
     """

@@ -1,4 +1,4 @@
-"""Drafting a policy from a file: roles, identifiers, hierarchies that are proposed and never silent.
+"""Policy drafts from files and engines: proposed roles, identifiers and hierarchies.
 
-A draft has a `?` wherever only a person may decide: nothing that is guessed here takes effect by itself.
+A draft has a `?` wherever a person must decide: no guess takes effect by itself.
 """

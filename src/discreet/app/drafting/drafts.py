@@ -1,8 +1,8 @@
-"""A draft of a policy: what tables say of themselves, and a `?` for everything that only a person may say.
+"""Draft of a policy: what the tables' schemas say, and a `?` for everything that a person must decide.
 
-Names and types come from the tables' schemas, roles from the names, and from what most values of a text
-column look like where its name says nothing. Bounds and values are left open: taken from the data they would
-tell of its extremes, and every answer that rests on them would too.
+Names and types come from the schemas. Roles come from column names, or from the pattern that most values of
+a text column match if its name says nothing. Bounds and values are left open: taken from the data, they would
+reveal its extremes, and so would every answer that depends on them.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from discreet.core.policy import WORD, ColumnType, Role
 HEAD = """\
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
 # Take bounds and values from what is public: a questionnaire, a standard, an expert. Never from the data, as
-# they would tell of its rarest people. What lies beyond a bound is moved to it.
+# they would reveal its rarest people. Values beyond a bound are clamped to it.
 
-# Who gives a claim about a person at most `prior` before may give it at most `posterior` after all answers.
+# An attacker who is at most `prior` sure of a claim about one person is at most `posterior` sure after all
+# answers.
 # What that means in words: discreet promise --prior 1% --posterior 5%
 promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presence (that one is in the data)
 
-# Roles: identifier (never leaves), quasi (known to others), sensitive, other.
-# A category may do without `values`; groups are then chosen privately, and the promise needs a tail above 0.
-# Text that is free and not one of a few values: type: text.
-# A table may link to others: links: {visit: visits.id}. Where the person is known only to the row that it
-# links to: person: {through: visit}. A table about nobody, such as a list of clinics: person: none.
-# nulls: false says that every row has the column, so that its count and the count of rows cost as one;
-# nulls: true that NULL is one of the groups where it is grouped by.
-# scale: log divides a number by its logarithm where it is mined or synthesized: incomes, sizes, durations.
-# most_rows: 20000 beside rows_per_person says how many rows a table will have at most. When answers of
-# `discreet serve` leave rests on it, and nothing else; where nothing is said a million rows are taken.
+# Roles: identifier (never released), quasi (known to others), sensitive, other.
+# A category may omit `values`; groups are then selected privately, and the promise needs a tail above 0.
+# Free text, not one of a few values: type: text.
+# A table may link to others: links: {visit: visits.id}. If only the linked row names the person:
+# person: {through: visit}. A table about no person, such as a list of clinics: person: none.
+# nulls: false declares that the column has no NULL, so that its count and the count of rows are charged once;
+# nulls: true makes NULL a group of its own in GROUP BY.
+# scale: log bins a number by its logarithm for training and synthesis: incomes, sizes, durations.
+# most_rows: 20000 beside rows_per_person is the most rows that a table will have. Only the time at which
+# answers of `discreet serve` leave depends on it; the default is a million rows.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnDraft:
-    """One column as the draft has it; `hipaa` is what it seems to be of HIPAA's identifiers."""
+    """One column of a draft; `hipaa` is the HIPAA identifier that it seems to be, if any."""
 
     name: str
     kind: ColumnType
@@ -72,9 +73,9 @@ OPEN = {
 
 @dataclass(frozen=True, kw_only=True)
 class TableDraft:
-    """One table as the draft has it; `left_out` are positions of columns that a policy cannot name.
+    """One table of a draft; `left_out` are positions of columns that a policy cannot declare.
 
-    Roles are `by_name_alone` where no value could be looked at.
+    `has_roles_by_name_only` is set if no values could be matched against patterns.
     """
 
     name: str
@@ -85,14 +86,14 @@ class TableDraft:
 
     @property
     def person(self) -> str | None:
-        """The one column that seems to name the person, if there is one."""
+        """The only column that seems to identify the person, or None."""
         people = [column.name for column in self.columns if names_people(column.name)]
         keys = people or [column.name for column in self.columns if is_id(column.name)]
         return keys[0] if len(keys) == 1 else None
 
     @property
     def header_in_doubt(self) -> bool:
-        """Whether the names may be a row: among texts alone, a header looks like any other line."""
+        """True if the column names may be a data row: in a file of texts, a header looks like any row."""
         return (
             self.found.guessed
             and self.found.header
@@ -101,7 +102,7 @@ class TableDraft:
 
 
 def draft(found: Sequence[Found]) -> list[TableDraft]:
-    """One table each, under names of their own."""
+    """Return one draft per source table, under distinct names."""
     tables: list[TableDraft] = []
     for each in found:
         name = _table_name(each.name, {table.name for table in tables})
@@ -110,7 +111,7 @@ def draft(found: Sequence[Found]) -> list[TableDraft]:
 
 
 def write(tables: Sequence[TableDraft], engine: str = "") -> str:
-    """The text of the policy; `engine` is its entry that says where the rows are."""
+    """Return the text of the policy; `engine` is its entry for the engine's address."""
     blocks = "\n".join(map(_block, tables))
     columns = [(column.name, column.kind, column.role) for table in tables for column in table.columns]
     return f"{HEAD}{engine}\ntables:\n{blocks}{hierarchies(columns)}"
@@ -122,9 +123,9 @@ def _table(name: str, found: Found) -> TableDraft:
     columns = tuple(_column(column, kind, (shares or {}).get(column, {})) for column, kind in usable.items())
     if not columns:
         raise RequestError(
-            f"{found.called} has no column that a policy can name.",
-            hint="Names are letters, digits, blanks and . - _, and begin with a letter; lists, documents and "
-            "bytes have no type.",
+            f"{found.called} has no column that a policy can declare.",
+            hint="Names are letters, digits, spaces and . - _, and begin with a letter; lists, documents and "
+            "bytes are not supported.",
         )
     left_out = tuple(at for at, (column, _) in enumerate(found.columns, 1) if column not in usable)
     return TableDraft(
@@ -133,7 +134,7 @@ def _table(name: str, found: Found) -> TableDraft:
 
 
 def _usable(found: Found) -> dict[str, ColumnType]:
-    """The columns that a policy has words for; of two names that differ in nothing but case, the first."""
+    """Return the columns that a policy can declare; of names that differ only in case, the first."""
     usable: dict[str, ColumnType] = {}
     for column, kind in found.columns:
         taken = column.lower() in map(str.lower, usable)
@@ -158,18 +159,18 @@ def _column(name: str, kind: ColumnType, shares: Mapping[str, float]) -> ColumnD
 
 def _block(table: TableDraft) -> str:
     person = (
-        f"row, if every row is another person; or the column that names the person{_proposal(table.person)}"
+        f"row, if every row is a different person; or the column that identifies it{_proposal(table.person)}"
     )
     width = max(len(word(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",
         f"    source: {word(table.found.source)}",
         f"    person: ?             # {person}",
-        "    rows_per_person: ?    # how many rows of one person count at most; 1 where person is row",
+        "    rows_per_person: ?    # the most rows of one person that count; 1 where person is row",
         f"    columns:{_caution(table)}",
         *(f"      {f'{word(column.name)}:':<{width}} {column.entry}" for column in table.columns),
         *(
-            f"      # column {at} is left out: a policy has no word for its name or type"
+            f"      # column {at} is left out: a policy cannot declare its name or type"
             for at in table.left_out
         ),
     ]

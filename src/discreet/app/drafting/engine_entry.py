@@ -1,6 +1,6 @@
-"""The entries of a draft that say where the rows are: the engine's address, and what may be written there.
+"""The engine entries of a draft: the engine's address, and the store that may be written there.
 
-A password or a token of the address is not among them: a policy is read by more people than may have it.
+Passwords and tokens are removed from the address: more people read a policy than may know them.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ KEPT = {
     "postgresql": "~/.pgpass or PGPASSWORD",
     "sc": "SPARK_CONNECT_AUTHENTICATE_TOKEN",
 }
-"""Where what only a user may know belongs, by the scheme of an address."""
+"""The proper place of a password or token, by the scheme of an address."""
 STORE = """\
-# store: {place:<12}    # a {what} that may be written to: tables are prepared there once, for all questions
-# data_version: 2        # raise it when the data change: answers and prepared tables are of one version
-# bounding: rows         # of a person with too many rows some count; weights: all, for less. Unsaid: weights
-#                          where nothing is prepared, rows where a store is
+# store: {place:<12}    # a writable {what}: tables are prepared there once, for all questions
+# data_version: 2        # raise it when the data change: answers and prepared tables belong to one version
+# bounding: rows         # truncates the rows of a person with too many; weights: reweights all of them.
+#                          Default: weights without a store, rows with one
 """
 
 
 def entry(address: str, folder: Path) -> str:
-    """Lines for a policy in `folder`; none where files are what is read."""
+    """Return the engine lines of a policy in `folder`; empty if the sources are plain files."""
     scheme = engine_of(address).scheme
     if scheme == "duckdb":
         file = address.removeprefix("duckdb:///")
         return "" if file == address else f"\nengine: {_word(f'duckdb:///{os.path.relpath(file, folder)}')}\n"
     where = KEPT.get(scheme)
-    remark = f"# A password belongs into {where}, not in here.\n" if where else ""
+    remark = f"# A password belongs in {where}, not in this file.\n" if where else ""
     place, what = ("discreet", "schema") if scheme == "postgresql" else ("prepared", "path")
     store = STORE.format(place=place, what=what)
     return f"\n{remark}engine: {_word(without_password(address))}\n{store}"
 
 
 def left_to_tell(address: str) -> str | None:
-    """A sentence for whoever gave a password, which the draft does not have."""
+    """Return a sentence that the password was left out of the draft; None if there was none."""
     if without_password(address) == address:
         return None
-    return f"The password is not in the draft: put it into {KEPT[engine_of(address).scheme]}."
+    return f"The password is not in the draft: put it in {KEPT[engine_of(address).scheme]}."
 
 
 def _word(address: str) -> str:

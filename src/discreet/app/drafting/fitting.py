@@ -1,4 +1,4 @@
-"""Whether a hierarchy fits a column, as far as the policy alone can tell."""
+"""Check that a hierarchy fits a column, as far as the policy alone determines it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPES: dict[str, tuple[ColumnType, ...]] = {"widths": NUMBERS, "cuts": NUMBERS, 
 
 
 def misfit(name: str, entry: HierarchyEntry, column: Column) -> str | None:
-    """What is wrong, if something is: the type, the domain, or values that are not covered."""
+    """Return what does not fit (type, domain or uncovered values), or None."""
     allowed = TYPES.get(entry.kind, tuple(ColumnType))
     if column.type not in allowed:
         listed = " or ".join(kind.value for kind in allowed)
@@ -48,7 +48,7 @@ def _comparable(bounds: Iterable[int | Decimal | date]) -> tuple[Decimal, ...]:
 
 
 def _covered(entry: HierarchyEntry) -> frozenset[str] | None:
-    """The values of a list that stands in the policy."""
+    """Return the values of a hierarchy that is written out in the policy, or None."""
     if entry.kind == "order":
         return frozenset(entry.order or ())
     return frozenset(path[-1] for path in iterate_leaf_paths(entry.tree)) if entry.kind == "tree" else None

@@ -1,12 +1,11 @@
-"""Tables to draft a policy for: those of files, and those that an engine has.
+"""Source tables for a policy draft: tables of files and of engines.
 
-Names       a word is a file, a table inside of one (`shop.duckdb#visits`), a table in parts
-            (`visits/*.parquet`), or what the engine calls its table; there a pattern (`clinic.*`) is all of
-            its tables that fit. Without a word the engine's tables are told: which of them are about people
-            is for a person to say.
+Names       a word is a file, a table in a file (`shop.duckdb#visits`), a table in parts (`visits/*.parquet`),
+            or a table of the engine; there a pattern (`clinic.*`) selects all matching tables. Without a
+            word the engine's tables are listed: a person must choose those about people.
 Columns     from headers, footers and catalogues; see `engines.schema` and `engines.inventory`.
-Values      looked at where a name says nothing, by the engine that has them: how many of the first rows
-            match a pattern, and nothing else.
+Values      where a name says nothing, the engine counts how many of the first rows match a pattern; no
+            value leaves the engine.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ PATTERN = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One table: what a policy may call it, what its custodian calls it, and its source beside the policy.
+    """One table: its name in the policy, the name to display, and its source relative to the policy.
 
-    `look` is the share of values that match each pattern, for some columns; None where they could not be
-    counted. The kind of a column is None where a policy has no word for its type.
+    `match_shares` returns the share of values that match each pattern, per column; None if they could not be
+    counted. The kind of a column is None if a policy cannot declare its type.
     """
 
     name: str
@@ -57,13 +56,13 @@ class Found:
 
 
 def in_files(words: Sequence[str], folder: Path) -> list[Found]:
-    """The tables of files, for a policy in `folder`."""
+    """Return the tables of files, for a policy in `folder`."""
     return [found for word in words for found in _of_word(word, folder)]
 
 
 @contextmanager
 def in_engine(address: str, words: Sequence[str], folder: Path) -> Iterator[list[Found]]:
-    """The tables that an engine has, and files beside them where it reads such; for as long as it is open."""
+    """Yield the engine's tables, and files if the engine reads files, while the connection is open."""
     engine = engine_of(address)
     with closing(_inventory(engine)) as inventory:
         if not words:
@@ -72,7 +71,7 @@ def in_engine(address: str, words: Sequence[str], folder: Path) -> Iterator[list
 
 
 def is_read(output: Path, words: Sequence[str], address: str | None) -> bool:
-    """Whether a file that is there is one of those that words or an address name, or stands in a folder."""
+    """Return whether an existing output file is an input of the draft, or lies in an input folder."""
     _, mark, database = (address or "").partition("duckdb:///")
     named = [split_source(word)[0] for word in (*words, *([database] if mark else []))]
     places = [Path(each) for word in named for each in (word, *glob.glob(word, recursive=True))]
@@ -126,7 +125,7 @@ def _inventory(engine: EngineAddress) -> Inventory:
     if engine.scheme == "duckdb":
         return DuckDBInventory(Path(engine.text.removeprefix("duckdb:///")))
     if engine.scheme == "postgresql":
-        from discreet.engines.postgres_inventory import PostgreSQLInventory  # only who uses it waits for it
+        from discreet.engines.postgres_inventory import PostgreSQLInventory  # optional driver
 
         return PostgreSQLInventory(engine.text)
     from discreet.engines.spark_inventory import SparkInventory
@@ -135,7 +134,7 @@ def _inventory(engine: EngineAddress) -> Inventory:
 
 
 def _meant(word: str, engine: EngineAddress, inventory: Inventory, folder: Path) -> list[Found]:
-    """What a word means: a file beside the engine's tables, one of these, or all that fit a pattern."""
+    """Return the tables that a word names: a file, a table of the engine, or all that match a pattern."""
     if engine.scheme == "duckdb" and engine.is_path(word):
         return in_files([word], folder)
     if engine.is_path(word) or not PATTERN.search(word):
@@ -163,7 +162,7 @@ def _of_engine(held: InventoryTable, inventory: Inventory, folder: Path) -> Foun
 
 
 def _looked(inventory: Inventory, source: str, columns: Sequence[str]) -> Shares | None:
-    """What cannot be read, or not in time, is not counted: a draft is made without it."""
+    """Return the share of values that match each pattern; None if they cannot be read in time."""
     try:
         return inventory.compute_pattern_shares(source, columns, PATTERNS) if columns else {}
     except EngineFault:
@@ -171,7 +170,7 @@ def _looked(inventory: Inventory, source: str, columns: Sequence[str]) -> Shares
 
 
 def _table_of(source: str) -> str:
-    """What a table may be called: as the last word of its source, or for parts of a whole as their folder.
+    """Return a table name: the last word of the source, or the folder of a table in parts.
 
     >>> [_table_of(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")]
     ['visits', 'visits', 'visits']

@@ -1,7 +1,7 @@
-"""HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)), by what columns are called and what values look like.
+"""HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)), recognized by column names and value patterns.
 
-A proposal for a person to check: names come first, patterns second. What matches a pattern is counted by the
-engine, as a share of the first rows; no value leaves it. Names of people have no pattern that diseases lack.
+A proposal for a person to check: names first, patterns second. The engine counts the share of the first rows
+that match a pattern; no value leaves it. Person names have no pattern, since diseases would match it too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ENOUGH = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Identifier:
-    """One of the eighteen: its letter in the rule, words of column names, and a pattern of values."""
+    """One of the eighteen: its letter in the rule, words in column names, and a pattern of values."""
 
     letter: str
     what: str
@@ -110,7 +110,7 @@ PATTERNS = {each.what: each.pattern for each in IDENTIFIERS if each.pattern}
 
 
 def by_name(name: str, kind: ColumnType) -> Identifier | None:
-    """What the name of a column says it holds; for a date, its type says it too."""
+    """Return the identifier that a column's name suggests, or its type if it is a date; None if neither."""
     role = likely_role(name)
     named = (each for each in IDENTIFIERS if each.role is role and speaks_of(name, each.words))
     found = next(named, None)
@@ -122,6 +122,6 @@ def by_name(name: str, kind: ColumnType) -> Identifier | None:
 
 
 def by_content(shares: Mapping[str, float]) -> Identifier | None:
-    """What most values look like."""
+    """Return the identifier whose pattern most values match, or None."""
     likely = [each for each in IDENTIFIERS if shares.get(each.what, 0.0) >= ENOUGH]
     return max(likely, key=lambda each: shares[each.what], default=None)

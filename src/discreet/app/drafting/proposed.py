@@ -1,6 +1,6 @@
-"""The end of a drafted policy: how quasi-identifiers may be made coarser when a table is published.
+"""Proposed hierarchies at the end of a policy draft, for generalizing quasi-identifiers.
 
-Proposals by name and type alone; a draft has no bounds and no values yet.
+They follow from names and types alone; a draft has no bounds and no values yet.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from discreet.app.yaml_text import word
 from discreet.core.policy import ColumnType, Role
 
 HEAD = """
-# Proposals, to check: how what others know of people is made coarser in a table that is published. Only
-# `discreet anonymize` needs them; `discreet hierarchy COLUMN` shows one. Without an entry, numbers get
-# intervals of equal widths within their bounds, and categories get runs of their values in the order above.
+# Proposals, to check: how quasi-identifiers are generalized in a published table. Only `discreet anonymize`
+# needs them; `discreet hierarchy COLUMN` shows one. Without an entry, numbers get intervals of equal width
+# within their bounds, and categories get runs of their values in the order above.
 """
 AGES = "{low: 0, high: 120, widths: [5, 10, 20, 40]}"
 GROUPS = '{tree: {"*": {GROUP: [VALUE, VALUE], OTHERS: [VALUE]}}}    # or {csv: FILE}, in ARX\'s format'
 
 
 def hierarchies(columns: Sequence[tuple[str, ColumnType, Role]]) -> str:
-    """Entries for the quasi-identifiers; nothing where there are none."""
+    """Return the hierarchy entries for the quasi-identifiers; empty if there are none."""
     found: dict[str, set[str]] = {}
     for name, kind, role in columns:
         found.setdefault(name, set()).add(_entry(name, kind, role))
-    # An entry is for every column of its name: where they differ, there is none that fits.
+    # An entry applies to every column of its name; if their types differ, no entry fits all.
     entries = [f"  {word(name)}: {entry}" for name, (entry, *others) in found.items() if entry and not others]
     groups = [name for name, kind, role in columns if role is Role.QUASI and kind is ColumnType.CATEGORY]
     groups = [name for name in groups if found[name] == {""}][:1]

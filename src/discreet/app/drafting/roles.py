@@ -1,7 +1,7 @@
-"""What a column probably is to an attacker, judged by its name alone.
+"""The likely role of a column (identifier, quasi-identifier, sensitive), guessed from its name alone.
 
-A proposal for a person to check. Identifiers are HIPAA's eighteen, as columns call them; the small places and
-the dates among them are quasi-identifiers here, as they are generalized rather than left out.
+A proposal for a person to check. Identifiers are HIPAA's eighteen, by usual column names; its small places
+and dates are quasi-identifiers here, because they are generalized rather than removed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from discreet.core.policy import Role
 
-# Words that stand alone in a name; those of six letters and more also count inside of a longer word.
+# Matched as whole words of a name; those of six letters or more also match inside a longer word.
 IDENTIFIERS = """
     ssn nin passport email mail phone mobile telephone tel fax address addr street mrn iban bic card
     account acct beneficiary licence license certificate vin plate vehicle device imei serial url
@@ -31,7 +31,7 @@ QUASI = """
     school workclass employer job language admission admitted discharge discharged death died deathdate
     relationship hispanic veteran
 """
-# These make an identifier only where nothing else is known of the column: disease_name is no name.
+# Identifiers only if no other word matches: disease_name is not a person's name.
 WEAK = "name id uuid guid key"
 PEOPLE = """
     person patient user customer client member employee subject participant student respondent citizen people
@@ -45,7 +45,8 @@ SHORTEST_INSIDE = 6
 
 
 def likely_role(name: str) -> Role:
-    """
+    """Return the role that a column's name suggests.
+
     >>> [likely_role(name).value for name in ("PatientID", "zip_code", "Diagnosis", "message")]
     ['identifier', 'quasi', 'sensitive', 'other']
     """
@@ -61,35 +62,35 @@ def likely_role(name: str) -> Role:
 
 
 def is_id(name: str) -> bool:
-    """Whether a column looks like a key."""
+    """Return whether a column looks like a key."""
     keyed = _parts(name)[-1:] in (["id"], ["uuid"], ["guid"], *NUMBERS_OF_PEOPLE)
     return likely_role(name) is Role.IDENTIFIER and (keyed or _is_people(name))
 
 
 def names_people(name: str) -> bool:
-    """Whether a key speaks of people: patient_id, user, MRN."""
+    """Return whether a column looks like a key of people: patient_id, user, MRN."""
     spoken = speaks_of(name, PEOPLE) or _is_people(name) or _parts(name)[-1:] in NUMBERS_OF_PEOPLE
     return is_id(name) and spoken
 
 
 def is_maskable(name: str) -> bool:
-    """Whether values are codes that say less with every character that is left out."""
+    """Return whether values are codes that become coarser with every character removed."""
     return speaks_of(name, PLACES_OF_MEANING)
 
 
 def is_code(name: str) -> bool:
-    """Whether numbers in the column are names of groups rather than amounts."""
+    """Return whether numbers in the column are codes of groups rather than amounts."""
     return speaks_of(name, CODES)
 
 
 def _is_people(name: str) -> bool:
-    """patient, userid, Patient No: a word for people, alone or with a word for a number behind it."""
+    """Return whether a name is a word for people, with or without a number word: patient, userid."""
     joined = "".join(_parts(name))
     return any(joined.removesuffix(number) in PEOPLE.split() for number in NUMBERS.split())
 
 
 def speaks_of(name: str, words: str) -> bool:
-    """Whether one of the words is in a name."""
+    """Return whether a name contains one of the words."""
     parts = _parts(name)
     return any(
         word in parts or (len(word) >= SHORTEST_INSIDE and any(word in part for part in parts))
@@ -98,6 +99,6 @@ def speaks_of(name: str, words: str) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    """The words of a name: date_of_birth, dateOfBirth, DATE-OF-BIRTH."""
+    """Return the words of a name: date_of_birth, dateOfBirth, DATE-OF-BIRTH."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return re.findall(r"[a-z]+", spaced.lower())
