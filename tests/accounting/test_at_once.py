@@ -24,14 +24,14 @@ PRICE = Fraction(1, 10)
 HOLDER = """
 import sys
 from fractions import Fraction
-from discreet.accounting import processes
+from discreet.accounting import process_identity
 if sys.argv[2]:
-    processes._place = lambda: sys.argv[2]
+    process_identity._identify_machine = lambda: sys.argv[2]
 from discreet.accounting.ledger import Ledger
 from discreet.core.guarantees import PureDP
 from tests.accounting.ledger_rivals import PROMISE
 ledger = Ledger(sys.argv[1], PROMISE)
-ledger.begin("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=Fraction(1, 10)))
+ledger.reserve_or_replay("alice", "key", "SELECT COUNT(*) FROM adult", PureDP(epsilon=Fraction(1, 10)))
 print("begun", flush=True)
 sys.stdin.readline()
 """
@@ -53,8 +53,8 @@ def holder(place: str, machine: str = "") -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def begun(ledger: Ledger, **patience: float) -> Entry | StoredAnswer:
-    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), **patience)
+def begun(ledger: Ledger, **options: float) -> Entry | StoredAnswer:
+    return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), **options)
 
 
 def test_who_begins_what_is_under_way_gets_its_answer_for_nothing(place: str) -> None:
@@ -103,7 +103,7 @@ def test_another_analyst_and_another_question_wait_for_nobody(place: str) -> Non
 def test_whoever_does_not_wait_for_ever_is_told_and_charged_nothing(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger, holder(place):
         with pytest.raises(AlreadyRunningError, match="is being answered") as refused:
-            begun(ledger, patience=0)
+            begun(ledger, timeout=0)
         assert refused.value.hint
         assert [each.state for each in ledger.list_entries()] == [EntryState.RESERVED]
 
@@ -113,7 +113,7 @@ def test_what_a_killed_process_has_begun_stays_charged_and_is_begun_anew(place: 
         with holder(place) as process:
             process.kill()
             process.wait()
-        entry = begun(ledger, patience=0)
+        entry = begun(ledger, timeout=0)
         assert isinstance(entry, Entry)
         ledger.settle(entry, b"5")
         assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.SETTLED]
@@ -125,7 +125,7 @@ def test_what_was_begun_and_given_up_stays_charged_and_is_begun_anew(place: str)
         first = begun(ledger)
         assert isinstance(first, Entry)
         ledger.abandon(first)
-        second = begun(ledger, patience=0)
+        second = begun(ledger, timeout=0)
         assert isinstance(second, Entry)
         with pytest.raises(RequestError, match="orphaned already"):
             ledger.settle(first, b"5")
@@ -147,8 +147,8 @@ def test_what_was_given_up_while_nothing_could_be_written_is_said_by_whoever_wri
             ledger.abandon(entry)
             busy.execute("ROLLBACK")
         with Ledger(path, PROMISE) as other, pytest.raises(AlreadyRunningError):
-            begun(other, patience=0)
-        assert isinstance(begun(ledger, patience=0), Entry)
+            begun(other, timeout=0)
+        assert isinstance(begun(ledger, timeout=0), Entry)
 
 
 def test_what_is_to_be_begun_and_does_not_fit_leaves_no_trace(place: str) -> None:
@@ -167,7 +167,7 @@ def test_a_server_of_another_machine_is_seen_while_it_runs_and_not_afterwards(
         with holder(place, "another-machine"):
             assert [each.state for each in ledger.list_entries()] == [EntryState.RESERVED]
             with pytest.raises(AlreadyRunningError):
-                begun(ledger, patience=0)
+                begun(ledger, timeout=0)
         assert isinstance(begun(ledger), Entry)
         assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.RESERVED]
         assert ledger.get_total_spent() == pure(2 * PRICE)

@@ -111,7 +111,7 @@ def test_a_chosen_place_that_is_lost_later_stops_before_data_is_read(tmp_path: P
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from discreet.accounting import group_commit, marks
+from discreet.accounting import high_water_marks
 from tests.accounting.test_marks import LITTLE, SQL, marked, pure
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 place, folder, moment = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
@@ -120,7 +120,7 @@ with marked(place, folder) as ledger:
     if moment == "before the commit":
         ledger.storage.commits.transaction = die
     if moment == "between commit and mark":
-        marks.MarkFile.raise_to = die
+        high_water_marks.MarkFile.advance = die
     if moment == "while the mark is written":
         pwrite = os.pwrite
         os.pwrite = lambda file, content, start: (pwrite(file, content[:300], start), die())

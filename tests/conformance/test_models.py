@@ -336,7 +336,7 @@ def test_a_class_without_rows_breaks_nothing_that_is_about_values(kind: Any) -> 
         with_empty = small([(0, 0, 0), *VECTORS, (0, 0, 0)], TOTALS[0], [3] * (len(VECTORS) + 2))
         without = small(VECTORS, TOTALS[0], [3] * len(VECTORS))
         assert (model.judge(with_empty)[1:-1] == model.judge(without)).all()
-        assert not np.isnan(model.margin(with_empty)).any()
+        assert not np.isnan(model.measure_margins(with_empty)).any()
 
 
 @every_model
@@ -346,7 +346,7 @@ def test_margin_has_the_sign_of_the_verdict(kind: Any) -> None:
     people = [sum(vector) + place % 4 for place, vector in enumerate(VECTORS)]
     for model, totals in itertools.product(examples(kind), TOTALS):
         classes = small(VECTORS, totals, people)
-        verdicts, margins = model.judge(classes), model.margin(classes)
+        verdicts, margins = model.judge(classes), model.measure_margins(classes)
         assert (margins[verdicts] >= -1e-12).all()
         assert (margins[~verdicts] <= 1e-12).all()
 

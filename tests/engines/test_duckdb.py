@@ -200,9 +200,9 @@ def test_nothing_is_left_on_disk_after_closing(
 
 def test_no_progress_bar_is_written_among_the_results() -> None:
     """DuckDB takes a process without a script for an interactive one."""
-    script = """from discreet.engines.duckdb import DuckDB, run_released
+    script = """from discreet.engines.duckdb import DuckDB, query_released_tables
 sql = "SELECT current_setting('enable_progress_bar') AS bar"
-print(DuckDB({}).count(sql).secret.to_pylist(), run_released(sql, {}).to_pylist())"""
+print(DuckDB({}).count(sql).secret.to_pylist(), query_released_tables(sql, {}).to_pylist())"""
     told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert told.stdout.strip() == "[{'bar': False}] [{'bar': False}]"
 
@@ -284,7 +284,7 @@ def test_released_tables_are_all_that_is_reached(engine: Engine, people: Path, s
 
 @pytest.mark.parametrize("sql", ["DROP TABLE released", "SELECT 1; SELECT 2", "ATTACH 'x.db'", ""])
 def test_released_tables_take_one_select(sql: str) -> None:
-    with pytest.raises(RequestError, match="run_released: the engine runs one SELECT"):
+    with pytest.raises(RequestError, match="query_released_tables: the engine runs one SELECT"):
         query_released_tables(sql, {"released": RELEASED})
 
 

@@ -165,8 +165,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from discreet.core.policy import Policy
-from discreet.engines.prepared_store import FORMAT, prepare
-print(prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)
+from discreet.engines.prepared_store import prepare_store
+print(prepare_store(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)
 """
 
 
@@ -187,8 +187,8 @@ def test_a_store_that_another_process_uses_is_dropped_when_nobody_does(tmp_path:
     touched(source)
     program = (
         "import sys; from pathlib import Path; from discreet.core.policy import Policy;"
-        "from discreet.engines.prepared_store import prepare;"
-        "print(prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)"
+        "from discreet.engines.prepared_store import prepare_store;"
+        "print(prepare_store(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2])).path.name)"
     )
     command = [sys.executable, "-c", program, visits_of(source).model_dump_json(), str(folder)]
     made = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -24,8 +24,8 @@ import json, resource, sys
 from pathlib import Path
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepared_store import prepare
-store = prepare(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
+from discreet.engines.prepared_store import prepare_store
+store = prepare_store(Policy.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
 with DuckDB.open(store) as engine:
     counted = engine.count(
         "SELECT sum(n)::BIGINT AS kept, sum(s)::BIGINT AS spent, count(*) AS cities FROM ("

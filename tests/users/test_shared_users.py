@@ -33,9 +33,9 @@ pytestmark = pytest.mark.xdist_group("postgres")
 
 BEGUN = """
 import sys
-from discreet.accounting import processes
+from discreet.accounting import process_identity
 if sys.argv[2]:
-    processes._place = lambda: sys.argv[2]
+    process_identity._identify_machine = lambda: sys.argv[2]
 from discreet.app.users import users_of
 from discreet.app.users.attempts import Attempts
 
@@ -47,9 +47,9 @@ Attempts(users_of(sys.argv[1])).once("alice", "key", "request", work)
 """
 WORKING = """
 import sys
-from discreet.accounting import processes
+from discreet.accounting import process_identity
 if sys.argv[2]:
-    processes._place = lambda: sys.argv[2]
+    process_identity._identify_machine = lambda: sys.argv[2]
 from discreet.app.serve.job import Work
 from discreet.app.serve.jobs import Jobs
 from discreet.app.users import users_of
