@@ -139,9 +139,11 @@ def test_a_refusal_shows_no_control_characters() -> None:
 
 
 def test_the_reader_prints_nothing_of_its_own() -> None:
-    "from discreet.sql.query_parser import parse_query\n"
-    "try: parse_query('EXPLAIN SELECT 1')\n"
-    "except Exception: pass"
+    script = (
+        "from discreet.sql.query_parser import parse_query\n"
+        "try: parse_query('EXPLAIN SELECT 1')\n"
+        "except Exception: pass"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
     assert done.stdout + done.stderr == ""
 
