@@ -249,7 +249,7 @@ def test_tables_that_do_not_fit_get_one_sentence() -> None:
     with pytest.raises(RequestError, match=r"at least 2 and at most"):
         compare(table, table, table, {"age": ColumnType.INTEGER})
     words, _ = wide("age", pa.array(["old", "young"] * 50), ColumnType.INTEGER)
-    with pytest.raises(RequestError, match=r"column age is declared a number, and a table holds something"):
+    with pytest.raises(RequestError, match=r"column age is declared a number, but a table has other values"):
         compare(words, table, table, kinds)
 
 
