@@ -87,7 +87,7 @@ def test_a_question_without_a_measure_is_not_charged_for_a_picture(
     assert discreet("ask", sql, "--plot", "out.svg") == 2
     assert "no measure to draw" in capsys.readouterr().err
     assert discreet("ask", sql, "--plot", "out.txt") == 2
-    assert "A picture is" in capsys.readouterr().err
+    assert "A chart is" in capsys.readouterr().err
 
 
 def test_a_killed_command_leaves_rows_that_the_next_one_removes(folder: Path) -> None:
