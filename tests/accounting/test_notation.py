@@ -39,7 +39,7 @@ MEMBERS = st.one_of(
     st.builds(ApproximateDP, epsilon=REALS, delta=DELTAS, relation=RELATIONS),
     st.builds(GaussianDP, mu=REALS, relation=RELATIONS),
     st.builds(DiscreteGaussianDP, variance=REALS, shift=st.integers(1, 99), relation=RELATIONS),
-    st.builds(RenyiDP, order=REALS.map(lambda x: x + 1), epsilon=REALS, relation=RELATIONS),
+    st.builds(RenyiDP, order=REALS.map(lambda x: x + 1).filter(lambda x: x > 1), epsilon=REALS, relation=RELATIONS),
     st.builds(ZeroConcentratedDP, rho=REALS, delta=DELTAS, relation=RELATIONS),
     st.builds(RepeatedDP, epsilon=REALS, delta=DELTAS, times=st.integers(1, 99), relation=RELATIONS),
 )
