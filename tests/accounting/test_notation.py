@@ -31,6 +31,7 @@ from discreet.core.neighbor_relations import Relation
 REALS = st.one_of(
     st.integers(1, 10), st.floats(5e-324, 100), st.fractions(Fraction(1, 10**9), 100).filter(lambda x: x > 0)
 )
+ABOVE_ONE = REALS.map(lambda x: x + 1).filter(lambda x: x > 1)  # not where a float rounds to 1
 DELTAS = st.one_of(st.floats(0, 0.5), st.fractions(0, Fraction(1, 2)))
 RELATIONS = st.sampled_from(Relation)
 MEMBERS = st.one_of(
@@ -39,7 +40,7 @@ MEMBERS = st.one_of(
     st.builds(ApproximateDP, epsilon=REALS, delta=DELTAS, relation=RELATIONS),
     st.builds(GaussianDP, mu=REALS, relation=RELATIONS),
     st.builds(DiscreteGaussianDP, variance=REALS, shift=st.integers(1, 99), relation=RELATIONS),
-    st.builds(RenyiDP, order=REALS.map(lambda x: x + 1).filter(lambda x: x > 1), epsilon=REALS, relation=RELATIONS),
+    st.builds(RenyiDP, order=ABOVE_ONE, epsilon=REALS, relation=RELATIONS),
     st.builds(ZeroConcentratedDP, rho=REALS, delta=DELTAS, relation=RELATIONS),
     st.builds(RepeatedDP, epsilon=REALS, delta=DELTAS, times=st.integers(1, 99), relation=RELATIONS),
 )

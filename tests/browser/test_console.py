@@ -168,7 +168,7 @@ def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, ser
     page.goto(f"{server.url}/ledger")
     assert page.url.endswith("/password")
     page.get_by_label("The old password").fill(first)
-    page.get_by_label("The new one").fill("another password")
+    page.get_by_label("The new password").fill("another password")
     page.get_by_role("button", name="Choose it").click()
     page.get_by_role("heading", name="What is promised").wait_for()
     context.close()

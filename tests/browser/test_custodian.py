@@ -154,7 +154,7 @@ def test_who_cannot_be_told_apart_is_not_attacked(browser: Browser, server: Serv
         page.goto("/attack")
         page.get_by_label("sex", exact=True).select_option("f")
         page.get_by_role("button", name="Attack").click()
-        page.get_by_role("alert").get_by_text("Say more, or give a key").wait_for()
+        page.get_by_role("alert").get_by_text("Give values that single out one row").wait_for()
         assert page.get_by_label("sex", exact=True).input_value() == "f"
 
 
@@ -254,7 +254,7 @@ def test_roles_and_hierarchies_are_chosen_but_who_people_are_never_leaves(
             "node => { node.add(new Option('other')); node.value = 'other'; }"
         )
         page.get_by_role("button", name="Publish").click()
-        page.get_by_role("alert").get_by_text("id cannot become other").wait_for()
+        page.get_by_role("alert").get_by_text("id cannot be other").wait_for()
 
 
 def test_true_values_stand_beside_private_ones_for_the_custodian_alone(

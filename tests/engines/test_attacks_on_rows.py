@@ -184,7 +184,7 @@ def test_the_policy_may_say_where_frequencies_are(postgres: PostgresServer, caps
             ("{study}", "--genomes", "{rated}", "--reference", "{study}"),
             "no SNP with a number in every column",
         ),
-        (("{study}", "--genomes", "{study}", "--reference", "{known}"), "is the frequency"),
+        (("{study}", "--genomes", "{study}", "--reference", "{known}"), "has no column frequency"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(
