@@ -111,7 +111,7 @@ def test_people_whose_rows_differ_in_what_is_known_are_refused(
     monkeypatch.chdir(tmp_path)
     Path("pseudonyms.csv").write_text(VISITS + "1,77,flu\n")
     assert discreet("attack", *OF_VISITS, "--person", "who") == 2
-    assert "differ in what is known of people" in " ".join(capsys.readouterr().err.split())
+    assert "differ in columns that the attacker knows" in " ".join(capsys.readouterr().err.split())
 
 
 ONE_VALUE = POLICY.replace("hierarchies:", "promise: {prior: 1%, posterior: 5%}\nhierarchies:").replace(

@@ -93,7 +93,7 @@ def test_only_tables_with_something_known_and_something_secret_are_attacked(
     [
         ({}, "disease", RequestError, "no person is named"),
         ({"name": "Joe"}, "disease", RequestError, "no column name"),
-        ({"id": "67"}, "age", RequestError, "no sensitive column"),
+        ({"id": "67"}, "age", RequestError, "is not a sensitive column"),
         ({"age": "27"}, "disease", DataError, "4 rows"),
         ({"id": "9999"}, "disease", DataError, "nobody in patients"),
     ],

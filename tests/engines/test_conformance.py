@@ -102,4 +102,4 @@ def test_what_an_engine_cannot_compute_is_refused_before_it_reads_data(
 ) -> None:
     for question, word in UNSUPPORTED[server.name].items():
         with pytest.raises(RequestError, match=word):
-            engine.require(planned(question).statement)  # type: ignore[attr-defined]
+            engine.validate(planned(question).statement)  # type: ignore[attr-defined]

@@ -77,8 +77,8 @@ def test_users_of_a_shared_ledger_are_where_it_is_whichever_policy_names_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["add", "carol"], "knows the analysts alice, bob"),
-        (["add", "carol", "--analyst", "dave"], "knows the analysts alice, bob"),
+        (["add", "carol"], "declares the analysts alice, bob"),
+        (["add", "carol", "--analyst", "dave"], "declares the analysts alice, bob"),
         (["add", "eve", "--role", "auditor", "--analyst", "bob"], "does not ask"),
         (["add", "two words", "--analyst", "bob"], "a name is letters"),
         (["remove", "nobody"], "there is no user nobody"),
