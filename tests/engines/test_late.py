@@ -211,6 +211,7 @@ def read(question: str, few: set[str]) -> set[str]:
         qualified_name=("late", "visits"),
         column_types=types,
         low_cardinality_columns=frozenset(few),
+        builtin=frozenset(types),
     )
     tables = policy_tables.build_policy_tables(terms, {"visits": own.to_engine_table(list(COLUMNS))}, DIALECT)
     encoded = StatementTranslator(dialect=DIALECT, relations=tables.relations)
