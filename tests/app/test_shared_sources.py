@@ -12,7 +12,7 @@ import pytest
 from discreet.accounting.ledger_terms import PrivacyUnit
 from discreet.accounting.source_overlap import overlap
 from discreet.app.curator import Curator
-from discreet.app.privacy_units import require_one_unit
+from discreet.app.privacy_units import find_units
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from tests.app.test_ledger_accidents import POLICY, Shown, ask, make_folder, refused
@@ -127,11 +127,11 @@ def test_a_table_of_a_server_is_one_by_every_name(engine: str, source: str) -> N
         "second": {"source": source, "person": "row", "columns": {"patient": {}}},
     }
     with pytest.raises(RequestError, match="visits and second") as error:
-        require_one_unit(Policy.model_validate({"engine": engine, "tables": tables}))
+        find_units(Policy.model_validate({"engine": engine, "tables": tables}))
     assert "schema" in error.value.hint
     for other in ("orders", "visits_2024", '"Visits"'):
         tables["second"]["source"] = other
-        require_one_unit(Policy.model_validate({"engine": engine, "tables": tables}))
+        find_units(Policy.model_validate({"engine": engine, "tables": tables}))
 
 
 def test_a_frame_stands_for_its_table_and_not_for_the_source_that_the_policy_names(folder: Path) -> None:

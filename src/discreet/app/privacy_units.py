@@ -27,16 +27,16 @@ from discreet.core.policy import Policy, Table
 
 def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, PrivacyUnit]:
     """Return the privacy unit of each table; refuse a policy that declares rows twice with two units."""
-    require_one_unit(policy, frames)
-    return {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
+    units = {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
+    _require_one_unit(policy, units, frames)
+    return units
 
 
-def require_one_unit(policy: Policy, frames: Collection[str] = ()) -> None:
+def _require_one_unit(policy: Policy, units: Mapping[str, PrivacyUnit], frames: Collection[str]) -> None:
     """Refuse a policy in which two tables share rows but define a person differently.
 
     `frames` are tables whose rows the program passes in, by name or as a mapping to the frames.
     """
-    units = {name: _find_unit(name, table, policy) for name, table in policy.tables.items()}
     for one, other in itertools.combinations(policy.tables, 2):
         if units[one].person == units[other].person or not _share_rows(one, other, policy, units, frames):
             continue
