@@ -13,8 +13,8 @@ from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
 from discreet.core.guarantees import ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
-from discreet.mining.budget import for_noise
-from discreet.mining.tabulation.budget import Budget
+from discreet.mining.tabulation.noise_budget import NoiseBudget
+from discreet.mining.training_budget import make_noise_budget
 
 
 @given(st.floats(0.01, 20), st.floats(1e-12, 0.1))
@@ -25,8 +25,8 @@ def test_the_largest_rho_keeps_to_delta_and_a_thousandth_more_does_not(epsilon: 
 
 
 def test_models_and_tables_have_the_same_rho_for_the_same_epsilon_and_delta() -> None:
-    table = Budget.within(epsilon=1, delta=1e-9, relation=Relation.PRESENCE).guarantee
-    assert for_noise("mine", 1, 1e-9, None) == table
+    table = NoiseBudget.from_epsilon(epsilon=1, delta=1e-9, relation=Relation.PRESENCE).guarantee
+    assert make_noise_budget("mine", 1, 1e-9, None) == table
 
 
 def test_a_promise_that_leaves_nothing_is_refused() -> None:

@@ -80,8 +80,8 @@ def test_group_of_a_pure_repetition_scales_epsilon() -> None:
 
 
 def test_concentrated_is_the_sum_of_its_parts() -> None:
-    one = PureDP(epsilon=0.3).concentrated.rho
-    assert RepeatedDP(epsilon=0.3, times=7).concentrated.rho == pytest.approx(7 * one)
+    one = PureDP(epsilon=0.3).zcdp.rho
+    assert RepeatedDP(epsilon=0.3, times=7).zcdp.rho == pytest.approx(7 * one)
 
 
 def test_least_epsilon_is_where_the_profile_crosses() -> None:

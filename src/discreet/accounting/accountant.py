@@ -286,13 +286,13 @@ def _compute_exact_epsilon(guarantee: Guarantee) -> Fraction:
 def _to_zcdp(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
     """Return rho and delta of a release, for `relation`."""
     stated = convert_guarantee(guarantee, relation)
-    if not hasattr(stated, "concentrated") and hasattr(guarantee, "concentrated"):
-        stated = convert_guarantee(guarantee.concentrated, relation)
-    if not hasattr(stated, "concentrated"):
+    if not hasattr(stated, "zcdp") and hasattr(guarantee, "zcdp"):
+        stated = convert_guarantee(guarantee.zcdp, relation)
+    if not hasattr(stated, "zcdp"):
         raise RequestError(
             f"A release with {type(guarantee).__name__} has no rho for {relation.neighbours} neighbours, "
             "so it cannot be summed under a promise with a tail.",
             hint="Use a mechanism that states epsilon, mu or rho for the promise's own neighbours.",
         )
-    found: ZeroConcentratedDP = stated.concentrated
+    found: ZeroConcentratedDP = stated.zcdp
     return found

@@ -108,7 +108,7 @@ class Ledger(LedgerReader, Closeable):
         self._abandoned: set[int] = set()
         self.storage = _open_storage(str(address))
 
-        def found(book: LedgerTransaction) -> bool:
+        def initialize(book: LedgerTransaction) -> bool:
             book.accounts.initialize_terms()
             book.accounts.check_standings()
             book.accounts.set_shares(shares or book.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)})
@@ -119,7 +119,7 @@ class Ledger(LedgerReader, Closeable):
             return has_history(book)
 
         try:
-            if self._write(found):
+            if self._write(initialize):
                 self.write_marks()
         except BaseException:
             self.storage.close()
@@ -145,11 +145,11 @@ class Ledger(LedgerReader, Closeable):
         _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._price(guarantee)
 
-        def reserved(book: LedgerTransaction) -> Entry:
+        def reserve_entry(book: LedgerTransaction) -> Entry:
             require_units(book, self._units)
             return book.reserve(analyst, question_key, question_text, stated, charge)
 
-        entry = self._write(reserved)
+        entry = self._write(reserve_entry)
         self._reserved.add(entry.id)
         self._write_marks_of_entry(entry)
         return entry
@@ -213,20 +213,20 @@ class Ledger(LedgerReader, Closeable):
         named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
         require_parameter(named, "suspend", "incident", "another text", "a number such as 20240229-7f3a")
 
-        def suspended(book: LedgerTransaction) -> None:
+        def suspend_analyst(book: LedgerTransaction) -> None:
             book.accounts.read_account(analyst)
             book.accounts.suspend(analyst, incident)
 
-        self._write(suspended)
+        self._write(suspend_analyst)
 
     def clear_suspension(self, analyst: str) -> None:
         """Let a suspended analyst ask again."""
 
-        def cleared(book: LedgerTransaction) -> None:
+        def clear_analyst(book: LedgerTransaction) -> None:
             book.accounts.read_account(analyst)
             book.accounts.suspend(analyst, None)
 
-        self._write(cleared)
+        self._write(clear_analyst)
 
     def record_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
@@ -261,11 +261,11 @@ class Ledger(LedgerReader, Closeable):
             with self._open_transaction() as book:
                 return read_mark(book)
 
-        def known(mark: HighWaterMark) -> bool:
+        def has_mark(mark: HighWaterMark) -> bool:
             with self._open_transaction() as book:
                 return has_marked_link(book, mark)
 
-        others = self.marks.advance(events, state, known)
+        others = self.marks.advance(events, state, has_mark)
         if others:
             self._write(lambda book: record_separate_ledgers(book, others))
 
@@ -280,12 +280,12 @@ class Ledger(LedgerReader, Closeable):
     def _write(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
         left = sorted(self._abandoned)
 
-        def written(rows: SqlTransaction) -> T:
+        def run_transaction(rows: SqlTransaction) -> T:
             book = self._make_transaction(rows)
             book.orphan_entries(left)
             return work(book)
 
-        done = self.storage.write(written, after_data=after_data)
+        done = self.storage.write(run_transaction, after_data=after_data)
         self._abandoned.difference_update(left)
         return done
 
@@ -314,7 +314,7 @@ class Ledger(LedgerReader, Closeable):
             isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger"
         )
 
-        def ended(book: LedgerTransaction) -> Entry:
+        def finish_entry(book: LedgerTransaction) -> Entry:
             found = book.get_entry_state(entry)
             if found is not EntryState.RESERVED:
                 state = "not of this ledger" if found is None else f"{found.value} already"
@@ -323,7 +323,7 @@ class Ledger(LedgerReader, Closeable):
                 )
             return end(book)
 
-        finished = self._write(ended, after_data=True)
+        finished = self._write(finish_entry, after_data=True)
         self._reserved.discard(entry.id)
         return finished
 

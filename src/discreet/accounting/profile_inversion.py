@@ -54,15 +54,15 @@ def find_largest_rho(
     0.0149...
     """
 
-    def held(rho: Fraction) -> ZeroConcentratedDP:
+    def make_guarantee(rho: Fraction) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(rho=rho, relation=relation)
 
     low, high = LEAST_RHO, MOST_RHO
-    if not is_allowed(held(low)):
+    if not is_allowed(make_guarantee(low)):
         raise InvalidParameterError(
             "The promise leaves no budget to learn with.", hint="Use a larger epsilon, delta or tail."
         )
     for _ in range(HALVINGS):
         middle = Fraction(float(low * high) ** 0.5)
-        low, high = (middle, high) if is_allowed(held(middle)) else (low, middle)
-    return held(low)
+        low, high = (middle, high) if is_allowed(make_guarantee(middle)) else (low, middle)
+    return make_guarantee(low)

@@ -17,7 +17,7 @@ import numpy as np
 from discreet.mechanisms.sampling import Floats, Integers
 
 
-def project(raw: Floats) -> Floats:
+def project_to_simplex(raw: Floats) -> Floats:
     """Return the distribution nearest to `raw`.
 
     >>> project(np.array([0.8, 0.5, -0.3]))
@@ -29,7 +29,7 @@ def project(raw: Floats) -> Floats:
     return np.asarray(np.maximum(raw - theta, 0.0))
 
 
-def fill(counts: Integers, floor: float) -> Floats:
+def fit_by_water_filling(counts: Integers, floor: float) -> Floats:
     """Return the likeliest distribution if a count's probability is proportional to its share plus `floor`.
 
     >>> fill(np.array([60, 30, 10]), 0.25)

@@ -9,7 +9,7 @@ Columns = tuple[int, ...]
 """Columns by their places in a schema, in increasing order."""
 
 
-def cells(columns: Iterable[int], shape: Sequence[int]) -> int:
+def count_cells(columns: Iterable[int], shape: Sequence[int]) -> int:
     """Return the number of combinations of the columns' bins.
 
     >>> cells([0, 2], [2, 3, 5])
