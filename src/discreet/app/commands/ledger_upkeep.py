@@ -68,7 +68,8 @@ def run_verify(policy: PolicyFile = POLICY, ledger: LedgerAddress = None, as_jso
         "separate_ledgers": separate,
     } | _marks_object(marks, mark.ledger)
     text = (
-        f"The ledger {_place(terms.ledger)} is whole: {mark.total[3]:,} entries, {mark.count:,} links. "
+        f"The ledger {_place(terms.ledger)} is whole: {_count(mark.total[3], 'entry', 'entries')}, "
+        f"{_count(mark.count, 'link', 'links')}. "
         f"{_describe_marks(marks, mark.ledger)}{_describe_separate(mark.ledger, separate)}"
     )
     _tell(told, text, as_json=as_json)
@@ -137,7 +138,8 @@ def run_export(
         count, following = export_entries(found, file, analyst=analyst, first=first, most=most)
     more = "" if following is None else f" More begin at --from {following}."
     told = {"file": str(file), "entries": count, "next": following}
-    _tell(told, f"{count:,} entries are in {file}.{more}", as_json=as_json)
+    are = "is" if count == 1 else "are"
+    _tell(told, f"{_count(count, 'entry', 'entries')} {are} in {file}.{more}", as_json=as_json)
 
 
 def run_change_unit(
@@ -180,6 +182,10 @@ def _describe_separate(identity: str, separate: Mapping[str, str]) -> str:
         return ""
     others = ", ".join(f"{each[:SHOWN]} at {place}" for each, place in separate.items())
     return f" This ledger is {identity[:SHOWN]}. With a separate promise about the same data: {others}."
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def _place(ledger: str) -> str:
