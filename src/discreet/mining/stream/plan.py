@@ -15,6 +15,10 @@ Threshold   of weights: half as far again as where, of questions that are known 
 Updates     twice the root of the number of questions, so that errors grow with the root where those of
             laplace grow with the number; at most twice as many as there are cells, since as many different
             counts as cells determine everything. After them the stream ends, as both papers have it.
+Bounds      every answer is kept, in 400 bytes or so: `MOST_QUESTIONS` take 2 GB. Every update of weights
+            keeps a mask of one byte a cell, at most `MOST_HELD` together, and goes through all earlier ones,
+            up to `PASSES` times: at most `MOST_STEPS` cells, a day's work at the 25 ns that one takes. Median
+            keeps no masks, and is bounded alike.
 End         The end of a stream follows from the number of queries and the released answers, so it reveals
             nothing more.
 """
@@ -33,7 +37,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
 from discreet.core.policy import Policy
 from discreet.mechanisms.sensitivity import Sensitivity
-from discreet.mining.stream import candidates
+from discreet.mining.stream import candidates, weights
 from discreet.mining.stream.sparse_vector import SparseVector
 from discreet.mining.stream.universe import Universe
 from discreet.mining.tabulation.budget import Budget, Noise
@@ -43,6 +47,9 @@ METHODS = ("median", "weights", "laplace")
 CONFIDENCE = 0.95
 COUNTING, TESTING = Fraction(1, 20), Fraction(1, 2)
 WASTED, FURTHER = 1 / 4, 3 / 2
+MOST_QUESTIONS = 5_000_000
+MOST_HELD = 1 << 31
+MOST_STEPS = 3_456 * 10**9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,6 +129,9 @@ def plan(
     """Return the plan of a stream, or refuse; without a method, choose the least expected error."""
     declared = declared_table(policy, table)
     require_count("stream", "questions", questions)
+    require_parameter(
+        questions <= MOST_QUESTIONS, "stream", "questions", f"{questions:,}", f"at most {MOST_QUESTIONS:,}"
+    )
     universe = Universe.of_table(declared, columns, bins=bins or {}, logarithmic=logarithmic)
     amount = Budget.of(budget, rows=declared.rows_per_person)
     rows = declared.rows if budget.relation is Relation.VALUE else None
@@ -166,6 +176,12 @@ def planned(
         )
     often = _updates(universe.cells, questions) if updates is None else updates
     require_count("stream", "updates", often)
+    most = most_updates(universe.cells)
+    if often > most:
+        raise RequestError(
+            f"stream: {often:,} updates of {universe.cells:,} cells take more memory or time than there is.",
+            hint=f"Ask for at most {most:,} updates.",
+        )
     counting = None if rows is not None else budget.part(COUNTING)
     rest = budget if rows is not None else budget.part(1 - COUNTING)
     testing, width = _testing(method, rest.part(TESTING), often, questions)
@@ -190,7 +206,17 @@ def _listable(universe: Universe) -> bool:
 
 
 def _updates(cells: int, questions: int) -> int:
-    return max(1, min(2 * cells, questions, math.ceil(2 * math.sqrt(questions))))
+    return max(1, min(2 * cells, questions, math.ceil(2 * math.sqrt(questions)), most_updates(cells)))
+
+
+def most_updates(cells: int) -> int:
+    """Return the most updates whose masks fit into memory and are gone through within a day.
+
+    >>> most_updates(1_000), most_updates(1_000_000)
+    (26290, 2147)
+    """
+    passes = weights.passes_over(cells)
+    return min(MOST_HELD // cells, math.isqrt(2 * MOST_STEPS // (passes * cells)))
 
 
 def _testing(method: str, budget: Budget, updates: int, questions: int) -> tuple[SparseVector, int]:
