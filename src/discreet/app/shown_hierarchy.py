@@ -10,7 +10,10 @@ from discreet.anonymity.hierarchies import (
     Hierarchy,
     HierarchySpec,
     Intervals,
+    ListedHierarchy,
     Mask,
+    Order,
+    Tree,
     build_column_spec,
     build_spec,
     draft_hierarchy,
@@ -18,6 +21,17 @@ from discreet.anonymity.hierarchies import (
 from discreet.app.complaints import nearest
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Policy, Table
+
+
+KINDS: dict[type[HierarchySpec], str] = {
+    ListedHierarchy: "listing",
+    Intervals: "intervals",
+    Mask: "mask",
+    Tree: "tree",
+    Dates: "dates",
+    Order: "order",
+    Flat: "flat",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +99,7 @@ def _over_domain(
         hierarchy=hierarchy,
         listed=bool(values) and not partial,
         drafted=drafted,
-        kind=type(found).__name__.lower(),
+        kind=KINDS[type(found)],
         table=table,
         column=column,
         facts=None if policy is None or table is None else policy.tables[table],
