@@ -22,7 +22,6 @@ from discreet.app.complaints import nearest
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Policy, Table
 
-
 KINDS: dict[type[HierarchySpec], str] = {
     ListedHierarchy: "listing",
     Intervals: "intervals",
