@@ -15,6 +15,7 @@ from discreet.core.errors import BudgetError, RequestError
 from discreet.services.count_publication import release_counts
 from discreet.services.curator import Curator
 from discreet.services.stream import StreamRequest, open_stream, plan_stream_release
+from tests.services.test_least_epsilon import count_charges
 from tests.services.test_promise import discreet
 
 POLICY = """\
@@ -185,6 +186,15 @@ def test_a_stream_that_is_out_of_updates_refuses_the_rest(
     words = ("stream", "people", "questions.sql", "--epsilon", "3", "--method", "weights", "--updates", "1")
     assert discreet(*words, "--columns", "ill,smoker,age,sex", "--bins", "age=31") == 0
     assert "refused" in capsys.readouterr().out
+
+
+def test_more_updates_than_there_is_memory_for_are_refused_and_cost_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("stream", "people", "questions.sql", "--epsilon", "3", "--updates", "1" + "0" * 23)
+    assert discreet(*words) == 2
+    assert "Ask for at most" in capsys.readouterr().err
+    assert count_charges(folder) == 0
 
 
 def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:

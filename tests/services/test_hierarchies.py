@@ -91,6 +91,29 @@ def test_a_wrong_entry_is_told_with_its_line_and_way_out(here: Path, entry: str,
 
 
 @pytest.mark.parametrize(
+    ("entry", "kind", "told"),
+    [
+        ("job: {csv: jobs.csv}", "listing", "from a file"),
+        ("job: {tree: {'*': {care: [nurse], other: [clerk, cook]}}}", "tree", "a tree"),
+        ("job: {order: [clerk, cook, nurse], cuts: [cook]}", "order", "runs of ordered values"),
+        ("age: {widths: [10, 50]}", "intervals", "intervals"),
+        ("zip: {mask: right, length: 5}", "mask", "masked codes"),
+        ("born: {dates: [year, decade]}", "dates", "periods"),
+    ],
+)
+def test_every_kind_of_hierarchy_is_shown(
+    here: Path, entry: str, kind: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "jobs.csv").write_text("nurse,care,*\nclerk,office,*\ncook,care,*\n")
+    name = entry.partition(":")[0]
+    policy(here, entry)
+    assert discreet("hierarchy", name) == 0
+    assert f"The hierarchy {name} of t.{name}: {told}" in capsys.readouterr().out
+    assert discreet("hierarchy", name, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == kind
+
+
+@pytest.mark.parametrize(
     ("entry", "line", "told"),
     [
         (

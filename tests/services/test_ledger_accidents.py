@@ -62,6 +62,16 @@ def ask_and_verify(folder: Path) -> list[Callable[[], int]]:
     return [lambda: ask(folder, 0.1), lambda: upkeep(folder, "verify")]
 
 
+def test_one_entry_is_called_an_entry(folder: Path, capsys: Shown) -> None:
+    for number, entries in ((1, "1 entry"), (2, "2 entries")):
+        assert ask(folder, 0.1, sql=f"{SQL} WHERE ward <> '{number}'") == 0
+        capsys.readouterr()
+        assert upkeep(folder, "verify") == 0
+        assert f": {entries}, " in capsys.readouterr().out
+        assert upkeep(folder, "export", str(folder / f"{number}.csv")) == 0
+        assert capsys.readouterr().out.startswith(f"{entries} {'is' if number == 1 else 'are'} in ")
+
+
 def refused(capsys: Shown, *parts: str) -> None:
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -55,6 +55,19 @@ def test_pairs_of_more_columns_than_one_statement_counts_are_synthesized(
     assert (tmp_path / "made.csv").exists()
 
 
+@pytest.mark.parametrize("quality", ["lean", "best"])
+def test_more_combinations_than_there_is_memory_for_are_refused_and_cost_nothing(
+    quality: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All pairs of 60 columns of 1,000 values are 1.8 billion counts, of 400 values 283 million."""
+    write_wide(tmp_path, columns=60, values=1_000 if quality == "lean" else 400)
+    monkeypatch.chdir(tmp_path)
+    words = ("synthesize", "wide", "--epsilon", "0.5", "--quality", quality, "-o", "made.csv")
+    assert discreet(*words) == 2
+    assert "take too much memory. Name fewer columns" in capsys.readouterr().err
+    assert count_charges(tmp_path) == 0
+
+
 @pytest.mark.parametrize("kind", ["tree", "forest", "bayes"])
 def test_a_model_of_too_many_columns_is_refused_and_costs_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

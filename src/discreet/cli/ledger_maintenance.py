@@ -81,7 +81,8 @@ def run_verify(
         "separate_ledgers": separate,
     } | _marks_to_json(marks, mark.ledger)
     text = (
-        f"The ledger {_format_address(terms.ledger)} is whole: {mark.total[3]:,} entries, {mark.count:,} links. "
+        f"The ledger {_format_address(terms.ledger)} is whole: {_format_count(mark.total[3], 'entry', 'entries')}, "
+        f"{_format_count(mark.count, 'link', 'links')}. "
         f"{_describe_marks(marks, mark.ledger)}{_describe_separate(mark.ledger, separate)}"
     )
     _print_result(told, text, as_json=as_json)
@@ -155,7 +156,8 @@ def run_export(
         count, following = export_entries(found, file, analyst=analyst, first=first, limit=limit)
     more = "" if following is None else f" More begin at --from {following}."
     told = {"file": str(file), "entries": count, "next": following}
-    _print_result(told, f"{count:,} entries are in {file}.{more}", as_json=as_json)
+    are = "is" if count == 1 else "are"
+    _print_result(told, f"{_format_count(count, 'entry', 'entries')} {are} in {file}.{more}", as_json=as_json)
 
 
 def run_change_unit(
@@ -198,6 +200,10 @@ def _describe_separate(identity: str, separate: Mapping[str, str]) -> str:
         return ""
     others = ", ".join(f"{each[:SHOWN]} at {place}" for each, place in separate.items())
     return f" This ledger is {identity[:SHOWN]}. With a separate promise about the same data: {others}."
+
+
+def _format_count(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def _format_address(ledger: str) -> str:

@@ -10,7 +10,10 @@ from discreet.anonymity.hierarchies import (
     Hierarchy,
     HierarchySpec,
     Intervals,
+    ListedHierarchy,
     Mask,
+    Order,
+    Tree,
     build_column_spec,
     build_spec,
     draft_hierarchy,
@@ -18,6 +21,16 @@ from discreet.anonymity.hierarchies import (
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Policy, Table
 from discreet.services.policy_errors import find_nearest_name
+
+KINDS: dict[type[HierarchySpec], str] = {
+    ListedHierarchy: "listing",
+    Intervals: "intervals",
+    Mask: "mask",
+    Tree: "tree",
+    Dates: "dates",
+    Order: "order",
+    Flat: "flat",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +98,7 @@ def _preview_domain(
         hierarchy=hierarchy,
         is_complete=bool(values) and not partial,
         is_draft=is_draft,
-        kind=type(spec).__name__.lower(),
+        kind=KINDS[type(spec)],
         table=table,
         column=column,
         table_entry=None if policy is None or table is None else policy.tables[table],

@@ -18,6 +18,10 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.mining.bin_counters import EngineCounter
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, parse_counting_query, plan_stream
+from discreet.mining.stream.sparse_vector import SparseVector
+from discreet.mining.stream.stream_plan import MAX_QUESTIONS, compute_max_updates, plan_method
+from discreet.mining.stream.universe import Universe
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 from tests.mining.stream.worlds import asked, declared
 from tests.mining.synthesis.tables import IMPOSSIBLE, counter_of, opened, people, policy_of
 
@@ -206,12 +210,31 @@ def test_many_questions_are_answered_better_than_by_noise_on_each(method: str, r
         ({"method": "laplace", "updates": 3}, "laplace has no updates"),
         ({"method": "median"}, "too many for the median mechanism"),
         ({"updates": 0, "method": "weights"}, "updates must be"),
+        ({"updates": 10**23}, "more memory or time than there is. Ask for at most"),
+        ({"updates": 10**23, "method": "weights"}, "more memory or time than there is. Ask for at most"),
+        ({"questions": 10**23}, "questions must be at most 5,000,000"),
         ({"bins": {"pay": 3}}, "for columns that are asked for"),
     ],
 )
 def test_streams_that_cannot_be_planned_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(RequestError, match=said):
-        plan_stream(policy_of(), "people", ["age", "kin", "ill"], ONE, questions=9, **options)
+        plan_stream(policy_of(), "people", ["age", "kin", "ill"], ONE, **{"questions": 9} | options)
+
+
+@pytest.mark.parametrize("cells", [2, 1_000, 1 << 20])
+def test_a_stream_of_as_many_questions_as_there_may_be_is_planned(cells: int) -> None:
+    universe = Universe.from_table(declared(cells).tables["t"], ["x"], bins={"x": min(cells, 32_000)})
+    budget = NoiseBudget(amount=Fraction(1, 10**6), is_pure=True, relation=Relation.VALUE)
+    made = plan_method("weights", "t", universe, budget, questions=MAX_QUESTIONS)
+    assert 1 <= made.updates <= compute_max_updates(universe.cells)
+    assert made.error95 > made.updates
+
+
+def test_noise_of_any_size_is_bounded() -> None:
+    """Also where neighbouring floats are further apart than what the search stops at."""
+    for digits in range(0, 60, 4):
+        found = SparseVector.from_epsilon(Fraction(1, 10**digits), passes=7, sensitivity=1)
+        assert found.bound_error(0.01) > 10**digits
 
 
 def test_a_person_with_several_rows_is_paid_for_and_more_rows_than_planned_are_refused(

@@ -28,13 +28,18 @@ FEW = 100_000
 """Over more cells than these, what was learned is gone through once."""
 
 
+def count_passes(cells: int) -> int:
+    """Return how often an update goes through what was learned."""
+    return PASSES if cells <= FEW else 1
+
+
 class MultiplicativeWeights:
     """The estimated distribution of `rows` rows over the cells; counts have noise of `deviation`."""
 
     def __init__(self, cells: int, *, rows: int, deviation: float) -> None:
         self._rows, self._shares = rows, np.full(cells, 1 / cells)
         self._least = min(0.5, deviation / rows)
-        self._passes = PASSES if cells <= FEW else 1
+        self._passes = count_passes(cells)
         self._learned: list[tuple[Booleans, float]] = []
 
     def estimate_count(self, query: Booleans) -> int:

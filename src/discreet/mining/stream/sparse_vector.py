@@ -125,8 +125,8 @@ class SparseVector:
         while _compute_tail(high, a, b) > miss:
             high *= 2
         low = 0.0
-        while high - low > 0.5:
-            middle = (low + high) / 2
+        # beyond 2**53 neighboring floats are further apart than 0.5
+        while high - low > 0.5 and low < (middle := (low + high) / 2) < high:
             low, high = (low, middle) if _compute_tail(middle, a, b) <= miss else (middle, high)
         return math.ceil(high) + 2
 

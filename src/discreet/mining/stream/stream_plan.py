@@ -15,6 +15,10 @@ Threshold   of weights: half as far again as where, of questions that are known 
 Updates     twice the root of the number of questions, so that errors grow with the root where those of
             laplace grow with the number; at most twice as many as there are cells, since as many different
             counts as cells determine everything. After them the stream ends, as both papers have it.
+Bounds      every answer is kept, in 400 bytes or so: `MAX_QUESTIONS` take 2 GB. Every update of weights
+            keeps a mask of one byte a cell, at most `MAX_MASK_CELLS` together, and goes through all earlier ones,
+            up to `PASSES` times: at most `MAX_STEPS` cells, a day's work at the 25 ns that one takes. Median
+            keeps no masks, and is bounded alike.
 End         The end of a stream follows from the number of queries and the released answers, so it reveals
             nothing more.
 """
@@ -33,7 +37,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
 from discreet.core.policy import Policy
 from discreet.mechanisms.sensitivity import Sensitivity
-from discreet.mining.stream import median_mechanism
+from discreet.mining.stream import median_mechanism, multiplicative_weights
 from discreet.mining.stream.sparse_vector import SparseVector
 from discreet.mining.stream.universe import Universe
 from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
@@ -43,6 +47,9 @@ METHODS = ("median", "weights", "laplace")
 CONFIDENCE = 0.95
 COUNTING, TESTING = Fraction(1, 20), Fraction(1, 2)
 WASTED, FURTHER = 1 / 4, 3 / 2
+MAX_QUESTIONS = 5_000_000
+MAX_MASK_CELLS = 1 << 31
+MAX_STEPS = 3_456 * 10**9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,6 +129,9 @@ def plan_stream(
     """Return the plan of a stream, or refuse; without a method, choose the least expected error."""
     declared = get_declared_table(policy, table)
     require_count("stream", "questions", questions)
+    require_parameter(
+        questions <= MAX_QUESTIONS, "stream", "questions", f"{questions:,}", f"at most {MAX_QUESTIONS:,}"
+    )
     universe = Universe.from_table(declared, columns, bins=bins or {}, logarithmic=logarithmic)
     amount = NoiseBudget.from_guarantee(budget, rows_per_person=declared.rows_per_person)
     rows = declared.rows if budget.relation is Relation.VALUE else None
@@ -171,6 +181,12 @@ def plan_method(
         )
     often = _choose_updates(universe.cells, questions) if updates is None else updates
     require_count("stream", "updates", often)
+    limit = compute_max_updates(universe.cells)
+    if often > limit:
+        raise RequestError(
+            f"stream: {often:,} updates of {universe.cells:,} cells take more memory or time than there is.",
+            hint=f"Ask for at most {limit:,} updates.",
+        )
     counting = None if rows is not None else budget.take_share(COUNTING)
     rest = budget if rows is not None else budget.take_share(1 - COUNTING)
     testing, width = _plan_test(method, rest.take_share(TESTING), often, questions)
@@ -195,7 +211,17 @@ def _can_list_databases(universe: Universe) -> bool:
 
 
 def _choose_updates(cells: int, questions: int) -> int:
-    return max(1, min(2 * cells, questions, math.ceil(2 * math.sqrt(questions))))
+    return max(1, min(2 * cells, questions, math.ceil(2 * math.sqrt(questions)), compute_max_updates(cells)))
+
+
+def compute_max_updates(cells: int) -> int:
+    """Return the most updates whose masks fit into memory and are gone through within a day.
+
+    >>> compute_max_updates(1_000), compute_max_updates(1_000_000)
+    (26290, 2147)
+    """
+    passes = multiplicative_weights.count_passes(cells)
+    return min(MAX_MASK_CELLS // cells, math.isqrt(2 * MAX_STEPS // (passes * cells)))
 
 
 def _plan_test(method: str, budget: NoiseBudget, updates: int, questions: int) -> tuple[SparseVector, int]:

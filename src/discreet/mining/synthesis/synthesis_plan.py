@@ -3,6 +3,10 @@
 Columns     all that declare bounds or values, or those that are named; identifiers never.
 Counted     the marginals of all sets that may be measured: the columns and their pairs, and for the best
             quality their triples, as far as each is small enough. Only noisy ones of them leave.
+Memory      every marginal that may be measured is held twice, as it is and as a model expects it, 16 bytes a
+            cell: at most `MAX_COUNTED_CELLS` cells of all together, 2 GB. A lean model has a pair for every column
+            but one, and its descent holds some 30 numbers a cell: at most `MAX_FITTED_CELLS` cells of the largest
+            such pairs, 4 GB; the best quality's is smaller. What has more is refused while it is planned.
 Guarantee   that of the budget, which the run cannot pass; see `measuring`.
 Expected    how large the noise on measured counts is, as far as it follows from the budget: exactly for the
             columns and, of the lean quality, for the pairs of its tree; further pairs share what is left, so
@@ -42,6 +46,8 @@ Quality = Literal["lean", "best"]
 CONFIDENCE = 0.95
 MAX_CELLS = 1_000_000
 MAX_SETS = 1_000
+MAX_COUNTED_CELLS = 1 << 27
+MAX_FITTED_CELLS = 1 << 24
 AGREEMENT_DEVIATION = 0.5
 
 
@@ -148,6 +154,8 @@ def plan_synthesis(
     )
     shape = tuple(each.bins for each in schema.attributes)
     rows = declared.rows if budget.relation is Relation.VALUE else None
+    sets = tuple(_list_sets(shape, quality))
+    _require_memory(sets, shape, quality)
     kept = {each.name for each in schema.attributes}
     return SynthesisPlan(
         table=table,
@@ -160,7 +168,7 @@ def plan_synthesis(
         ),
         quality=quality,
         budget=NoiseBudget.from_guarantee(budget, rows_per_person=declared.rows_per_person),
-        sets=tuple(_list_sets(shape, quality)),
+        sets=sets,
         impossible=_find_impossible(schema, declared.impossible, shape),
         earlier=tuple(_validate_earlier(each, schema) for each in earlier),
         rows=rows,
@@ -176,6 +184,19 @@ def _list_sets(shape: tuple[int, ...], quality: Quality) -> list[Columns]:
         if size == 2 or len(found) + len(more) <= MAX_SETS:
             found += more
     return found
+
+
+def _require_memory(sets: Sequence[Columns], shape: tuple[int, ...], quality: Quality) -> None:
+    """Refuse marginals and models that are too large to be held in memory."""
+    sizes = [count_cells(each, shape) for each in sets]
+    pairs = sorted((size for each, size in zip(sets, sizes, strict=True) if len(each) == 2), reverse=True)
+    fitted = sum(pairs[: len(shape) - 1]) if quality == "lean" else 0
+    if sum(sizes) > MAX_COUNTED_CELLS or fitted > MAX_FITTED_CELLS:
+        raise RequestError(
+            f"synthesize: {len(shape)} columns of up to {max(shape):,} values have {sum(sizes):,} "
+            "combinations to count, which take too much memory.",
+            hint="Name fewer columns, or leave out those of the most values.",
+        )
 
 
 def _find_impossible(
