@@ -159,8 +159,4 @@ def _error(each: Expected) -> float | None:
 
 def _unit(made: Plan, place: int) -> str:
     each, output = expected(made)[place], made.outputs[place]
-    if each.error95 is None:
-        return f"rows of the rank of {each.name}"
-    if output.measure.function == "count":
-        return "people" if output.measure.counts_people else "rows"
-    return f"in {each.name}"
+    return output.measure.describe_error_unit(each.name, is_in_rows=each.error95 is None)
