@@ -30,6 +30,7 @@ from discreet.services import policy_engines
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger_unmarked, resolve_analyst
 from discreet.sql import interval_estimates
+from discreet.sql.aggregates.count import estimate_count
 
 ROWS = int(os.environ.get("DISCREET_BENCH_ROWS", "10000000"))
 ALLOWED = 0.020
@@ -111,7 +112,7 @@ def _million_groups() -> tuple[str, str, str]:
         released = interval_estimates.ReleasedPrimitive(
             numbers=noise.release_many(counts, Randomness()).value, noise=noise
         )
-        found = interval_estimates.estimate_count(released, 0.95)
+        found = estimate_count(released, 0.95)
         table = pa.table({"m0": found.values, "m0.low": found.low, "m0.high": found.high})
         return query_released_tables("SELECT * FROM released", {"released": table})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from discreet.sql.aggregates import SHOWN
+from discreet.sql.aggregates import SQL_NAMES
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.scalar_expressions import CASTS
 from discreet.sql.type_inference import PARTS, UNITS
@@ -145,5 +145,5 @@ AGGREGATES: dict[str, str] = {
 
 def without_a_case() -> set[str]:
     """What the allow-lists have and this list does not, or the other way round."""
-    shown = set(re.findall(r"[A-Z_]+(?:\([^)]*\))?", SHOWN))
+    shown = set(re.findall(r"[A-Z_]+(?:\([^)]*\))?", SQL_NAMES))
     return (set(FUNCTIONS) ^ set(CASES)) | (shown ^ set(AGGREGATES))

@@ -27,7 +27,8 @@ from discreet.sql.accuracy import (
     find_measures_by_column,
     find_rank_error,
 )
-from discreet.sql.interval_estimates import ReleasedPrimitive, estimate_mean, split_confidence
+from discreet.sql.aggregates.average import estimate_mean
+from discreet.sql.interval_estimates import ReleasedPrimitive, split_confidence
 from discreet.sql.plan_execution import execute_plan
 from discreet.sql.planner import Plan, plan_query
 from discreet.sql.refusal import Refusal

@@ -13,18 +13,13 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.sql.aggregates.average import estimate_mean
+from discreet.sql.aggregates.count import estimate_count
+from discreet.sql.aggregates.sum import estimate_sum, estimate_sum_from_mean
+from discreet.sql.aggregates.variance import estimate_variance
 from discreet.sql.expression_tree import Column
 from discreet.sql.expression_types import make_number_type
-from discreet.sql.interval_estimates import (
-    Estimate,
-    Noise,
-    ReleasedPrimitive,
-    estimate_count,
-    estimate_mean,
-    estimate_sum,
-    estimate_sum_from_mean,
-    estimate_variance,
-)
+from discreet.sql.interval_estimates import Estimate, Noise, ReleasedPrimitive
 from discreet.sql.primitives import Grid
 from tests.statistical import acceptance
 

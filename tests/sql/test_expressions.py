@@ -21,7 +21,6 @@ from discreet.engines.prepared_store import PreparedStore
 from discreet.mechanisms.sensitivity import ContributionBounds
 from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
-from discreet.sql.aggregates import Measure
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.contribution_bounding import bound_contributions
 from discreet.sql.expression_tree import Column, Expression, Literal
@@ -332,7 +331,7 @@ def test_what_nobody_moves_still_gets_noise() -> None:
     reader = PrimitiveBuilder(contribution=ContributionBounds(rows=1), is_ungrouped=True)
     five = Literal(value=5, type=make_integer_type(5, 5))
     on = choose_grid(five)
-    assert reader.build_centred_sum(Measure(function="avg", argument=five), on).sensitivity.l1 == 1
+    assert reader.build_centred_sum(on).sensitivity.l1 == 1
 
 
 @pytest.mark.parametrize(

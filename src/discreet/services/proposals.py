@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from discreet.belief import Belief
-from discreet.belief.wording import format_number
 from discreet.core.number_checks import Real
-from discreet.sql.accuracy import find_error_bound, find_rank_error
+from discreet.sql.accuracy import describe_open_error, find_error_bound, find_rank_error
 from discreet.sql.expression_tree import Column
 from discreet.sql.planner import DecomposedMeasure, Plan
 
@@ -21,7 +20,8 @@ class ExpectedError:
     noisy values, `note` says so.
 
     `share` is the part of epsilon spent on its primitives; a primitive shared by measures counts for each.
-    `rows95` is by how many rows a value picked by rank may miss its rank.
+    `rows95` is by how many rows a value picked by rank may miss its rank, or from how many rows on a decision
+    such as BOOL_OR is right.
     """
 
     name: str
@@ -91,12 +91,12 @@ def _compute_expected_error(plan: Plan, output: DecomposedMeasure) -> ExpectedEr
         (find_error_bound(plan, output), find_rank_error(plan, output)) if missing is None else (None, None)
     )
     return ExpectedError(
-        name=names.get(output.column, output.measure.function),
+        name=names.get(output.column, output.measure.name),
         mechanism=type(_find_mechanism(plan, output)).__name__,
         share=float(sum(plan.shares[name] for name in output.charged_names)),
         error95=None if error is None else float(error),
         rows95=None if rows is None else float(rows.rows),
-        note=missing or (_describe_unknown_error(plan, output) if error is None else ""),
+        note=missing or (describe_open_error(plan, output) if error is None else ""),
     )
 
 
@@ -104,18 +104,3 @@ def _find_mechanism(plan: Plan, output: DecomposedMeasure) -> object:
     if output.column in plan.value_selections:
         return plan.value_selections[output.column].mechanism
     return plan.noisy_primitives[output.primitive_names[0]].noise
-
-
-def _describe_unknown_error(plan: Plan, output: DecomposedMeasure) -> str:
-    """Describe an error that depends on the data."""
-    rows = find_rank_error(plan, output)
-    if rows is not None:
-        of_all = (
-            f" ({100 * rows.rows / plan.least_rows:.2g}% of {plan.least_rows:,})" if plan.least_rows else ""
-        )
-        return f"{rows.description}{of_all}"
-    if output.measure.function == "avg":
-        vector = plan.noisy_primitives[output.primitive_names[0]]
-        half = float(vector.half_width(plan.confidence) * vector.primitive.unit)
-        return f"about {format_number(half)} / the rows of a group"
-    return "depends on the rows of a group"

@@ -159,8 +159,4 @@ def _get_error(each: ExpectedError) -> float | None:
 
 def _describe_unit(plan: Plan, index: int) -> str:
     each, output = compute_expected_errors(plan)[index], plan.outputs[index]
-    if each.error95 is None:
-        return f"rows of the rank of {each.name}"
-    if output.measure.function == "count":
-        return "people" if output.measure.counts_people else "rows"
-    return f"in {each.name}"
+    return output.measure.describe_error_unit(each.name, is_in_rows=each.error95 is None)

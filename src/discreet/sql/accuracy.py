@@ -24,21 +24,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
-from typing import NoReturn
 
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, parse_probability, require_positive
-from discreet.mechanisms.quantile import Quantile
+from discreet.sql.aggregates.average import LEAST_ROWS
+from discreet.sql.aggregates.base import PlannedNoise, RankError
+from discreet.sql.aggregates.selected import SelectedAggregate
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
 from discreet.sql.planner import Plan
-from discreet.sql.primitives import Grid
 from discreet.sql.refusal import format_snippet, refuse_query
 
+__all__ = [
+    "ErrorTolerance",
+    "RankError",
+    "describe_open_error",
+    "find_error_bound",
+    "find_least_epsilon",
+    "find_measures_by_column",
+    "find_rank_error",
+]
+
 FINEST, COARSEST = Fraction(1, 10_000), 10_000  # the range of epsilon that is searched
-LEAST = "Give the least number of rows: --least-rows 100, in Python least_rows=100."
-EXTREMES = {"min": "the lowest row", "max": "the highest row", "median": "the middle"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,73 +77,42 @@ class ErrorTolerance:
         return f"±{float(100 * self.amount):g}%" if self.is_rank_share else f"±{float(self.amount):g}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankError:
-    """Error of a selected value: its rank is off by at most `rows`; a MODE is at most `rows` rarer."""
-
-    function: str
-    probability: Fraction | None
-    rows: float
-
-    def to_json(self) -> dict[str, object]:
-        """Return the JSON object."""
-        share = None if self.probability is None else float(self.probability)
-        return {"probability": share, "rows": float(self.rows), "why": self.description}
-
-    @property
-    def description(self) -> str:
-        """Sentence about the value, at the plan's confidence."""
-        most = ceil(self.rows)
-        rows = "a row" if most == 1 else f"{most:,} rows"
-        if self.probability is None:
-            return f"no value is more than {rows} commoner"
-        from_where = EXTREMES.get(self.function, f"{float(100 * self.probability):g}% of all rows")
-        return f"its rank is within {rows} of {from_where}"
-
-
 def find_error_bound(plan: Plan, output: DecomposedMeasure) -> Fraction | None:
     """Return the most by which a measure's interval extends from its value; None if it depends on data."""
-    function, on = output.measure.function, output.grid
     if output.selects_value:
         return None
+    return output.measure.bound_error(output, _get_planned_noise(plan, output))
+
+
+def _get_planned_noise(plan: Plan, output: DecomposedMeasure) -> PlannedNoise:
     vectors = [plan.noisy_primitives[name] for name in output.primitive_names]
-    units = [each.primitive.unit for each in vectors]
-    confidence = _get_part_confidence(plan, output)
-    halves = [each.half_width(confidence) for each in vectors]
-    if output.public_rows is not None:
-        return halves[0] * units[0] / output.public_rows
-    if len(output.primitive_names) == 1:
-        rounded = Fraction(1, 2) if units[0] == 1 and plan.bounding.weight_denominator > 1 else 0
-        return halves[0] * units[0] + rounded
-    assert on is not None
-    if function == "sum":
-        return (halves[0] + abs(on.low + on.high) * halves[1]) * on.step / 2
-    if function == "avg" and plan.least_rows is not None:
-        return _bound_mean_error(halves[0], halves[1], on, plan.least_rows)
-    return None
-
-
-def _bound_mean_error(h: Fraction, k: Fraction, grid: Grid, least_rows: int) -> Fraction:
-    """Return the error bound of a mean; at most the whole range, which is the interval if it is unknown."""
-    counted, whole = least_rows - 2 * k, grid.width * grid.step
-    return whole if counted < 1 else min((h + grid.width * k) * grid.step / (2 * counted), whole)
-
-
-def _get_part_confidence(plan: Plan, output: DecomposedMeasure) -> float:
-    return split_confidence(plan.confidence, len(output.primitive_names))
+    confidence = split_confidence(plan.confidence, len(vectors))
+    return PlannedNoise(
+        half_widths=tuple(each.half_width(confidence) for each in vectors),
+        units=tuple(each.primitive.unit for each in vectors),
+        is_weighted=plan.bounding.weight_denominator > 1,
+        least_rows=plan.least_rows,
+    )
 
 
 def find_rank_error(plan: Plan, output: DecomposedMeasure) -> RankError | None:
-    """Return the rank error of a measure that selects a value, at the plan's confidence; else None."""
-    found = plan.value_selections.get(output.column)
-    if found is None:
-        return None
-    mechanism, function = found.mechanism, output.measure.function
-    if isinstance(mechanism, Quantile):
-        rows = mechanism.rank_error(plan.confidence) + abs(mechanism.offset)
-        return RankError(function=function, probability=mechanism.probability, rows=rows)
-    rows = mechanism.shortfall(len(found.domain), plan.confidence)
-    return RankError(function=function, probability=None, rows=rows)
+    """Return the error in rows of a measure without an interval, at the plan's confidence; else None."""
+    if not isinstance(output.measure, SelectedAggregate):
+        return output.measure.bound_row_error(_get_planned_noise(plan, output))
+    found = plan.value_selections[output.column]
+    return output.measure.bound_selection_error(found.mechanism, len(found.domain), plan.confidence)
+
+
+def describe_open_error(plan: Plan, output: DecomposedMeasure) -> str:
+    """Describe the error of a measure that has no error bound: in rows, or how it depends on the data."""
+    rows = find_rank_error(plan, output)
+    if rows is None:
+        vector = plan.noisy_primitives[output.primitive_names[0]]
+        half_width = vector.half_width(plan.confidence) * vector.primitive.unit
+        return output.measure.describe_open_error(float(half_width))
+    if plan.least_rows is None or not output.selects_value:
+        return rows.description
+    return f"{rows.description} ({100 * rows.rows / plan.least_rows:.2g}% of {plan.least_rows:,})"
 
 
 def find_measures_by_column(plan: Plan) -> dict[str, DecomposedMeasure]:
@@ -184,11 +160,11 @@ def _get_error(plan: Plan, output: DecomposedMeasure, tolerance: ErrorTolerance)
     if tolerance.is_rank_share:
         return _get_rank_error_share(plan, output, tolerance)
     found = find_error_bound(plan, output)
-    return found if found is not None else _refuse_number(output, tolerance)
+    return found if found is not None else output.measure.refuse_tolerance(tolerance)
 
 
 def _get_rank_error_share(plan: Plan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
-    found, name = find_rank_error(plan, output), _get_function_name(output)
+    found, name = find_rank_error(plan, output), output.measure.name.upper()
     if found is None or found.probability is None:
         refuse_query(
             f"{tolerance} is a part of the rows, in ranks, and {name} has no rank.",
@@ -198,33 +174,6 @@ def _get_rank_error_share(plan: Plan, output: DecomposedMeasure, tolerance: Erro
         refuse_query(
             f"how far {name} is off depends on how many rows a group has, so {tolerance} of them cannot be "
             "promised.",
-            LEAST,
+            LEAST_ROWS,
         )
     return Fraction(found.rows) / plan.least_rows
-
-
-def _refuse_number(output: DecomposedMeasure, tolerance: ErrorTolerance) -> NoReturn:
-    name = _get_function_name(output)
-    if output.measure.function == "avg":
-        refuse_query(
-            f"the error of {name} depends on how many rows a group has, so {tolerance} cannot be "
-            "promised for "
-            "it.",
-            f"{LEAST} Or ask with epsilon.",
-        )
-    if output.selects_value and output.measure.function != "mode":
-        refuse_query(
-            f"how far {name} is off in values depends on how dense they are, so {tolerance} cannot "
-            "be promised "
-            "for it.",
-            "Give the error in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; "
-            "or ask with epsilon.",
-        )
-    refuse_query(
-        f"the error of {name} depends on the data, so {tolerance} cannot be promised for it.",
-        "Ask with epsilon.",
-    )
-
-
-def _get_function_name(output: DecomposedMeasure) -> str:
-    return output.measure.function.upper()

@@ -23,8 +23,6 @@ from dataclasses import dataclass, replace
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import ContributionBounding, Policy
 from discreet.mechanisms.sensitivity import ContributionBounds
-from discreet.sql.aggregates import Measure
-from discreet.sql.primitives import choose_grid
 from discreet.sql.relational_algebra import (
     KEY,
     LINK,
@@ -40,7 +38,6 @@ from discreet.sql.relational_algebra import (
 from discreet.sql.resolver import Query
 from discreet.sql.row_weighting import PARTS
 
-LINEAR = ("count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
 LARGEST, FEWEST = 1 << 34, 1 << 18
 
 
@@ -115,23 +112,14 @@ def bound_contributions(
 
 
 def _can_weight_rows(question: Query, scan: Scan, policy: Policy) -> bool:
-    linear = all(measure.function in LINEAR for _, measure in question.measures)
+    linear = all(measure.is_linear for _, measure in question.measures)
     asked = policy.bounding is ContributionBounding.WEIGHTS or (
         policy.bounding is None and policy.is_read_only
     )
     if not (asked and linear):
         return False
-    largest = max((_find_largest_contribution(measure) for _, measure in question.measures), default=1)
+    largest = max((measure.max_row_contribution for _, measure in question.measures), default=1)
     return max(scan.rows, FEWEST) * largest <= LARGEST
-
-
-def _find_largest_contribution(measure: Measure) -> int:
-    """Return the most that one row can add to any primitive of the measure."""
-    if measure.function == "count" or measure.argument is None:
-        return 1
-    on = choose_grid(measure.argument)
-    squares = 0 if measure.function in ("sum", "avg") else on.width**2
-    return max(abs(on.low), abs(on.high), on.width, squares, 1)
 
 
 def _bound_by_weight(question: Query, scan: Scan, policy: Policy, relation: Relation) -> BoundedQuery:

@@ -21,6 +21,8 @@ from math import prod
 from discreet.core.policy import Column as Declared
 from discreet.core.policy import ColumnType, Policy
 from discreet.sql import expression_sql
+from discreet.sql.aggregates import restore_person_total
+from discreet.sql.aggregates.base import SupportsPersonTotals
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Call, Column, Expression, Literal, Scalar, find_columns
 from discreet.sql.expression_types import Family, Type
@@ -141,7 +143,7 @@ def _find_base_columns(node: Rows, policy: Policy) -> dict[str, _BaseColumn]:
     if isinstance(node, PersonTotals):
         inside = _find_base_columns(node.source, policy)
         totals = {
-            each.name: _make_total_column(each, *total[:2], node.source, inside)
+            each.name: _make_total_column(each, restore_person_total(total), node.source, inside)
             for each, total in node.totals
         }
         return inside | totals
@@ -162,12 +164,12 @@ def _make_stored_column(declared: Declared | None) -> _BaseColumn:
 
 
 def _make_total_column(
-    column: Column, function: str, argument: Expression | None, node: Rows, bases: Mapping[str, _BaseColumn]
+    column: Column, total: SupportsPersonTotals, node: Rows, bases: Mapping[str, _BaseColumn]
 ) -> _BaseColumn:
     """Return the base column of a total; MIN and MAX of a column have the values of that column."""
-    nulls = function not in ("count", "count_distinct")
-    origin = None if argument is None else _expand_columns(argument, node)
-    if function in ("min", "max") and isinstance(origin, Column):
+    nulls = not total.is_whole_count
+    origin = None if total.argument is None else _expand_columns(total.argument, node)
+    if total.keeps_values and isinstance(origin, Column):
         domain = bases[origin.name].domain
     else:
         domain = _get_type_domain(column.type)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Family, Type
 
 NEVER = ("is_null",)
@@ -46,12 +45,3 @@ def may_be_null(function: str, arguments: Sequence[Type], result: Type) -> bool:
         return True
     computed = result.family is Family.NUMBER and function not in TEXTUAL
     return computed and not result.is_exact and not all(each.is_bounded for each in (*arguments, result))
-
-
-def total_may_be_null(function: str, argument: Expression | None, *, filtered: bool) -> bool:
-    """Return True if a total per person may be NULL; every person has at least one row."""
-    if function in ("count", "count_distinct") or argument is None:
-        return False
-    kind = argument.type
-    overflows = function in ("sum", "avg") and not (kind.is_bounded or kind.is_exact)
-    return filtered or kind.is_nullable or overflows

@@ -19,7 +19,6 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.sampling import Integers
-from discreet.sql import interval_estimates
 from discreet.sql.expression_types import Family, Type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.planner import DecomposedMeasure, Plan
@@ -99,31 +98,15 @@ def estimate_measure(
     raw: bool = False,
 ) -> Estimate:
     """Return the measure's value and interval in every group."""
-    parts, function, on = (
-        [released[name] for name in output.primitive_names],
-        output.measure.function,
-        output.grid,
-    )
-    if on is None:
-        return interval_estimates.estimate_count(parts[0], confidence, raw=raw)
-    if function == "sum":
-        if len(parts) == 1:
-            return interval_estimates.estimate_sum(parts[0], on.step, confidence)
-        return interval_estimates.estimate_sum_from_mean(parts[0], parts[1], on, confidence)
-    if function == "avg":
-        rows = parts[1] if output.public_rows is None else output.public_rows
-        return interval_estimates.estimate_mean(parts[0], rows, on, confidence)
-    sample, root = function.endswith("_samp"), function.startswith("stddev")
-    return interval_estimates.estimate_variance(
-        tuple(parts), on, confidence, is_sample=sample, takes_root=root
-    )
+    parts = [released[name] for name in output.primitive_names]
+    return output.measure.estimate(output, parts, confidence, raw=raw)
 
 
 def _clip_counts(plan: Plan, table: pa.Table) -> pa.Table:
     """Clip negative counts to 0, unless the plan is `raw`."""
     if plan.raw:
         return table
-    counts = {output.column for output in plan.outputs if output.primitive_names and output.grid is None}
+    counts = {output.column for output in plan.outputs if output.measure.is_whole_count}
     for name, column in plan.column_errors.measures.items():
         if column in counts and name in table.column_names:
             shown = pc.max_element_wise(table[name], pa.scalar(0, table[name].type), skip_nulls=False)
@@ -138,15 +121,16 @@ def _get_key_type(kind: Type) -> pa.DataType:
 
 def _build_interval_columns(output: DecomposedMeasure, found: Estimate) -> dict[str, pa.Array]:
     return {
-        output.column: values_to_array(found.values),
-        f"{output.column}.low": values_to_array(found.low),
-        f"{output.column}.high": values_to_array(found.high),
+        output.column: values_to_array(found.values, output.measure.result_type),
+        f"{output.column}.low": pa.array(found.low, from_pandas=True),
+        f"{output.column}.high": pa.array(found.high, from_pandas=True),
     }
 
 
-def values_to_array(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Return the values of a measure as an array; NaN, "unknown", becomes NULL."""
-    return pa.array(values, from_pandas=True)
+def values_to_array(values: np.ndarray[Any, Any], kind: Type) -> pa.Array:
+    """Return the values of a measure of that type as an array; NaN, "unknown", becomes NULL."""
+    found = pa.array(values, from_pandas=True)
+    return found.cast(pa.bool_()) if kind.family is Family.BOOLEAN else found
 
 
 def _get_counts(counts: Exact[pa.Table], name: str, places: Integers | None) -> Exact[Integers]:

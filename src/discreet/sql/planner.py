@@ -30,6 +30,7 @@ from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.sql import key_domains
 from discreet.sql import sql_compiler as compiled
+from discreet.sql.aggregates.selected import SelectedAggregate
 from discreet.sql.budget_split import GROUPS, split_budget
 from discreet.sql.contribution_bounding import BoundedQuery, bound_contributions
 from discreet.sql.error_tracking import ColumnErrors, track_errors
@@ -184,7 +185,7 @@ def plan_query(
             each.measure, each.grid, budget * part[each.column], bounding, question, policy
         )
         for each in outputs
-        if each.selects_value
+        if isinstance(each.measure, SelectedAggregate)
     }
     aggregates = {name: each.aggregate_sql for name, each in primitives.items()}
     if selection is not None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.sql.aggregates import Measure, is_aggregate, resolve_measure
+from discreet.sql.aggregates import find_answer_total, is_aggregate, resolve_measure
+from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_tree import Column, Expression, find_columns
-from discreet.sql.expression_types import Bound, Family, Type, make_number_type, to_double_type
+from discreet.sql.expression_types import Type, to_double_type
 from discreet.sql.query import PostProcessingStage, Query, Total
 from discreet.sql.refusal import Refusal, format_snippet, refuse_query, suggest_names
 from discreet.sql.relational_algebra import Rows
@@ -25,14 +25,6 @@ from discreet.sql.select_clauses import resolve_clauses, resolve_group_keys
 from discreet.sql.sql_names import fold_case
 
 MOST_SHOWN = 1 << 53
-TOTALS: dict[type[exp.Expression], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.Median: "median",
-}
 
 
 # -- Around one aggregate -----------------------------------------------------------------------------------
@@ -44,7 +36,7 @@ class _GroupScope:
 
     row_scope: RowScope
     keys: list[tuple[Column, Expression]]
-    measures: list[tuple[Column, Measure]] = field(default_factory=list)
+    measures: list[tuple[Column, Aggregate]] = field(default_factory=list)
     aliases: dict[str, Expression] = field(default_factory=dict)
 
     def expand_star(self, star: exp.Expression) -> list[tuple[str, Expression]]:
@@ -69,25 +61,13 @@ class _GroupScope:
             return None
         return next((column for column, key in self.keys if key == wanted), None)
 
-    def _add_measure(self, found: Measure) -> Column:
+    def _add_measure(self, found: Aggregate) -> Column:
         for column, known in self.measures:
             if known == found:
                 return column
-        kind, argument = make_number_type(step=_get_value_step(found)), found.argument
-        picked = argument is not None and found.function in ("min", "max", "mode")
-        if picked and argument is not None and argument.type.family is not Family.NUMBER:
-            kind = replace(argument.type, is_nullable=True)
-        column = Column(name=f"m{len(self.measures)}", type=kind)
+        column = Column(name=f"m{len(self.measures)}", type=found.result_type)
         self.measures.append((column, found))
         return column
-
-
-def _get_value_step(found: Measure) -> Bound:
-    """Return step 1 for measures whose values are whole numbers, else None."""
-    if found.function in ("count", "count_distinct"):
-        return Fraction(1)
-    picked = found.argument is not None and found.function in ("sum", "min", "max", "median", "quantile")
-    return Fraction(1) if picked and found.argument.type.step == 1 else None  # type: ignore[union-attr]
 
 
 def _to_shown_type(kind: Type) -> Type:
@@ -188,26 +168,15 @@ class _TotalScope:
         return Column(name=f"g{self.keys.index(wanted)}", type=_to_shown_type(wanted.type))
 
     def _add_total(self, node: exp.Expression) -> Column:
-        function = TOTALS.get(type(node))
-        if function is None or isinstance(node.this, exp.Distinct):
-            refuse_query(
-                f"«{format_snippet(node)}» is not answered over an answer.",
-                "Use COUNT, SUM, AVG, MIN, MAX or MEDIAN of its columns.",
-            )
-        argument, kind = None, make_number_type(step=Fraction(1) if function == "count" else None)
-        if function != "count" or not (node.this is None or isinstance(node.this, exp.Star)):
+        found, argument = find_answer_total(node), None
+        if not found.counts_answer_rows(node):
             argument = resolve_scalar(node.this, self.answer)
-            if function in ("sum", "avg", "median") and argument.type.family is not Family.NUMBER:
-                refuse_query(f"«{format_snippet(node)}» needs a number.", "Name a column that is one.")
-            if function in ("min", "max") and argument.type.family is not Family.NUMBER:
-                kind = replace(argument.type, is_nullable=True)
-            if function in ("sum", "min", "max") and argument.type.step == 1:
-                kind = make_number_type(step=Fraction(1))
+            found.check_answer_argument(argument, node)
         for known, of, what in self.totals:
-            if (of, what) == (function, argument):
+            if (of, what) == (found.name, argument):
                 return known
-        column = Column(name=f"t{len(self.totals)}", type=kind)
-        self.totals.append((column, function, argument))
+        column = Column(name=f"t{len(self.totals)}", type=found.infer_answer_total_type(argument))
+        self.totals.append((column, found.name, argument))
         return column
 
 

@@ -1,13 +1,13 @@
 """Primitives: the integer aggregates per group, of known sensitivity, from which measures are computed.
 
-    COUNT(*), COUNT(x)      the rows, or those where x is not NULL: all, if the policy declares no nulls
-    COUNT(DISTINCT x)       distinct values, or people; one person adds at most as many as their rows
-    SUM(x)                  x in steps of its grid; derived from the next two if AVG(x) is requested too
-    AVG(x)                  the centred sum, 2x - (low + high) in steps, and the count unless it is public
-    VARIANCE, STDDEV        these two and the centred squares
-    MEDIAN, QUANTILE, MIN, MAX, MODE    no primitive: `value_selection` counts how often each value occurs
+    count             the rows, or those where x is not NULL: all, if the policy declares no nulls
+    distinct count    distinct values, or people; one person adds at most as many as their rows
+    sum               x in steps of its grid
+    centred sum       2x - (low + high) in steps
+    centred squares   2 y**2 - w**2 for centred y in [-w, w]
 
-A primitive that several measures need is computed and charged once.
+Each aggregate (`sql.aggregates`) says which of them it needs; one that several measures need is computed and
+charged once.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.mechanisms.sensitivity import ContributionBounds, Sensitivity
-from discreet.sql import expression_sql
-from discreet.sql.aggregates import Measure
+from discreet.sql import exact_numbers, expression_sql
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column, Expression
 from discreet.sql.expression_types import Type, choose_grid_step, get_grid_bounds
 from discreet.sql.let_bindings import bind_parts
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import PERSON
-from discreet.sql.sql_compiler import compile_steps
 
 WIDEST = 1 << 40
 WIDEST_SQUARED = 1 << 25
@@ -113,33 +111,39 @@ class PrimitiveBuilder:
     is_ungrouped: bool
     weight_denominator: int = 1
 
-    def build_count(self, measure: Measure) -> Primitive:
-        argument = measure.argument
-        inner = _compile_argument(argument) if argument is not None and argument.type.is_nullable else "*"
-        text = f"count({inner}){_compile_filter(measure)}"
+    def build_count(
+        self, argument: Expression | None = None, condition: Expression | None = None
+    ) -> Primitive:
+        """Return the count of rows that satisfy `condition` and in which `argument` is not NULL."""
+        nullable = argument is not None and argument.type.is_nullable
+        inner = expression_sql.compile_operand(argument) if argument is not None and nullable else "*"
+        text = f"count({inner}){compile_filter(condition)}"
         return self._build(text, self.contribution.count_sensitivity(one_cell=self.is_ungrouped))
 
-    def build_distinct_count(self, measure: Measure) -> Primitive:
-        if measure.counts_people:
-            inner = quote_identifier(PERSON)
-        else:
-            assert measure.argument is not None
-            inner = expression_sql.compile_operand(measure.argument)
-        text = f"count(DISTINCT {inner}){_compile_filter(measure)}"
+    def build_distinct_count(self, argument: Expression, condition: Expression | None = None) -> Primitive:
+        """Return the count of distinct values."""
+        text = f"count(DISTINCT {expression_sql.compile_operand(argument)}){compile_filter(condition)}"
+        return self._build(text, self.contribution.count_sensitivity(one_cell=self.is_ungrouped))
+
+    def build_people_count(self, condition: Expression | None = None) -> Primitive:
+        """Return the count of people; without groups a person counts once, however many their rows are."""
+        text = f"count(DISTINCT {quote_identifier(PERSON)}){compile_filter(condition)}"
         contribution = self.contribution
-        if measure.counts_people and self.is_ungrouped:
+        if self.is_ungrouped:
             contribution = ContributionBounds(rows=1, relation=contribution.relation)
         return self._build(text, contribution.count_sensitivity(one_cell=self.is_ungrouped))
 
-    def build_sum(self, measure: Measure, grid: Grid) -> Primitive:
-        text = expression_sql.compile_clamped_sum(f"{grid.sum_sql}{_compile_filter(measure)}")
+    def build_sum(self, grid: Grid, condition: Expression | None = None) -> Primitive:
+        """Return the sum of the grid's argument, in steps."""
+        text = expression_sql.compile_clamped_sum(f"{grid.sum_sql}{compile_filter(condition)}")
         moved = self.contribution.sum_sensitivity(low=grid.low, high=grid.high, one_cell=self.is_ungrouped)
         return self._build(text, moved, grid.step)
 
-    def build_centred_sum(self, measure: Measure, grid: Grid) -> Primitive:
+    def build_centred_sum(self, grid: Grid, condition: Expression | None = None) -> Primitive:
+        """Return the sum of 2x - (low + high), in half steps."""
         # sum(2x - c) is 2 sum(x) - c count(x), which avoids arithmetic on every row. Never count(*): a NULL
         # that the policy rules out would move it by c, beyond the sensitivity
-        where = _compile_filter(measure)
+        where = compile_filter(condition)
         rows = f"CAST(count({grid.steps_sql}){where} AS HUGEINT)"
         text = expression_sql.compile_clamped_sum(
             f"2 * {grid.sum_sql}{where} - {grid.low + grid.high} * {rows}"
@@ -149,7 +153,7 @@ class PrimitiveBuilder:
         )
         return self._build(text, moved, grid.step / 2)
 
-    def build_centred_squares(self, measure: Measure, grid: Grid) -> Primitive:
+    def build_centred_squares(self, grid: Grid, condition: Expression | None = None) -> Primitive:
         """Return the sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
         if grid.width > WIDEST_SQUARED:
             refuse_query(
@@ -157,7 +161,7 @@ class PrimitiveBuilder:
                 "Declare narrower bounds or a coarser resolution.",
             )
         square = bind_parts(lambda x: f"(2 * {x} * {x} - {grid.width**2})", grid.centred_sql)
-        text = expression_sql.compile_clamped_sum(f"sum({square}){_compile_filter(measure)}")
+        text = expression_sql.compile_clamped_sum(f"sum({square}){compile_filter(condition)}")
         moved = self.contribution.sum_sensitivity(
             low=-(grid.width**2), high=grid.width**2, one_cell=self.is_ungrouped
         )
@@ -172,14 +176,24 @@ class PrimitiveBuilder:
         )
 
 
-def _compile_argument(argument: Expression) -> str:
-    """Return SQL that is NULL if and only if the argument is."""
-    return expression_sql.compile_operand(argument)
+def compile_filter(condition: Expression | None) -> str:
+    """Return the FILTER clause of an aggregate call; empty without a condition."""
+    return "" if condition is None else f" FILTER (WHERE {expression_sql.compile_value(condition)})"
 
 
-def _compile_filter(measure: Measure) -> str:
-    return (
-        ""
-        if measure.condition is None
-        else f" FILTER (WHERE {expression_sql.compile_value(measure.condition)})"
-    )
+def compile_steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
+    """Return the SQL of a bounded expression as a whole number of steps, clamped to its bounds."""
+    kind = argument.type
+    if isinstance(argument, Column) and argument.is_clamped and kind.step == step:
+        return quote_identifier(argument.name)
+    value = expression_sql.compile_operand(argument)
+    if not (kind.is_exact and kind.step == step) and not (kind.is_integral and step == 1):
+        value = (
+            f"round({exact_numbers.convert_to_double(value, kind)} * {step.denominator} / {step.numerator})"
+        )
+
+    def nearer(x: str) -> str:
+        # not greatest and least: they would turn NULL into a bound
+        return f"CASE WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high} ELSE {x} END"
+
+    return f"CAST({bind_parts(nearer, value)} AS BIGINT)"

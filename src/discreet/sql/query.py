@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.sql.aggregates import Measure
+from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_tree import Column, Expression
 from discreet.sql.relational_algebra import Rows
 
@@ -32,5 +32,5 @@ class Query:
 
     rows: Rows
     keys: tuple[tuple[Column, Expression], ...]
-    measures: tuple[tuple[Column, Measure], ...]
+    measures: tuple[tuple[Column, Aggregate], ...]
     post_processing: tuple[PostProcessingStage, ...]

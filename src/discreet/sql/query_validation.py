@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from discreet.sql.aggregates import NODES
 from discreet.sql.refusal import format_snippet, refuse_query
 
 Node = type[exp.Expr]
@@ -45,29 +46,11 @@ CLAUSES: dict[Node, tuple[str, ...]] = {
     exp.Identifier: ("this", "quoted"),
 }
 AGGREGATES: dict[Node, tuple[str, ...]] = {
-    exp.Count: ("this", "big_int"),
-    exp.CountIf: ONE,
     exp.Distinct: ("expressions",),
     exp.Filter: TWO,
     exp.WithinGroup: TWO,
-    exp.PercentileCont: TWO,
-    exp.Quantile: ("this", "quantile"),
-} | _map_parts(
-    (
-        exp.Sum,
-        exp.Avg,
-        exp.Min,
-        exp.Max,
-        exp.Median,
-        exp.Mode,
-        exp.Variance,
-        exp.VariancePop,
-        exp.Stddev,
-        exp.StddevSamp,
-        exp.StddevPop,
-    ),
-    ONE,
-)
+    **NODES,
+}
 SCALARS: dict[Node, tuple[str, ...]] = (
     _map_parts((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Nullif, exp.And, exp.Or, exp.Is), TWO)
     | _map_parts((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Extract), TWO)

@@ -8,15 +8,12 @@ the policy and the counts are joined to it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 
-from discreet.sql import exact_numbers, expression_sql, row_truncation, row_weighting
+from discreet.sql import expression_sql, row_truncation, row_weighting
+from discreet.sql.aggregates import get_answer_total, restore_person_total
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column, Expression, find_columns
-from discreet.sql.expression_types import MOST_STEPS, choose_grid_step, get_grid_bounds
-from discreet.sql.function_sql import replace_infinities
 from discreet.sql.key_domains import GroupDomain
-from discreet.sql.let_bindings import bind_parts
 from discreet.sql.numeric_function_sql import make_comparable
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import (
@@ -36,9 +33,6 @@ from discreet.sql.relational_algebra import (
     find_scans,
 )
 from discreet.sql.resolver import PostProcessingStage, Query
-
-WIDEST = 1 << 53  # beyond this a double no longer represents every whole number
-
 
 # -- Rows -------------------------------------------------------------------------------------------------
 
@@ -102,9 +96,10 @@ def _list_tie_breakers(node: Rows) -> list[str]:
 def _compile_person_totals(node: PersonTotals) -> str:
     """Return the SQL of totals per person; a group gets the lowest rank of its rows."""
     keys = [f"{_compile_passed_column(key)} AS {quote_identifier(column.name)}" for column, key in node.keys]
+    exact = [(column, restore_person_total(total)) for column, total in node.totals]
     totals = [
-        f"{_compile_total(*total, node.source.rows)} AS {quote_identifier(column.name)}"
-        for column, total in node.totals
+        f"{total.compile_person_total(node.source.rows)} AS {quote_identifier(column.name)}"
+        for column, total in exact
     ]
     rank = f"min({quote_identifier(RANK)})" if keys else "1"
     outputs = ", ".join([*keys, quote_identifier(PERSON), *totals, f"{rank} AS {quote_identifier(RANK)}"])
@@ -139,47 +134,6 @@ def _list_hidden_columns(node: Rows) -> list[str]:
 def _compile_passed_column(expression: Expression) -> str:
     """Return the SQL of a column that a subquery passes on: exact numbers in steps."""
     return expression_sql.compile_operand(expression)
-
-
-def _compile_total(
-    function: str, argument: Expression | None, condition: Expression | None, max_rows: int
-) -> str:
-    if argument is not None and function in ("sum", "avg"):
-        return _compile_sum(function, argument, _compile_filter(condition), max_rows)
-    if argument is not None and function in ("min", "max"):
-        return f"{function}({expression_sql.ordering_operand(argument)}){_compile_filter(condition)}"
-    inner = "*" if argument is None else expression_sql.compile_operand(argument)
-    if function == "count_distinct":
-        return f"count(DISTINCT {inner}){_compile_filter(condition)}"
-    return f"{function}({inner}){_compile_filter(condition)}"
-
-
-def _compile_sum(function: str, argument: Expression, condition: str, max_rows: int) -> str:
-    """Return the SQL of a person's sum or mean, which must not depend on the order of rows.
-
-    A floating-point sum would depend on it, so whole steps are summed. A DOUBLE without bounds has no steps:
-    it is summed in the order of ranks, which depend on the person's own rows alone.
-    """
-    kind = argument.type
-    step = choose_grid_step(kind)
-    low, high = get_grid_bounds(kind, step) if kind.is_bounded else (-WIDEST, WIDEST)
-    exactly = kind.is_exact and max_rows * kind.max_steps < MOST_STEPS
-    if not exactly and max(-low, high) >= WIDEST:
-        inner = exact_numbers.convert_to_double(expression_sql.compile_operand(argument), kind)
-        return replace_infinities(f"{function}({inner} ORDER BY {quote_identifier(RANK)}){condition}")
-    # steps have 64 bits, but an exact number of up to 38 digits may need more
-    narrow = kind.is_bounded and max(-low, high) < exact_numbers.MOST_INTEGER
-    inner = compile_steps(argument, step, low, high) if narrow else expression_sql.compile_operand(argument)
-    total = f"sum({inner}){condition}"
-    if function == "sum" and (exactly or step == 1):
-        reach = max_rows * (kind.max_steps if exactly else max(-low, high))
-        return f"CAST({total} AS BIGINT)" if reach < 1 << 62 else total
-    mean = f" / (count({inner}){condition})" if function == "avg" else ""
-    return f"(CAST({total} AS DOUBLE) * {step.numerator} / {step.denominator}{mean})"
-
-
-def _compile_filter(condition: Expression | None) -> str:
-    return "" if condition is None else f" FILTER (WHERE {expression_sql.compile_value(condition)})"
 
 
 def _compile_join(node: Join) -> str:
@@ -280,27 +234,6 @@ def _compile_counts(question: Query, aggregates: dict[str, str]) -> str:
     return row_weighting.sum_weighted_rows(counts, names, list(aggregates)) if weighted else counts
 
 
-# -- Measures ---------------------------------------------------------------------------------------------
-
-
-def compile_steps(argument: Expression, step: Fraction, low: int, high: int) -> str:
-    """Return the SQL of a bounded expression as a whole number of steps, clamped to its bounds."""
-    kind = argument.type
-    if isinstance(argument, Column) and argument.is_clamped and kind.step == step:
-        return quote_identifier(argument.name)
-    value = expression_sql.compile_operand(argument)
-    if not (kind.is_exact and kind.step == step) and not (kind.is_integral and step == 1):
-        value = (
-            f"round({exact_numbers.convert_to_double(value, kind)} * {step.denominator} / {step.numerator})"
-        )
-
-    def nearer(x: str) -> str:
-        # not greatest and least: they would turn NULL into a bound
-        return f"CASE WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high} ELSE {x} END"
-
-    return f"CAST({bind_parts(nearer, value)} AS BIGINT)"
-
-
 # -- After the release ------------------------------------------------------------------------------------
 
 
@@ -351,9 +284,9 @@ def compile_post_processing(
 
 
 def _compile_released_total(column: Column, function: str, argument: Expression | None) -> str:
-    """Return the SQL of a total over an answer; a sum of whole numbers is cast from 128 to 64 bits."""
-    text = f"{function}({'*' if argument is None else expression_sql.compile_value(argument)})"
-    return f"TRY_CAST({text} AS BIGINT)" if function == "sum" and column.type.step == 1 else text
+    """Return the SQL of a total over an answer."""
+    inner = "*" if argument is None else expression_sql.compile_value(argument)
+    return get_answer_total(function).compile_answer_total(inner, column.type)
 
 
 def _compile_order_key(by: Expression, stage: PostProcessingStage) -> str:

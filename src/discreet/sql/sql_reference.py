@@ -13,7 +13,7 @@ import sys
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.sql.aggregates import SHOWN
+from discreet.sql.aggregates import SQL_NAMES
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.joins import MOST_ROWS
 from discreet.sql.planner import plan_query
@@ -134,7 +134,7 @@ def format_reference() -> str:
     sections = (
         _OPENING,
         _format_functions(),
-        _AGGREGATES.format(aggregates=SHOWN),
+        _AGGREGATES.format(aggregates=SQL_NAMES),
         _format_errors(),
         _REST,
         _format_refusals(),

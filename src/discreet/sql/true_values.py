@@ -75,9 +75,8 @@ def compute_true_values(plan: Plan, engine: Engine) -> TrueMeasures:
     def values(output: DecomposedMeasure) -> list[object]:
         if output.column in plan.value_selections:
             return _select_true_values(plan, plan.value_selections[output.column], engine, groups)
-        found: list[object] = values_to_array(
-            estimate_measure(output, exact, plan.confidence, raw=True).values
-        ).to_pylist()
+        estimate = estimate_measure(output, exact, plan.confidence, raw=True)
+        found: list[object] = values_to_array(estimate.values, output.measure.result_type).to_pylist()
         return found
 
     columns = {

@@ -1,9 +1,7 @@
 """Private selection of values: MEDIAN, QUANTILE, MIN, MAX and MODE, from how often each value occurs.
 
-The exponential mechanism selects each group's value. Over all groups together one person moves the scores by
-R rows in total under presence. Under value, R rows leave and R rows arrive, possibly in another group; so
-with groups a quantile b / a is charged for 2 max(b, a - b) R, its sensitivity when the rows move between
-groups.
+The exponential mechanism selects each group's value; `sql.aggregates.quantile` and `mode` say which one, and
+argue its sensitivity.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import numpy as np
 
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
-from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.exponential import Exponential
@@ -24,7 +21,7 @@ from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.value_counts import ValueCounts
 from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
-from discreet.sql.aggregates import Measure
+from discreet.sql.aggregates.selected import SelectedAggregate, SelectionBudget
 from discreet.sql.contribution_bounding import BoundedQuery
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column
@@ -32,9 +29,6 @@ from discreet.sql.key_domains import find_declared_column
 from discreet.sql.primitives import Grid
 from discreet.sql.refusal import refuse_query
 from discreet.sql.resolver import Query
-
-PROBABILITIES = {"median": Fraction(1, 2), "min": Fraction(0), "max": Fraction(1)}
-INSIDE = 0.95  # probability with which a released MIN or MAX lies within the range of the data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +52,7 @@ class ValueSelection:
 
 
 def plan_value_selection(
-    measure: Measure,
+    measure: SelectedAggregate,
     grid: Grid | None,
     epsilon: Fraction,
     bounding: BoundedQuery,
@@ -66,41 +60,39 @@ def plan_value_selection(
     policy: Policy,
 ) -> ValueSelection:
     """Return the statement and the mechanism for one measure that selects a value."""
-    rows = bounding.contribution.rows * bounding.contribution.groups
     relation = bounding.contribution.relation
-    guarantee = PureDP(epsilon=epsilon, relation=relation)
-    if measure.function == "mode":
-        domain = _require_declared_values(measure, question, policy)
-        mechanism = Exponential(epsilon=epsilon, sensitivity=rows, relation=relation)
-        places = " ".join(
-            f"WHEN {expression_sql.format_literal(value)} THEN {place}" for place, value in enumerate(domain)
-        )
-        assert measure.argument is not None
-        text = f"CASE {expression_sql.compile_value(measure.argument)} {places} END"
-        statement = _compile_value_counts(text, measure, question)
-        return ValueSelection(
-            statement=statement, mechanism=mechanism, guarantee=guarantee, grid=None, domain=domain
-        )
-    assert grid is not None
-    probability = PROBABILITIES.get(measure.function, measure.probability)
-    top, bottom = probability.numerator, probability.denominator
-    spread = Fraction(bottom, 2 * max(top, bottom - top))
-    reduced = epsilon * spread if relation is Relation.VALUE and question.keys else epsilon
-    quantile = Quantile(
-        epsilon=reduced,
-        low=grid.low,
-        high=max(grid.high, grid.low + 1),  # a grid of one value is no choice
-        probability=probability,
-        rows_per_person=rows,
+    budget = SelectionBudget(
+        epsilon=epsilon,
+        rows=bounding.contribution.rows * bounding.contribution.groups,
         relation=relation,
+        has_groups=bool(question.keys),
     )
-    if measure.function in ("min", "max"):
-        quantile = quantile.aim_inward(INSIDE)
-    statement = _compile_value_counts(grid.steps_sql, measure, question)
-    return ValueSelection(statement=statement, mechanism=quantile, guarantee=guarantee, grid=grid, domain=())
+    domain: tuple[str, ...] = ()
+    if measure.needs_declared_values:
+        domain = _require_declared_values(measure, question, policy)
+        value_sql = _compile_place(measure, domain)
+    else:
+        assert grid is not None
+        value_sql = grid.steps_sql
+    return ValueSelection(
+        statement=_compile_value_counts(value_sql, measure, question),
+        mechanism=measure.build_mechanism(budget, grid),
+        guarantee=PureDP(epsilon=epsilon, relation=relation),
+        grid=grid,
+        domain=domain,
+    )
 
 
-def _compile_value_counts(value_sql: str, measure: Measure, question: Query) -> str:
+def _compile_place(measure: SelectedAggregate, domain: tuple[str, ...]) -> str:
+    """Return the SQL of a value's place among the declared ones."""
+    places = " ".join(
+        f"WHEN {expression_sql.format_literal(value)} THEN {place}" for place, value in enumerate(domain)
+    )
+    assert measure.argument is not None
+    return f"CASE {expression_sql.compile_value(measure.argument)} {places} END"
+
+
+def _compile_value_counts(value_sql: str, measure: SelectedAggregate, question: Query) -> str:
     """Return the SQL of group keys, value and its number of rows; rows without a value are left out."""
     keys = [
         f"{expression_sql.compile_value(key)} AS {quote_identifier(column.name)}"
@@ -117,11 +109,12 @@ def _compile_value_counts(value_sql: str, measure: Measure, question: Query) -> 
     return f"SELECT * FROM ({inner}) AS g ORDER BY {names}"
 
 
-def _require_declared_values(measure: Measure, question: Query, policy: Policy) -> tuple[str, ...]:
+def _require_declared_values(measure: SelectedAggregate, question: Query, policy: Policy) -> tuple[str, ...]:
     argument = measure.argument
     origin = find_declared_column(argument, question.rows, policy) if isinstance(argument, Column) else None
     if origin is None or origin.values is None:
         refuse_query(
-            "MODE needs a column of declared values.", "Declare values in the policy, or GROUP BY and COUNT."
+            f"{measure.name.upper()} needs a column of declared values.",
+            "Declare values in the policy, or GROUP BY and COUNT.",
         )
     return origin.values

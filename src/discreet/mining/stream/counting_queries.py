@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from discreet.core.policy import Policy
 from discreet.sql import expression_sql
+from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_tree import Column, Expression, find_columns
 from discreet.sql.query import Query
 from discreet.sql.query_parser import parse_query
@@ -67,7 +68,7 @@ def _collect_filters(node: Rows, table: str) -> tuple[Scan, list[Expression]]:
 def _require_one_count(question: Query, table: str) -> None:
     stages, measures = question.post_processing, question.measures
     plain = len(measures) == 1 and len(stages) == 1 and not question.keys
-    counts = plain and measures[0][1].function == "count" and not measures[0][1].counts_people
+    counts = plain and isinstance(measures[0][1], Count)
     if counts:
         (stage,) = stages
         outputs = [expression for _, expression in stage.outputs]

@@ -22,7 +22,7 @@ from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan
 from discreet.services.answers import answer_from_bytes
 from discreet.services.curator import Curator
-from discreet.sql.aggregates import Measure
+from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_tree import Column
 from discreet.sql.query import Query
 from discreet.sql.query_parser import parse_query
@@ -30,7 +30,7 @@ from discreet.sql.relational_algebra import Scan
 from discreet.sql.resolver import resolve_query
 
 ALL: Literal["all"] = "all"
-COUNT = Measure(function="count")
+COUNT = Count()
 
 
 def find_eligible_entries(
