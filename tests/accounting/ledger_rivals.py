@@ -21,10 +21,9 @@ from typing import Any
 
 import psycopg
 
+from discreet.accounting.entries import EntryState, LedgerTransaction
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import EntryState
 from discreet.accounting.ledger_storage import is_database_address
-from discreet.accounting.ledger_transaction import LedgerTransaction
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.accounting.entries import Entry, EntryState, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry, EntryState, StoredAnswer
 from discreet.core.errors import AlreadyRunningError, BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, pure

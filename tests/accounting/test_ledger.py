@@ -22,9 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant, LossDistribution
-from discreet.accounting.budget_amounts import format_remaining
+from discreet.accounting.accountant import format_remaining
+from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_entries import EntryState
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import is_database_address
 from discreet.belief import Promise
@@ -183,7 +183,7 @@ def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
 def test_the_cap_holds_even_if_shares_in_the_file_were_made_larger(place: str) -> None:
     """Also in the chain: one that was edited alone is refused (`test_chain`)."""
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        ledger.transact(lambda book: book.accounts.set_share({"alice": Fraction(1), "bob": Fraction(1)}))
+        ledger.transact(lambda book: book.accounts.write_shares({"alice": Fraction(1), "bob": Fraction(1)}))
     with Ledger(place, PROMISE) as ledger:
         assert asked(ledger, "alice", pure(0.6 * PROMISE.epsilon))
         with pytest.raises(BudgetError, match="left to bob is") as refused:

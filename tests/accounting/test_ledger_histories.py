@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger import Ledger, LedgerTerms
 from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
-from discreet.accounting.ledger_terms import LedgerTerms
 from discreet.core.errors import BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, pure
@@ -56,7 +55,7 @@ class Custodian(RuleBasedStateMachine):
         return HighWaterMarks(mark_files(self.folder))
 
     def open(self) -> Ledger:
-        return Ledger(self.path, PROMISE, analysts=HALVES, foundation=LedgerTerms(marks=self.marks()))
+        return Ledger(self.path, PROMISE, analysts=HALVES, terms=LedgerTerms(marks=self.marks()))
 
     def opened(self) -> Iterator[Ledger]:
         """Yield the ledger, if it opens."""

@@ -17,10 +17,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_entries import Entry, EntryState
-from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.ledger_storage import GroupCommit, SqlTransaction
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, asked, beneath, dump, pure, tamper

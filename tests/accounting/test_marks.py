@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, MarkFile
-from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_terms import LedgerTerms
+from discreet.accounting.ledger import Ledger, LedgerTerms
 from discreet.accounting.slot_file import read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
@@ -39,7 +38,7 @@ def mark_files(folder: Path) -> list[MarkFile]:
 
 def marked(place: str | Path, folder: Path, *, separate: bool = False) -> Ledger:
     foundation = LedgerTerms(marks=HighWaterMarks(mark_files(folder)), separate=separate)
-    return Ledger(place, PROMISE, analysts=HALVES, foundation=foundation)
+    return Ledger(place, PROMISE, analysts=HALVES, terms=foundation)
 
 
 def read_marks(folder: Path) -> list[HighWaterMark]:
@@ -89,19 +88,19 @@ def test_a_folder_that_cannot_be_written_is_left_out_and_a_chosen_place_is_not(t
     (tmp_path / "file").write_text("")
     elsewhere = MarkFile(path=tmp_path / "file" / "x.mark", sources=(str(tmp_path / "file" / "x.csv"),))
     marks = HighWaterMarks([MarkFile(path=tmp_path / "a.mark"), elsewhere])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         ledger.reserve("analyst", "1", SQL, pure(LITTLE))
     assert list(marks.skipped) == [elsewhere.path]
     assert [mark.total[3] for _, mark in marks.read()] == [1]
     chosen = HighWaterMarks([replace(elsewhere, required=True)])
     with pytest.raises(RequestError, match="cannot be written"):
-        Ledger(tmp_path / "other.db", PROMISE, foundation=LedgerTerms(marks=chosen))
+        Ledger(tmp_path / "other.db", PROMISE, terms=LedgerTerms(marks=chosen))
 
 
 def test_a_chosen_place_that_is_lost_later_stops_before_data_is_read(tmp_path: Path) -> None:
     (tmp_path / "safe").mkdir()
     marks = HighWaterMarks([MarkFile(path=tmp_path / "safe" / "x.mark", required=True)])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         (tmp_path / "safe").rmdir()
         with pytest.raises(EngineFault, match="the charge stays, and no data was read"):
             ledger.reserve("analyst", "1", SQL, pure(LITTLE))
@@ -213,7 +212,7 @@ def test_threads_that_wait_share_one_writing(tmp_path: Path, monkeypatch: pytest
         return raise_to(file, mark, is_known)
 
     marks = HighWaterMarks([MarkFile(path=tmp_path / "ledger.mark")])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         monkeypatch.setattr(MarkFile, "advance", slow)
         works = [
             threading.Thread(target=ledger.reserve, args=("analyst", f"{each}", SQL, pure(LITTLE)))

@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
 from discreet.accounting.ledger_storage import FORMAT
-from discreet.accounting.ledger_terms import LedgerTerms, PrivacyUnit, change_units
+from discreet.accounting.privacy_unit import PrivacyUnit, change_units
 from discreet.belief import Promise
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
@@ -58,8 +58,8 @@ def test_a_ledger_database_that_a_newer_version_has_taken_over_is_not_written(
 def test_two_servers_cannot_charge_for_different_people(tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     with (
-        Ledger(place, PROMISE, foundation=founded("patient")) as one,
-        Ledger(place, PROMISE, foundation=founded("row")) as two,
+        Ledger(place, PROMISE, terms=founded("patient")) as one,
+        Ledger(place, PROMISE, terms=founded("row")) as two,
     ):
         two.reserve(SOLE_ANALYST, "a", "SELECT 1", HALF)
         for begin in (one.reserve, one.reserve_or_replay):
@@ -70,21 +70,21 @@ def test_two_servers_cannot_charge_for_different_people(tmp_path: Path) -> None:
 
 def test_a_changed_unit_stops_a_server_that_runs_with_the_former_one(tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
-    with Ledger(place, PROMISE, foundation=founded("row")) as running:
+    with Ledger(place, PROMISE, terms=founded("row")) as running:
         running.reserve(SOLE_ANALYST, "a", "SELECT 1", HALF)
         with Ledger(place, PROMISE) as custodian:
-            custodian._write(lambda book: change_units(book, founded("patient").units))
+            custodian.transact(lambda book: change_units(book, founded("patient").units))
         with pytest.raises(RequestError, match="a person of visits is patient"):
             running.reserve(SOLE_ANALYST, "b", "SELECT 2", HALF)
-    with Ledger(place, PROMISE, foundation=founded("patient")) as again:
+    with Ledger(place, PROMISE, terms=founded("patient")) as again:
         again.reserve(SOLE_ANALYST, "b", "SELECT 2", HALF)
 
 
 def test_servers_with_copies_of_the_data_in_different_places_charge_by_turns(tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     with (
-        Ledger(place, PROMISE, foundation=founded("patient", "/one/visits.csv")) as one,
-        Ledger(place, PROMISE, foundation=founded("patient", "/two/visits.csv")) as two,
+        Ledger(place, PROMISE, terms=founded("patient", "/one/visits.csv")) as one,
+        Ledger(place, PROMISE, terms=founded("patient", "/two/visits.csv")) as two,
     ):
         for number, ledger in enumerate((one, two, one, two)):
             ledger.reserve(SOLE_ANALYST, str(number), "SELECT 1", PureDP(epsilon=0.1))

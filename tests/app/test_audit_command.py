@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import LONGEST_WAIT, Ledger
-from discreet.accounting.ledger_entries import Entry, StoredAnswer
 from discreet.app.audits.question_audit import audit_question
 from discreet.app.audits.session_audit import audit_session
 from discreet.app.policies import load

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.app.books import asking, looked_into
 from discreet.app.books import opened as opened_ledger
 from discreet.app.curator import Curator

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.app.answers import unpacked
 from discreet.core.guarantees import PureDP
 from tests.http.served import COUNT, Server

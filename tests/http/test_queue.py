@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.app.progress import Tell
 from discreet.app.serve.job import FullError, JobState, Outcome, TooLateError, Work
 from discreet.app.serve.jobs import MOST_OPEN, Jobs, is_left_behind

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
+from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import EntryState
 from discreet.app.answers import Answer
 from discreet.app.counts.publication import Made, make
 from discreet.app.counts.streams import Request, open_stream, publication

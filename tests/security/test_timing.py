@@ -24,7 +24,7 @@ import psycopg
 import pytest
 from scipy.stats import ks_2samp
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.app.serve.admission import Admission
 from discreet.app.serve.deadlines import Deadlines
 from discreet.app.users import Role

@@ -22,15 +22,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.accounting.analyst_shares import limit_to_share
-from discreet.accounting.budget_accounts import EVERYBODY, SUMS
-from discreet.accounting.hash_chain import LinkKind, format_current_time
-from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks
+from discreet.accounting.budget import limit_to_share
+from discreet.accounting.entries import LedgerTransaction
+from discreet.accounting.hash_chain import EVERYBODY, SUMS, LinkKind, format_current_time
+from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, has_marked_link
 from discreet.accounting.ledger import Ledger, has_ledger
+from discreet.accounting.ledger_database import LedgerDatabase
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import SQLITE, is_database_address, make_ledger_error
-from discreet.accounting.ledger_terms import has_marked_link
-from discreet.accounting.ledger_transaction import LedgerTransaction
 from discreet.core.errors import RequestError
 
 LOST_KEY, LOST = "restored", "what was asked after the backup, and is lost"
@@ -109,8 +108,6 @@ def restore_ledger(
 def _restore_into_database(
     backup: Path, address: str, marks: HighWaterMarks, open_unmarked: Opener
 ) -> RestoreResult:
-    from discreet.accounting.ledger_database import LedgerDatabase
-
     if has_ledger(address):
         raise make_ledger_error(
             address.partition("?")[0],
@@ -202,7 +199,7 @@ def _charge_gap(book: LedgerTransaction, analyst: str, gap: Amounts) -> None:
     """Charge lost entries, even beyond the remaining budget: they have happened."""
     accounts = book.accounts
     if analyst not in accounts.read_shares():
-        accounts.set_share({analyst: Fraction(0)})
+        accounts.write_shares({analyst: Fraction(0)})
     charge = accounts.nothing.to_cost(gap["epsilon"], gap["rho"], gap["delta"])
     book.charge_lost(analyst, LOST_KEY, LOST, charge)
 

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.high_water_marks import HighWaterMarks, require_unmarked_data
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
-from discreet.accounting.ledger_terms import LedgerTerms, require_unmarked_data
 from discreet.app.ledger_addresses import kept_at
 from discreet.app.ledger_marks import find_foundation
 from discreet.app.policies import promise_of
@@ -55,7 +54,7 @@ def looked_into(policy: Policy) -> Ledger:
 
 def _ledger(policy: Policy, address: str, foundation: LedgerTerms) -> Ledger:
     shares = shares_of(policy)
-    return Ledger(address, promise_of(policy), analysts=shares or None, foundation=foundation)
+    return Ledger(address, promise_of(policy), analysts=shares or None, terms=foundation)
 
 
 def asking(policy: Policy, analyst: str | None) -> str:

@@ -22,8 +22,8 @@ from typing import Self, TypeVar
 
 import pyarrow as pa
 
+from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry, StoredAnswer
 from discreet.app import engines, fault_log
 from discreet.app.answers import Answer, Ends, packed, unpacked
 from discreet.app.books import asking, opened

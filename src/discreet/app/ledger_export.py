@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry
 from discreet.app.ledger_object import size
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.guarantees import PureDP

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from discreet.accounting.ledger_entries import StoredAnswer
+from discreet.accounting.entries import StoredAnswer
 from discreet.app.curator import Curator
 from discreet.app.policies import policy_version
 from discreet.core.engine import Engine

@@ -20,10 +20,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.accountant import Accountant
-from discreet.accounting.budget_amounts import Cost
+from discreet.accounting.accountant import Accountant, Cost
+from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease
 from discreet.app.counts.publication import ATTACKER
 from discreet.app.http.describing import FILES, MISSING, Wanted
 from discreet.app.http.door import HttpDoor

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from discreet.accounting.budget_amounts import format_remaining
+from discreet.accounting.accountant import format_remaining
 from discreet.app.answers import Answer, with_ends
 from discreet.app.proposals import Proposal
 from discreet.app.serve.catalog import Catalog, is_about_schema

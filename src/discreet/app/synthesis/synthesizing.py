@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.ledger_entries import Entry
+from discreet.accounting.entries import Entry
 from discreet.app.curator import Curator
 from discreet.app.kept_rows import packed, unpacked
 from discreet.app.once import cost_of, once, require_least_epsilon

@@ -34,7 +34,7 @@ from discreet.engines.duckdb_publisher import ReleaseTarget
 from discreet.engines.sources import split_source
 
 if TYPE_CHECKING:
-    from discreet.accounting.ledger_entries import NonPrivateRelease
+    from discreet.accounting.entries import NonPrivateRelease
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 ASSUMED = (

@@ -1,31 +1,111 @@
 """The entries of a ledger, and its non-private releases, read and written inside one transaction.
 
-An entry and the accounts that it increases (`budget_accounts.py`) are written together.
+Charge      An entry, and the accounts that it increases (`budget.py`), are written together.
+Guarantee   Stored as JSON, {"type": "GaussianDP", "mu": "1/20", "relation": "value"}: the class, and each of
+            its parameters as an exact fraction; a double is the fraction that it is. Reading returns an equal
+            guarantee. An unknown class (written by a newer version) is refused, never guessed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Accountant
-from discreet.accounting.budget_accounts import EVERYBODY, SUMS, BudgetAccounts
-from discreet.accounting.budget_amounts import Cost
-from discreet.accounting.guarantee_json import format_fraction, guarantee_from_json, guarantee_to_json
-from discreet.accounting.hash_chain import RELEASE, LinkKind, format_current_time
-from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease, StoredAnswer
+from discreet.accounting.accountant import Accountant, Cost, format_fraction
+from discreet.accounting.budget import BudgetAccounts
+from discreet.accounting.hash_chain import EVERYBODY, RELEASE, SUMS, LinkKind, format_current_time
 from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.optimal_composition import RepeatedDP
 from discreet.accounting.process_identity import get_process_identity
 from discreet.core.errors import RequestError
+from discreet.core.guarantees import (
+    ApproximateDP,
+    DiscreteGaussianDP,
+    GaussianDP,
+    GroupOf,
+    Guarantee,
+    LaplaceDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from discreet.core.neighbor_relations import Relation
 
+# class and field names are written into ledgers, so they must never change
+KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        PureDP,
+        LaplaceDP,
+        ApproximateDP,
+        GaussianDP,
+        DiscreteGaussianDP,
+        RenyiDP,
+        ZeroConcentratedDP,
+        GroupOf,
+        RepeatedDP,
+    )
+}
+WHOLE = ("shift", "size", "times")
 ENTRY = (
     "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident,"
     " number"
 )
+
+
+class EntryState(StrEnum):
+    """The progress of a charged question. The charge is the same in all states."""
+
+    RESERVED = "reserved"
+    SETTLED = "settled"
+    FAULTED = "faulted"
+    ORPHANED = "orphaned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One charged question.
+
+    `guarantee` is that of the release; `charge` is its cost under the promise. `id` counts the entries of the
+    ledger, `number` those of its analyst: an analyst sees only `number`, which reveals nothing about others.
+    """
+
+    id: int
+    number: int
+    time: datetime
+    analyst: str
+    question_key: str
+    question: str
+    guarantee: Guarantee
+    charge: Cost
+    state: EntryState
+    incident: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredAnswer:
+    """A settled answer, as it was released."""
+
+    entry: Entry
+    answer: bytes
+    metadata: Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonPrivateRelease:
+    """A published result without differential privacy; `after` entries were charged before it."""
+
+    id: int
+    time: datetime
+    after: int
+    name: str
+    description: str
+    certificate: Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -41,7 +121,7 @@ class LedgerTransaction:
 
     def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
         """Charge a question, if there is budget, by a new entry that this process has reserved."""
-        own, everything = (each.spend(charge) for each in self.accounts.require_budget(analyst, charge))
+        own, everything = (each.spend(charge) for each in self.accounts.check_budget(analyst, charge))
         return self._write_entry(analyst, question_key, question, guarantee, charge, own, everything)
 
     def charge_lost(self, analyst: str, question_key: str, text: str, charge: Cost) -> None:
@@ -54,13 +134,9 @@ class LedgerTransaction:
             )
             for spent in (self.accounts.read_accountant(analyst), self.accounts.read_accountant(EVERYBODY))
         )
-        self.orphan_entries(
-            [
-                self._write_entry(
-                    analyst, question_key, text, guarantee_to_json(charge), charge, own, everything
-                ).id
-            ]
-        )
+        guarantee = guarantee_to_json(charge)
+        entry = self._write_entry(analyst, question_key, text, guarantee, charge, own, everything)
+        self.orphan_entries([entry.id])
 
     def _write_entry(
         self,
@@ -168,16 +244,15 @@ class LedgerTransaction:
             self.rows.execute(mark, {"id": each})
 
     def list_entries(self, analyst: str | None) -> list[Entry]:
-        query = f"SELECT {ENTRY} FROM entry" + ("" if analyst is None else " WHERE analyst = :analyst")
-        values = {} if analyst is None else {"analyst": analyst}
-        return [self.parse_entry(row) for row in self.rows.execute(f"{query} ORDER BY id", values)]
+        whose = "" if analyst is None else " WHERE analyst = :analyst"
+        query = f"SELECT {ENTRY} FROM entry{whose} ORDER BY id"
+        return [self.parse_entry(row) for row in self.rows.execute(query, {"analyst": analyst})]
 
     def list_entry_page(self, first: int, limit: int, analyst: str | None) -> list[Entry]:
         """Return at most `limit` entries, from an id on."""
         whose = "" if analyst is None else " AND analyst = :analyst"
         query = f"SELECT {ENTRY} FROM entry WHERE id >= :first{whose} ORDER BY id LIMIT :most"
-        values: dict[str, object] = {"first": first, "most": limit}
-        values |= {} if analyst is None else {"analyst": analyst}
+        values = {"first": first, "most": limit, "analyst": analyst}
         return [self.parse_entry(row) for row in self.rows.execute(query, values)]
 
     def parse_entry(self, row: Iterable[Any]) -> Entry:
@@ -231,6 +306,10 @@ class LedgerTransaction:
         found = self.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id")
         return [dict(zip(RELEASE, row, strict=True)) for row in found]
 
+    def has_history(self) -> bool:
+        """Return whether anything was ever charged or published."""
+        return self.accounts.read_accountant(EVERYBODY).events > 0 or bool(self.list_release_rows())
+
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the ledgers with a separate promise about the same data: their places, by identity."""
         links = self.accounts.chain.list_links(LinkKind.SEPARATE)
@@ -240,3 +319,67 @@ class LedgerTransaction:
         if process not in self.alive:
             self.alive[process] = self.accounts.storage.is_process_alive(self.rows, process)
         return self.alive[process]
+
+
+def guarantee_to_json(guarantee: Guarantee) -> str:
+    """Return a guarantee as JSON text.
+
+    >>> guarantee_to_json(PureDP(epsilon=0.5))
+    '{"type": "PureDP", "epsilon": "1/2", "relation": "value"}'
+    """
+    return json.dumps(_to_json_object(guarantee))
+
+
+def guarantee_from_json(text: str) -> Guarantee:
+    """Return the guarantee of a JSON text.
+
+    >>> guarantee_from_json('{"type": "PureDP", "epsilon": "1/2", "relation": "value"}')
+    PureDP(epsilon=Fraction(1, 2), relation=<Relation.VALUE: 'value'>)
+    """
+    try:
+        found: Guarantee = _from_json_object(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, ZeroDivisionError):
+        raise RequestError(
+            "A guarantee in this ledger is invalid.",
+            hint="Restore the file from a backup; until then treat the promise as spent.",
+        ) from None
+    return found
+
+
+def is_serializable(guarantee: Guarantee) -> bool:
+    """Return whether this class of guarantee can be written."""
+    member = getattr(guarantee, "member", None)
+    return KINDS.get(type(guarantee).__name__) is type(guarantee) and (
+        member is None or is_serializable(member)
+    )
+
+
+def _to_json_object(guarantee: Guarantee) -> dict[str, Any]:
+    text: dict[str, Any] = {"type": type(guarantee).__name__}
+    for name in (each.name for each in fields(guarantee)):  # type: ignore[arg-type]
+        value = getattr(guarantee, name)
+        if name == "member":
+            text[name] = _to_json_object(value)
+        elif name == "relation":
+            text[name] = value.value
+        else:
+            text[name] = format_fraction(value)
+    return text
+
+
+def _from_json_object(text: dict[str, Any]) -> Any:
+    name = text.pop("type")
+    if name not in KINDS:
+        raise RequestError(
+            f"This ledger holds a guarantee of the kind {name}, which this version does not know.",
+            hint="Open it with the version that wrote it, or a newer one.",
+        )
+    values: dict[str, object] = {}
+    for key, value in text.items():
+        if key == "member":
+            values[key] = _from_json_object(value)
+        elif key == "relation":
+            values[key] = Relation(value)
+        else:
+            values[key] = int(value) if key in WHOLE else Fraction(value)
+    return KINDS[name](**values)
