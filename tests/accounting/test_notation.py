@@ -1,4 +1,4 @@
-"""What is written into a ledger is read again as it was, or not at all."""
+"""A guarantee that is written into a ledger is read again as it was, or not at all."""
 
 import json
 from fractions import Fraction

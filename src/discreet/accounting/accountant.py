@@ -113,7 +113,7 @@ class Accountant:
 
     @property
     def is_pure(self) -> bool:
-        """Whether epsilon is summed, and not rho."""
+        """True if epsilon is summed, and not rho."""
         return self.promise.tail == 0
 
     @property

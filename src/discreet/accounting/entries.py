@@ -9,6 +9,7 @@ Guarantee   Stored as JSON, {"type": "GaussianDP", "mu": "1/20", "relation": "va
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -18,11 +19,11 @@ from typing import Any
 
 from discreet.accounting.accountant import Accountant, Cost, format_fraction
 from discreet.accounting.budget import BudgetAccounts
-from discreet.accounting.hash_chain import EVERYBODY, RELEASE, SUMS, LinkKind, format_current_time
-from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.hash_chain import EVERYBODY, RELEASE, SUMS, HashChain, LinkKind, format_current_time
+from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 from discreet.accounting.optimal_composition import RepeatedDP
 from discreet.accounting.process_identity import get_process_identity
-from discreet.core.errors import RequestError
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
 from discreet.core.guarantees import (
     ApproximateDP,
     DiscreteGaussianDP,
@@ -52,6 +53,7 @@ KINDS: dict[str, type] = {
     )
 }
 WHOLE = ("shift", "size", "times")
+INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ENTRY = (
     "id, time, analyst, question_key, question, guarantee, epsilon, rho, delta, state, process, incident,"
     " number"
@@ -119,6 +121,14 @@ class LedgerTransaction:
     def rows(self) -> SqlTransaction:
         return self.accounts.rows
 
+    @property
+    def storage(self) -> LedgerStorage:
+        return self.accounts.storage
+
+    @property
+    def chain(self) -> HashChain:
+        return self.accounts.chain
+
     def reserve(self, analyst: str, question_key: str, question: str, guarantee: str, charge: Cost) -> Entry:
         """Charge a question, if there is budget, by a new entry that this process has reserved."""
         own, everything = (each.spend(charge) for each in self.accounts.check_budget(analyst, charge))
@@ -165,7 +175,7 @@ class LedgerTransaction:
             "number": own.events,
         }
         self.insert_entry(row)
-        self.accounts.chain.append_charge(row, sums, total)
+        self.chain.append_charge(row, sums, total)
         return self.parse_entry(row.values())
 
     def reserve_or_replay(
@@ -195,17 +205,22 @@ class LedgerTransaction:
         row = self.rows.execute(f"SELECT {ENTRY} FROM entry WHERE id = :id", {"id": entry_id}).fetchone()
         if row is None:
             raise RequestError(
-                f"The ledger {self.accounts.storage.place} has no entry {entry_id}.", hint="Reserve it first."
+                f"The ledger {self.storage.place} has no entry {entry_id}.", hint="Reserve it first."
             )
         return self.parse_entry(row)
 
-    def get_entry_state(self, entry: Entry) -> EntryState | None:
-        """Return the state of an entry, or None for one that is not of this ledger."""
+    def require_reserved(self, entry: Entry, verb: str) -> None:
+        """Raise an error unless the entry is of this ledger, and neither settled, faulted nor orphaned."""
         found = self.rows.execute(
             "SELECT state FROM entry WHERE id = :id AND analyst = :analyst AND question_key = :key",
             {"id": entry.id, "analyst": entry.analyst, "key": entry.question_key},
         ).fetchone()
-        return None if found is None else EntryState(found[0])
+        state = None if found is None else EntryState(found[0])
+        if state is not EntryState.RESERVED:
+            stated = "not of this ledger" if state is None else f"{state.value} already"
+            raise RequestError(
+                f"{verb}: entry {entry.number} is {stated}.", hint="Reserve, then settle once."
+            )
 
     def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
         """Return the first settled answer to an analyst's question, or None."""
@@ -225,7 +240,7 @@ class LedgerTransaction:
             "UPDATE entry SET state = 'settled', answer = :answer, metadata = :metadata WHERE id = :id",
             {"answer": answer, "metadata": metadata, "id": entry.id},
         )
-        self.accounts.chain.append_outcome(entry.id)
+        self.chain.append_outcome(entry.id)
         return self.get_entry(entry.id)
 
     def fault(self, entry: Entry, incident: str) -> Entry:
@@ -233,7 +248,7 @@ class LedgerTransaction:
             "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",
             {"incident": incident, "id": entry.id},
         )
-        self.accounts.chain.append_outcome(entry.id)
+        self.chain.append_outcome(entry.id)
         self.accounts.suspend(entry.analyst, incident)
         return self.get_entry(entry.id)
 
@@ -286,7 +301,7 @@ class LedgerTransaction:
                 "certificate": certificate,
             },
         )
-        self.accounts.chain.append_release(self.list_release_rows()[-1])
+        self.chain.append_release(self.list_release_rows()[-1])
         return self.list_releases()[-1]
 
     def list_releases(self) -> list[NonPrivateRelease]:
@@ -312,13 +327,36 @@ class LedgerTransaction:
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the ledgers with a separate promise about the same data: their places, by identity."""
-        links = self.accounts.chain.list_links(LinkKind.SEPARATE)
+        links = self.chain.list_links(LinkKind.SEPARATE)
         return {str(link.body["other"]): str(link.body["place"]) for link in links}
 
     def _is_alive(self, process: str) -> bool:
         if process not in self.alive:
-            self.alive[process] = self.accounts.storage.is_process_alive(self.rows, process)
+            self.alive[process] = self.storage.is_process_alive(self.rows, process)
         return self.alive[process]
+
+
+def require_incident(verb: str, incident: str) -> None:
+    """Raise an error for an incident that is not a number of the custodian's log."""
+    named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
+    # the value given may be a message that holds data, so the error does not repeat it
+    require_parameter(named, verb, "incident", "another text", "a number such as 20240229-7f3a")
+
+
+def require_text(owner: str, **values: object) -> None:
+    """Raise an error for a value that is no text, or an empty one."""
+    for name, value in values.items():
+        holds = isinstance(value, str) and bool(value.strip()) and "\0" not in value
+        require_parameter(holds, owner, name, repr(value), "a text that is not empty")
+
+
+def mapping_to_json(place: str, value: Mapping[str, object]) -> str:
+    """Return metadata or a certificate as JSON text."""
+    try:
+        return json.dumps(dict(value), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError):
+        # the value given may hold data
+        raise InvalidParameterError(f"{place} must be a mapping that JSON can hold; it is not.") from None
 
 
 def guarantee_to_json(guarantee: Guarantee) -> str:

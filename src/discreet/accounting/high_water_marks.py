@@ -281,10 +281,10 @@ def require_unmarked_data(place: str, bound: Iterable[tuple[MarkFile, HighWaterM
 
 
 def check_marks(
-    book: LedgerTransaction, bound: Iterable[tuple[MarkFile, HighWaterMark]], *, separate: bool
+    transaction: LedgerTransaction, bound: Iterable[tuple[MarkFile, HighWaterMark]], *, separate: bool
 ) -> None:
     """Raise an error for a ledger behind its marks, or a second one over marked data unless `separate`."""
-    identity, named = book.accounts.chain.identity, book.list_separate_ledgers()
+    identity, named = transaction.chain.identity, transaction.list_separate_ledgers()
     by_file: dict[MarkFile, list[HighWaterMark]] = {}
     for file, mark in bound:
         by_file.setdefault(file, []).append(mark)
@@ -292,67 +292,67 @@ def check_marks(
         declared = any(mark.ledger == identity for mark in marks)
         for mark in marks:
             if mark.ledger == identity:
-                _check_mark(book, file, mark)
+                _check_mark(transaction, file, mark)
             elif not (separate or declared or mark.ledger in named):
                 raise make_ledger_error(
-                    book.accounts.storage.place,
+                    transaction.storage.place,
                     f"is not the one of these data: the mark {file.path} says that they have been asked "
                     f"about under the ledger {mark.place}",
                     "Name that ledger; a new promise beside it takes discreet ledger create "
                     "--separate-promise.",
                 )
-    record_separate_ledgers(book, (mark for marks in by_file.values() for mark in marks))
+    record_separate_ledgers(transaction, (mark for marks in by_file.values() for mark in marks))
 
 
-def record_separate_ledgers(book: LedgerTransaction, marks: Iterable[HighWaterMark]) -> None:
+def record_separate_ledgers(transaction: LedgerTransaction, marks: Iterable[HighWaterMark]) -> None:
     """Record the ledgers with a separate promise about the same data, each once."""
-    identity, named = book.accounts.chain.identity, book.list_separate_ledgers()
+    identity, named = transaction.chain.identity, transaction.list_separate_ledgers()
     for mark in marks:
         if mark.ledger not in (identity, *named):
-            book.accounts.chain.append(LinkKind.SEPARATE, {"other": mark.ledger, "place": mark.place})
+            transaction.chain.append(LinkKind.SEPARATE, {"other": mark.ledger, "place": mark.place})
             named[mark.ledger] = mark.place
 
 
-def has_marked_link(book: LedgerTransaction, mark: HighWaterMark) -> bool:
+def has_marked_link(transaction: LedgerTransaction, mark: HighWaterMark) -> bool:
     """Return whether the ledger has the link of a mark, or was charged for it when restored.
 
     A ledger that was charged for the whole promise lacks at most names of releases.
     """
-    found = book.accounts.chain.get_link(mark.count)
+    found = transaction.chain.get_link(mark.count)
     if found is not None and found.head == mark.head:
         return True
     return any(
         {*mark.releases} <= {*link.body["releases"]}
         if link.body["whole"]
         else mark.is_covered_by(link.body["accounts"], link.body["releases"])
-        for link in book.accounts.chain.list_links(LinkKind.RESTORATION)
+        for link in transaction.chain.list_links(LinkKind.RESTORATION)
     )
 
 
-def read_mark(book: LedgerTransaction) -> HighWaterMark:
+def read_mark(transaction: LedgerTransaction) -> HighWaterMark:
     """Return the current high-water mark of the ledger."""
-    chain = book.accounts.chain
+    chain = transaction.chain
     last = chain.get_last_link()
     if last is None:
-        raise book.accounts.storage.make_damage_error("its founding link is missing")
+        raise transaction.storage.make_damage_error("its founding link is missing")
     return HighWaterMark(
         ledger=chain.identity,
-        place=book.accounts.storage.place,
+        place=transaction.storage.place,
         count=last.id,
         head=last.head,
         total=last.total_sums,
-        accounts=book.accounts.read_sums(),
-        releases=tuple(f"{row['name']} ({row['description']})" for row in book.list_release_rows()),
-        separate=tuple(book.list_separate_ledgers()),
-        trail=_read_trail(book, last.id),
+        accounts=transaction.accounts.read_sums(),
+        releases=tuple(f"{row['name']} ({row['description']})" for row in transaction.list_release_rows()),
+        separate=tuple(transaction.list_separate_ledgers()),
+        trail=_read_trail(transaction, last.id),
     )
 
 
-def _check_mark(book: LedgerTransaction, file: MarkFile, mark: HighWaterMark) -> None:
+def _check_mark(transaction: LedgerTransaction, file: MarkFile, mark: HighWaterMark) -> None:
     """Raise an error for a ledger that lacks the link of one of its marks."""
-    if has_marked_link(book, mark):
+    if has_marked_link(transaction, mark):
         return
-    place, last = book.accounts.storage.place, book.accounts.chain.get_last_link()
+    place, last = transaction.storage.place, transaction.chain.get_last_link()
     if last is None or last.id < mark.count:
         raise make_ledger_error(
             place, f"is behind its mark {file.path}: an older copy is in its place", RESTORE
@@ -362,10 +362,10 @@ def _check_mark(book: LedgerTransaction, file: MarkFile, mark: HighWaterMark) ->
     )
 
 
-def _read_trail(book: LedgerTransaction, count: int) -> tuple[tuple[int, str], ...]:
+def _read_trail(transaction: LedgerTransaction, count: int) -> tuple[tuple[int, str], ...]:
     """Return some links that identify an older copy: backups, and ever fewer of the far past."""
     steps = {count - 2**power for power in range(count.bit_length()) if 2**power < count}
-    chain = book.accounts.chain
+    chain = transaction.chain
     backups = [link.id for link in chain.list_links(LinkKind.BACKUP)[-MOST_BACKUPS:]]
     return tuple(chain.list_heads({*steps, *backups}))
 

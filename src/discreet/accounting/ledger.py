@@ -21,8 +21,6 @@ Content     Questions, parameters, released answers and incident numbers. No val
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -36,12 +34,14 @@ from discreet.accounting.belief_sentences import describe_ledger_belief
 from discreet.accounting.budget import AnalystAccount, BudgetAccounts, limit_to_share, parse_shares
 from discreet.accounting.entries import (
     Entry,
-    EntryState,
     LedgerTransaction,
     NonPrivateRelease,
     StoredAnswer,
     guarantee_to_json,
     is_serializable,
+    mapping_to_json,
+    require_incident,
+    require_text,
 )
 from discreet.accounting.hash_chain import EVERYBODY, LinkKind, format_current_time
 from discreet.accounting.high_water_marks import (
@@ -59,13 +59,7 @@ from discreet.accounting.ledger_storage import SQLITE, LedgerStorage, SqlTransac
 from discreet.accounting.privacy_unit import PrivacyUnit, change_units, check_units, require_units
 from discreet.belief import Belief, Promise
 from discreet.core.closeable import Closeable
-from discreet.core.errors import (
-    AlreadyRunningError,
-    DiscreetError,
-    InvalidParameterError,
-    RequestError,
-    require_parameter,
-)
+from discreet.core.errors import AlreadyRunningError, DiscreetError, require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, require_count
 
@@ -74,7 +68,6 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Entry | StoredAnswer | None)
 LONGEST_WAIT, MOMENT = 900.0, 0.05
 """In seconds: the longest wait for an answer by another process, and the interval between checks."""
-INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,15 +113,17 @@ class Ledger(Closeable):
         self._abandoned: set[int] = set()
         self.storage = _open_storage(str(address))
 
-        def initialize(book: LedgerTransaction) -> bool:
-            book.accounts.initialize_terms()
-            book.accounts.check_standings()
-            book.accounts.set_shares(shares or book.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)})
-            book.accounts.chain.check_last_link()
-            book.accounts.check_totals()
-            check_marks(book, bound, separate=terms.separate)
-            check_units(book, terms.units)
-            return book.has_history()
+        def initialize(transaction: LedgerTransaction) -> bool:
+            transaction.accounts.initialize_terms()
+            transaction.accounts.check_standings()
+            transaction.accounts.set_shares(
+                shares or transaction.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)}
+            )
+            transaction.chain.check_last_link()
+            transaction.accounts.check_totals()
+            check_marks(transaction, bound, separate=terms.separate)
+            check_units(transaction, terms.units)
+            return transaction.has_history()
 
         try:
             if self.transact(initialize):
@@ -154,14 +149,14 @@ class Ledger(Closeable):
     def set_shares(self, analysts: Mapping[str, Real]) -> None:
         """Replace the analysts' shares; raise an error unless they cover all past spending."""
         shares = parse_shares(analysts)
-        self.transact(lambda book: book.accounts.set_shares(shares))
+        self.transact(lambda transaction: transaction.accounts.set_shares(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; raise `BudgetError` if the share lacks budget."""
-        _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
+        require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._price(guarantee)
         return self._write_entry(
-            lambda book: book.reserve(analyst, question_key, question_text, stated, charge)
+            lambda transaction: transaction.reserve(analyst, question_key, question_text, stated, charge)
         )
 
     def reserve_or_replay(
@@ -178,14 +173,16 @@ class Ledger(Closeable):
         While another thread or process answers the same question, wait up to `timeout` seconds; then raise
         `AlreadyRunningError`.
         """
-        _require_text(
+        require_text(
             "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
         )
         stated, charge = self._price(guarantee)
         until = time.monotonic() + timeout
         while True:
             reply = self._write_entry(
-                lambda book: book.reserve_or_replay(analyst, question_key, question_text, stated, charge)
+                lambda transaction: transaction.reserve_or_replay(
+                    analyst, question_key, question_text, stated, charge
+                )
             )
             if reply is not None:
                 return reply
@@ -202,17 +199,19 @@ class Ledger(Closeable):
     def settle(self, entry: Entry, answer: bytes, metadata: Mapping[str, object] | None = None) -> Entry:
         """Store the released answer, to be replayed for free."""
         require_parameter(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
-        text = _to_json_text("settle.metadata", metadata or {})
-        return self._finish_entry(entry, "settle", lambda book: book.settle(entry, answer, text))
+        text = mapping_to_json("settle.metadata", metadata or {})
+        return self._finish_entry(
+            entry, "settle", lambda transaction: transaction.settle(entry, answer, text)
+        )
 
     def fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
-        _require_incident("fault", incident)
-        return self._finish_entry(entry, "fault", lambda book: book.fault(entry, incident))
+        require_incident("fault", incident)
+        return self._finish_entry(entry, "fault", lambda transaction: transaction.fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
-        _require_incident("suspend", incident)
+        require_incident("suspend", incident)
         self._set_suspension(analyst, incident)
 
     def clear_suspension(self, analyst: str) -> None:
@@ -223,15 +222,15 @@ class Ledger(Closeable):
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
     ) -> NonPrivateRelease:
         """Record a release without differential privacy, which `describe_belief` names from now on."""
-        _require_text("record_release", name=name, description=description)
-        text = _to_json_text("record_release.certificate", certificate or {})
-        release = self.transact(lambda book: book.record_release(name, description, text))
+        require_text("record_release", name=name, description=description)
+        text = mapping_to_json("record_release.certificate", certificate or {})
+        release = self.transact(lambda transaction: transaction.record_release(name, description, text))
         self.write_marks()
         return release
 
     def change_units(self, units: Mapping[str, PrivacyUnit]) -> list[str]:
         """Record a change of privacy units; return the tables that it changes."""
-        changed = self.transact(lambda book: change_units(book, units))
+        changed = self.transact(lambda transaction: change_units(transaction, units))
         self._units = {**self._units, **units}
         self.write_marks()
         return changed
@@ -239,7 +238,7 @@ class Ledger(Closeable):
     def record_backup(self) -> None:
         """Record that a backup is made now, so that its marks show what a restored one lacks."""
         self.transact(
-            lambda book: book.accounts.chain.append(LinkKind.BACKUP, {"time": format_current_time()})
+            lambda transaction: transaction.chain.append(LinkKind.BACKUP, {"time": format_current_time()})
         )
         self.write_marks()
 
@@ -251,9 +250,9 @@ class Ledger(Closeable):
         abandoned = sorted(self._abandoned)
 
         def write(rows: SqlTransaction) -> T:
-            book = self._make_transaction(rows)
-            book.orphan_entries(abandoned)
-            return work(book)
+            transaction = self._make_transaction(rows)
+            transaction.orphan_entries(abandoned)
+            return work(transaction)
 
         result = self.storage.write(write, after_data=after_data)
         self._abandoned.difference_update(abandoned)
@@ -263,47 +262,47 @@ class Ledger(Closeable):
         """Write the current high-water marks, unless they already hold this many charges."""
 
         def is_known(mark: HighWaterMark) -> bool:
-            with self._open_transaction() as book:
-                return has_marked_link(book, mark)
+            with self._open_transaction() as transaction:
+                return has_marked_link(transaction, mark)
 
         others = self.marks.advance(events, self.read_mark, is_known)
         if others:
-            self.transact(lambda book: record_separate_ledgers(book, others))
+            self.transact(lambda transaction: record_separate_ledgers(transaction, others))
 
     def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
         """Return this analyst's stored answer to this question, which is free, or None."""
-        with self._open_transaction() as book:
-            return book.find_stored_answer(analyst, question_key)
+        with self._open_transaction() as transaction:
+            return transaction.find_stored_answer(analyst, question_key)
 
     def list_entries(self, analyst: str | None = None) -> list[Entry]:
         """Return all entries, or those of one analyst, in order."""
-        with self._open_transaction() as book:
-            return book.list_entries(analyst)
+        with self._open_transaction() as transaction:
+            return transaction.list_entries(analyst)
 
     def list_entry_page(self, first: int, limit: int, *, analyst: str | None = None) -> list[Entry]:
         """Return at most `limit` entries, from an id on."""
-        with self._open_transaction() as book:
-            return book.list_entry_page(first, limit, analyst)
+        with self._open_transaction() as transaction:
+            return transaction.list_entry_page(first, limit, analyst)
 
     def list_releases(self) -> list[NonPrivateRelease]:
         """Return the releases without differential privacy."""
-        with self._open_transaction() as book:
-            return book.list_releases()
+        with self._open_transaction() as transaction:
+            return transaction.list_releases()
 
     def list_accounts(self) -> list[AnalystAccount]:
         """Return the account of everybody who has a share, or had one."""
-        with self._open_transaction() as book:
-            return [book.accounts.read_account(name) for name in book.accounts.read_shares()]
+        with self._open_transaction() as transaction:
+            return [transaction.accounts.read_account(name) for name in transaction.accounts.read_shares()]
 
     def get_account(self, analyst: str) -> AnalystAccount:
         """Return one analyst's share, total spent and remaining budget."""
-        with self._open_transaction() as book:
-            return book.accounts.read_account(analyst)
+        with self._open_transaction() as transaction:
+            return transaction.accounts.read_account(analyst)
 
     def get_accountant(self, analyst: str | None = None) -> Accountant:
         """Return the total spending, or that of one analyst, as an accountant."""
-        with self._open_transaction() as book:
-            return book.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
+        with self._open_transaction() as transaction:
+            return transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
 
     def get_total_spent(self, analyst: str | None = None) -> Cost:
         """Return the total cost so far, or that of one analyst."""
@@ -311,15 +310,18 @@ class Ledger(Closeable):
 
     def get_remaining_budget(self, analyst: str | None = None) -> Cost:
         """Return the remaining budget of the promise, or of one analyst's share."""
-        with self._open_transaction() as book:
+        with self._open_transaction() as transaction:
             if analyst is None:
-                return book.accounts.read_accountant(EVERYBODY).remaining_budget
-            return book.accounts.read_account(analyst).left
+                return transaction.accounts.read_accountant(EVERYBODY).remaining_budget
+            return transaction.accounts.read_account(analyst).left
 
     def has_room_for(self, analyst: str, guarantee: Guarantee) -> bool:
         """Return whether `reserve` would accept this guarantee from this analyst now."""
-        with self._open_transaction() as book:
-            own, share = book.accounts.read_accountant(analyst), book.accounts.read_account(analyst).share
+        with self._open_transaction() as transaction:
+            own, share = (
+                transaction.accounts.read_accountant(analyst),
+                transaction.accounts.read_account(analyst).share,
+            )
         return limit_to_share(own, share).has_room_for(guarantee)
 
     def compute_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
@@ -334,8 +336,8 @@ class Ledger(Closeable):
     ) -> list[tuple[int, Belief]]:
         """Return the belief after growing numbers of entries, at `max_points` moments."""
         require_count("compute_belief_history", "max_points", max_points)
-        with self._open_transaction() as book:
-            found = book.accounts.sample_accountants(max_points, analyst)
+        with self._open_transaction() as transaction:
+            found = transaction.accounts.sample_accountants(max_points, analyst)
         return [(moment.events, moment.compute_belief(prior)) for moment in found]
 
     def describe_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
@@ -343,45 +345,45 @@ class Ledger(Closeable):
 
         With an `analyst`, it covers that analyst's answers, and reveals nothing about others.
         """
-        with self._open_transaction() as book:
-            spent = book.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
-            releases, separate = book.list_releases(), book.list_separate_ledgers()
+        with self._open_transaction() as transaction:
+            spent = transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
+            releases, separate = transaction.list_releases(), transaction.list_separate_ledgers()
         return describe_ledger_belief(
             self.promise, spent.compute_belief(prior), releases, analyst=analyst, separate=separate
         )
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the places of ledgers with a separate promise about the same data, by identity."""
-        with self._open_transaction() as book:
-            return book.list_separate_ledgers()
+        with self._open_transaction() as transaction:
+            return transaction.list_separate_ledgers()
 
     def read_mark(self) -> HighWaterMark:
         """Return the current high-water mark of the ledger."""
-        with self._open_transaction() as book:
-            return read_mark(book)
+        with self._open_transaction() as transaction:
+            return read_mark(transaction)
 
     def verify(self) -> None:
         """Check all links, entries and sums; raise an error for a ledger that contradicts itself."""
-        with self._open_transaction() as book:
-            self.storage.verify(book.rows)
-            book.accounts.chain.verify()
-            book.accounts.check_standings()
-            book.accounts.check_totals()
-            book.accounts.check_entries()
+        with self._open_transaction() as transaction:
+            self.storage.verify(transaction.rows)
+            transaction.chain.verify()
+            transaction.accounts.check_standings()
+            transaction.accounts.check_totals()
+            transaction.accounts.check_entries()
 
     def _set_suspension(self, analyst: str, incident: str | None) -> None:
-        def set_suspension(book: LedgerTransaction) -> None:
-            book.accounts.read_account(analyst)  # refuses an analyst whom the ledger does not know
-            book.accounts.suspend(analyst, incident)
+        def set_suspension(transaction: LedgerTransaction) -> None:
+            transaction.accounts.read_account(analyst)  # refuses an analyst whom the ledger does not know
+            transaction.accounts.suspend(analyst, incident)
 
         self.transact(set_suspension)
 
     def _write_entry(self, reserve: Callable[[LedgerTransaction], R]) -> R:
         """Commit a new entry, then its marks, before its data is read; if the marks fail, it is orphaned."""
 
-        def reserve_for_units(book: LedgerTransaction) -> R:
-            require_units(book, self._units)
-            return reserve(book)
+        def reserve_for_units(transaction: LedgerTransaction) -> R:
+            require_units(transaction, self._units)
+            return reserve(transaction)
 
         reply = self.transact(reserve_for_units)
         if isinstance(reply, Entry):
@@ -410,8 +412,8 @@ class Ledger(Closeable):
     def _wait_for_answer(self, analyst: str, question_key: str, until: float) -> None:
         """Wait until nobody is answering the question any more."""
         while True:
-            with self._open_transaction() as book:
-                if not book.is_being_answered(analyst, question_key):
+            with self._open_transaction() as transaction:
+                if not transaction.is_being_answered(analyst, question_key):
                     return
             if time.monotonic() > until:
                 raise AlreadyRunningError(
@@ -426,14 +428,9 @@ class Ledger(Closeable):
             isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger"
         )
 
-        def finish_once(book: LedgerTransaction) -> Entry:
-            state = book.get_entry_state(entry)
-            if state is not EntryState.RESERVED:
-                stated = "not of this ledger" if state is None else f"{state.value} already"
-                raise RequestError(
-                    f"{verb}: entry {entry.number} is {stated}.", hint="Reserve, then settle once."
-                )
-            return finish(book)
+        def finish_once(transaction: LedgerTransaction) -> Entry:
+            transaction.require_reserved(entry, verb)
+            return finish(transaction)
 
         finished = self.transact(finish_once, after_data=True)
         self._reserved.discard(entry.id)
@@ -453,23 +450,3 @@ def _open_storage(address: str) -> LedgerStorage:
     if is_database_address(address):
         return LedgerDatabase(address)
     return LedgerFile(address.removeprefix(SQLITE))
-
-
-def _require_incident(verb: str, incident: str) -> None:
-    named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
-    # the value given may be a message that holds data, so the error does not repeat it
-    require_parameter(named, verb, "incident", "another text", "a number such as 20240229-7f3a")
-
-
-def _require_text(owner: str, **values: object) -> None:
-    for name, value in values.items():
-        holds = isinstance(value, str) and bool(value.strip()) and "\0" not in value
-        require_parameter(holds, owner, name, repr(value), "a text that is not empty")
-
-
-def _to_json_text(place: str, value: Mapping[str, object]) -> str:
-    try:
-        return json.dumps(dict(value), allow_nan=False, sort_keys=True)
-    except (TypeError, ValueError):
-        # the value given may hold data
-        raise InvalidParameterError(f"{place} must be a mapping that JSON can hold; it is not.") from None

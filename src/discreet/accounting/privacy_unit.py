@@ -59,16 +59,16 @@ class PrivacyUnit:
         return cls(source=source, person=values["person"], elsewhere=tuple(values.get("elsewhere", ())))
 
 
-def check_units(book: LedgerTransaction, units: Mapping[str, PrivacyUnit]) -> None:
+def check_units(transaction: LedgerTransaction, units: Mapping[str, PrivacyUnit]) -> None:
     """Raise an error for another privacy unit than that of earlier charges; record new ones."""
-    recorded = _read_units(book)
-    if book.has_history():
-        require_units(book, units, recorded)
-    _record_units(book, units, recorded)
+    recorded = _read_units(transaction)
+    if transaction.has_history():
+        require_units(transaction, units, recorded)
+    _record_units(transaction, units, recorded)
 
 
 def require_units(
-    book: LedgerTransaction,
+    transaction: LedgerTransaction,
     units: Mapping[str, PrivacyUnit],
     recorded: Mapping[str, PrivacyUnit] | None = None,
 ) -> None:
@@ -76,46 +76,46 @@ def require_units(
 
     Checked with every charge: another server may have recorded its own since this one was opened.
     """
-    recorded = _read_units(book) if recorded is None else recorded
+    recorded = _read_units(transaction) if recorded is None else recorded
     for table, unit in units.items():
         before = _find_changed_unit(table, unit, recorded)
         if before is not None:
             raise RequestError(
-                f"The ledger {book.accounts.storage.place} is charged for answers in which a person of "
+                f"The ledger {transaction.storage.place} is charged for answers in which a person of "
                 f"{table} is {before.person}; the policy here says that it is {unit.person}.",
                 hint="Put it back; or enter the change by discreet ledger change-unit, after which the "
                 "ledger's sentence names those answers as not covered.",
             )
 
 
-def change_units(book: LedgerTransaction, units: Mapping[str, PrivacyUnit]) -> list[str]:
+def change_units(transaction: LedgerTransaction, units: Mapping[str, PrivacyUnit]) -> list[str]:
     """Record another privacy unit, and list earlier answers as releases; return the changed tables."""
-    recorded, changed = _read_units(book), []
+    recorded, changed = _read_units(transaction), []
     for table, unit in units.items():
         before = _find_changed_unit(table, unit, recorded)
         if before is not None:
             changed.append(table)
-            if book.has_history():
-                book.record_release(
+            if transaction.has_history():
+                transaction.record_release(
                     f"what was answered about {table} before", f"a person was {before.person}", "{}"
                 )
-    _record_units(book, units, recorded)
+    _record_units(transaction, units, recorded)
     return changed
 
 
 def _record_units(
-    book: LedgerTransaction, units: Mapping[str, PrivacyUnit], recorded: Mapping[str, PrivacyUnit]
+    transaction: LedgerTransaction, units: Mapping[str, PrivacyUnit], recorded: Mapping[str, PrivacyUnit]
 ) -> None:
     """Append a link with the units that are new or changed, if there are any."""
     tables = {table: unit.as_object() for table, unit in units.items() if recorded.get(table) != unit}
     if tables:
-        book.accounts.chain.append(LinkKind.UNIT, {"tables": tables})
+        transaction.chain.append(LinkKind.UNIT, {"tables": tables})
 
 
-def _read_units(book: LedgerTransaction) -> dict[str, PrivacyUnit]:
+def _read_units(transaction: LedgerTransaction) -> dict[str, PrivacyUnit]:
     """Return the units that the ledger was charged under, as they were recorded last."""
     found: dict[str, PrivacyUnit] = {}
-    for link in book.accounts.chain.list_links(LinkKind.UNIT):
+    for link in transaction.chain.list_links(LinkKind.UNIT):
         found |= {
             table: PrivacyUnit.from_object(table, values) for table, values in link.body["tables"].items()
         }
