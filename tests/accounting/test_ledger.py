@@ -181,7 +181,7 @@ def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
 
 
 def test_the_cap_holds_even_if_shares_in_the_file_were_made_larger(place: str) -> None:
-    """Also in the chain: one that was edited alone is refused (`test_chain`)."""
+    """Also in the chain: one that was edited alone is refused (`test_hash_chain`)."""
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         ledger.transact(
             lambda transaction: transaction.accounts.write_shares({"alice": Fraction(1), "bob": Fraction(1)})

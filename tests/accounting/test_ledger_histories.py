@@ -24,8 +24,8 @@ from discreet.accounting.ledger import Ledger, LedgerTerms
 from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
 from discreet.core.errors import BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
+from tests.accounting.test_high_water_marks import mark_files
 from tests.accounting.test_ledger import HALVES, SQL, pure
-from tests.accounting.test_marks import mark_files
 
 QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Histories write through thousands of times: in memory, where there is a place for it."""

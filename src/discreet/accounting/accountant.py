@@ -108,7 +108,7 @@ class Accountant:
         """Return the accountant after past events, none of which is refused, even above the limit."""
         accountant = cls(promise, leak=leak)
         for event, times in Counter(events).items():
-            accountant = accountant._add_cost(accountant.compute_cost(event, times=times), times)
+            accountant = accountant.add_cost(accountant.compute_cost(event, times=times), times)
         return accountant
 
     @property
@@ -173,7 +173,14 @@ class Accountant:
         cost = self.compute_cost(guarantee, times=times)
         if not self._has_room_for_cost(cost):
             raise self._make_budget_error(cost)
-        return self._add_cost(cost, times)
+        return self.add_cost(cost, times)
+
+    def add_cost(self, cost: Cost, times: int = 1) -> Accountant:
+        """Return the accountant after a cost that is already incurred, even above the limit."""
+        if isinstance(cost, PureDP):
+            return replace(self, epsilon=self.epsilon + Fraction(cost.epsilon), events=self.events + times)
+        rho, delta = self.rho + Fraction(cost.rho), self.delta + Fraction(cost.delta)
+        return replace(self, rho=rho, delta=delta, events=self.events + times)
 
     def compute_belief(self, prior: Real | None = None) -> Belief:
         """Return the belief that an attacker may have now in a claim of `prior` (by default the promise's).
@@ -202,16 +209,10 @@ class Accountant:
         return self.rho <= limit.rho and self.delta <= limit.delta
 
     def _has_room_for_cost(self, cost: Cost) -> bool:
-        after = self._add_cost(cost, 1)
+        after = self.add_cost(cost)
         if isinstance(cost, PureDP):
             return after.epsilon <= Fraction(self.promise.epsilon) * (1 + ONE_ROUNDING)
         return after._is_within_step(0)
-
-    def _add_cost(self, cost: Cost, times: int) -> Accountant:
-        if isinstance(cost, PureDP):
-            return replace(self, epsilon=self.epsilon + Fraction(cost.epsilon), events=self.events + times)
-        rho, delta = self.rho + Fraction(cost.rho), self.delta + Fraction(cost.delta)
-        return replace(self, rho=rho, delta=delta, events=self.events + times)
 
     def _make_budget_error(self, cost: Cost) -> BudgetError:
         limit, costs = format_amount(self.limit), format_amount(cost, up=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -137,12 +137,7 @@ class LedgerTransaction:
     def charge_lost(self, analyst: str, question_key: str, text: str, charge: Cost) -> None:
         """Charge lost entries, whether there is budget for them or not: they have happened."""
         own, everything = (
-            replace(
-                spent,
-                **{name: getattr(spent, name) + Fraction(getattr(charge, name, 0)) for name in SUMS},
-                events=spent.events + 1,
-            )
-            for spent in (self.accounts.read_accountant(analyst), self.accounts.read_accountant(EVERYBODY))
+            self.accounts.read_accountant(owner).add_cost(charge) for owner in (analyst, EVERYBODY)
         )
         guarantee = guarantee_to_json(charge)
         entry = self._write_entry(analyst, question_key, text, guarantee, charge, own, everything)

@@ -111,7 +111,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from discreet.accounting import high_water_marks
-from tests.accounting.test_marks import LITTLE, SQL, open_marked, pure
+from tests.accounting.test_high_water_marks import LITTLE, SQL, open_marked, pure
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 place, folder, moment = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 with open_marked(place, folder) as ledger:
@@ -159,7 +159,7 @@ def test_whenever_it_is_killed_the_ledger_opens_and_the_marks_follow(
 RACING = """
 import sys
 from pathlib import Path
-from tests.accounting.test_marks import LITTLE, SQL, open_marked, pure
+from tests.accounting.test_high_water_marks import LITTLE, SQL, open_marked, pure
 place, folder, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 with open_marked(place, folder) as ledger:
     for number in range(25):

@@ -19,9 +19,9 @@ from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import ApproximateDP
 from tests.accounting.ledger_rivals import PROMISE
-from tests.accounting.test_chain import make_older
+from tests.accounting.test_hash_chain import make_older
+from tests.accounting.test_high_water_marks import mark_files, open_marked
 from tests.accounting.test_ledger import HALVES, SQL, TAILED, beneath, pure
-from tests.accounting.test_marks import mark_files, open_marked
 
 TENTH = Fraction(1, 10)
 TABLES = ("link", "release", "entry", "account", "terms", "ledger")
