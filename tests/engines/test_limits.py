@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP

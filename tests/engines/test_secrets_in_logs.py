@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from discreet.accounting.store_key import get_shared_store_key
+from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.postgres import PostgreSQL

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.core.guarantees import PureDP
 from discreet.services.answers import answer_from_bytes
 from tests.http.served import COUNT, Server

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.core.errors import ModelNotMetError
 from discreet.core.guarantees import PureDP
 from discreet.services.progress import ProgressCallback

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.store_key import get_shared_store_key
+from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy

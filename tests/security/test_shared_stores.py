@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.engines.postgres import fetch_table
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import find_shared_key

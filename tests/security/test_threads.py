@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
+from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import EntryState
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP

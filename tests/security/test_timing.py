@@ -24,7 +24,7 @@ import psycopg
 import pytest
 from scipy.stats import ks_2samp
 
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.core.errors import EngineFault
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import LONGEST_WAIT, Ledger
-from discreet.accounting.ledger_entries import Entry, StoredAnswer
 from discreet.attacks.epsilon_audit import EpsilonAudit
 from discreet.attacks.neighbor_pairs import PAIR_BUILDERS, NeighborPair
 from discreet.core.errors import RequestError

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
-from discreet.accounting.ledger_entries import EntryState
+from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
 from discreet.core.exact_values import Exact

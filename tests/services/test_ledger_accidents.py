@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.source_overlap import overlap
+from discreet.accounting.privacy_unit import overlap
 from discreet.core.errors import BudgetError, RequestError
 from discreet.services.curator import Curator
 from tests.services.test_promise import discreet

@@ -9,8 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from discreet.accounting.ledger_terms import PrivacyUnit
-from discreet.accounting.source_overlap import overlap
+from discreet.accounting.privacy_unit import PrivacyUnit, overlap
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.curator import Curator

@@ -10,9 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discreet.accounting.budget_amounts import format_amount, format_remaining, name_unit
+from discreet.accounting.accountant import format_amount, format_remaining, name_unit
+from discreet.accounting.budget import AnalystAccount
+from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import AnalystAccount, Entry, EntryState
 from discreet.belief.wording import format_number
 from discreet.cli import ledger_maintenance
 from discreet.cli.address_options import LedgerOption

@@ -20,10 +20,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.accountant import Accountant
-from discreet.accounting.budget_amounts import Cost
+from discreet.accounting.accountant import Accountant, Cost
+from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease
 from discreet.belief import Belief, Promise
 from discreet.core.errors import RequestError
 from discreet.engines.duckdb_publisher import ReleaseTarget

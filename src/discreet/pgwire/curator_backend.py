@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from discreet.accounting.budget_amounts import format_remaining
+from discreet.accounting.accountant import format_remaining
 from discreet.core import policy
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.engines.duckdb import query_released_tables

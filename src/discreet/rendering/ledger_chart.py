@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from discreet.accounting.entries import NonPrivateRelease
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import NonPrivateRelease
 from discreet.belief import Promise, wording
 from discreet.rendering.colors import FAINT, INK, VERMILLION
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from discreet.accounting.budget_amounts import Cost, name_unit
-from discreet.accounting.guarantee_json import guarantee_to_json
+from discreet.accounting.accountant import Cost, name_unit
+from discreet.accounting.budget import AnalystAccount
+from discreet.accounting.entries import Entry, NonPrivateRelease, guarantee_to_json
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import AnalystAccount, Entry, NonPrivateRelease
 from discreet.belief import Belief
 from discreet.core.guarantees import PureDP
 

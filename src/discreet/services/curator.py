@@ -22,8 +22,8 @@ from typing import Self, TypeVar
 
 import pyarrow as pa
 
+from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry, StoredAnswer
 from discreet.belief import Promise
 from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine, Stoppable, ValidatesStatements

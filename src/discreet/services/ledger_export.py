@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.guarantees import PureDP
 from discreet.rendering.ledger_json import get_amount

@@ -20,9 +20,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from discreet.accounting.high_water_marks import BESIDE_SOURCES, HighWaterMarks, MarkFile
+from discreet.accounting.ledger import LedgerTerms
 from discreet.accounting.ledger_storage import MEMORY
-from discreet.accounting.ledger_terms import LedgerTerms
-from discreet.accounting.source_overlap import DATABASES, split_source
+from discreet.accounting.privacy_unit import DATABASES, split_source
 from discreet.core.policy import Policy, Table
 from discreet.services.ledger_addresses import find_sibling_file
 from discreet.services.privacy_units import find_anchor, find_units, resolve_source

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.high_water_marks import HighWaterMarks, require_unmarked_data
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
-from discreet.accounting.ledger_terms import LedgerTerms, require_unmarked_data
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.ledger_addresses import strip_sibling_path
@@ -57,7 +56,7 @@ def open_ledger_readonly(policy: Policy) -> Ledger:
 
 def _build_ledger(policy: Policy, address: str, terms: LedgerTerms) -> Ledger:
     shares = get_analyst_shares(policy)
-    return Ledger(address, get_promise(policy), analysts=shares or None, foundation=terms)
+    return Ledger(address, get_promise(policy), analysts=shares or None, terms=terms)
 
 
 def resolve_analyst(policy: Policy, analyst: str | None) -> str:

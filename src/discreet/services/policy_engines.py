@@ -73,7 +73,7 @@ def find_shared_key(policy: Policy) -> bytes | None:
     ledger = strip_sibling_path(policy.ledger)
     if not is_database_address(ledger):
         return None
-    from discreet.accounting.store_key import get_shared_store_key  # loads the database driver
+    from discreet.accounting.ledger_database import get_shared_store_key
 
     return get_shared_store_key(ledger)
 

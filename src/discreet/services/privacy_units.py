@@ -5,7 +5,7 @@ Source      Files by their path relative to the ledger, symbolic links resolved,
             links. Tables of a server by their names.
 One unit    Rows shared by two tables of a policy must have the same person in both. Otherwise each answer is
             charged for its own notion of a person, and the two together promise nothing about either.
-Comparison  Files are compared by path and by pattern (`accounting.source_overlap`), and by device and inode,
+Comparison  Files are compared by path and by pattern (`accounting.privacy_unit`), and by device and inode,
             which finds hard links too. Copies count as different files, and a view of a server as a
             different table: the threat model states this limit.
 """
@@ -18,8 +18,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from discreet.accounting.ledger_terms import PrivacyUnit
-from discreet.accounting.source_overlap import DATABASES, overlap, split_source
+from discreet.accounting.privacy_unit import DATABASES, PrivacyUnit, overlap, split_source
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Table
 from discreet.services.ledger_addresses import find_sibling_file

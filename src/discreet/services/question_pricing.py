@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.budget_amounts import Cost
+from discreet.accounting.accountant import Cost
 from discreet.belief import Promise
 from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError

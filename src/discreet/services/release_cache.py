@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from discreet.accounting.ledger_entries import StoredAnswer
+from discreet.accounting.entries import StoredAnswer
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
 from discreet.core.guarantees import Guarantee

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.accounting.budget_amounts import format_figure, name_unit
+from discreet.accounting.accountant import format_figure, name_unit
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.number_checks import parse_probability

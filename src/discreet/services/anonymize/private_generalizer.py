@@ -22,8 +22,8 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry
 from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.hierarchies import Mask, build_column_spec
 from discreet.anonymity.key_numbering import number_rows

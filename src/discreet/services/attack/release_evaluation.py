@@ -34,7 +34,7 @@ from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher
 
 if TYPE_CHECKING:
-    from discreet.accounting.ledger_entries import NonPrivateRelease
+    from discreet.accounting.entries import NonPrivateRelease
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 ASSUMPTIONS = (

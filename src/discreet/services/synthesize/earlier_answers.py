@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.ledger_entries import Entry, EntryState
+from discreet.accounting.entries import Entry, EntryState
 from discreet.core.errors import RequestError
 from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.accounting.ledger_entries import Entry
+from discreet.accounting.entries import Entry
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.number_checks import Real

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.analyst_shares import SLACK
+from discreet.accounting.budget import SLACK
 from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.accounting.entries import Entry, EntryState, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import Entry, EntryState, StoredAnswer
 from discreet.core.errors import AlreadyRunningError, BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, pure
@@ -53,16 +53,16 @@ def holder(place: str, machine: str = "") -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def begun(ledger: Ledger, **options: float) -> Entry | StoredAnswer:
+def reserve_or_replay(ledger: Ledger, **options: float) -> Entry | StoredAnswer:
     return ledger.reserve_or_replay("alice", "key", SQL, pure(PRICE), **options)
 
 
 def test_who_begins_what_is_under_way_gets_its_answer_for_nothing(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as one, Ledger(place, PROMISE) as two:
-        entry = begun(one)
+        entry = reserve_or_replay(one)
         assert isinstance(entry, Entry)
         with ThreadPoolExecutor(2) as pool:
-            waiting = [pool.submit(begun, each) for each in (one, two)]
+            waiting = [pool.submit(reserve_or_replay, each) for each in (one, two)]
             assert not wait(waiting, timeout=0.3).done
             one.settle(entry, b"48843")
             told = [each.result() for each in waiting]
@@ -79,7 +79,7 @@ def test_many_who_begin_at_once_share_one_charge(place: str) -> None:
         def ask(number: int) -> bytes:
             ledger = ledgers[number % 2]
             start.wait()
-            found = begun(ledger)
+            found = reserve_or_replay(ledger)
             if isinstance(found, StoredAnswer):
                 return found.answer
             ledger.settle(found, str(number).encode())
@@ -94,7 +94,7 @@ def test_many_who_begin_at_once_share_one_charge(place: str) -> None:
 
 def test_another_analyst_and_another_question_wait_for_nobody(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        begun(ledger)
+        reserve_or_replay(ledger)
         assert isinstance(ledger.reserve_or_replay("bob", "key", SQL, pure(PRICE), timeout=0), Entry)
         assert isinstance(ledger.reserve_or_replay("alice", "other", SQL, pure(PRICE), timeout=0), Entry)
         assert ledger.get_total_spent() == pure(3 * PRICE)
@@ -103,7 +103,7 @@ def test_another_analyst_and_another_question_wait_for_nobody(place: str) -> Non
 def test_whoever_does_not_wait_for_ever_is_told_and_charged_nothing(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger, holder(place):
         with pytest.raises(AlreadyRunningError, match="is being answered") as refused:
-            begun(ledger, timeout=0)
+            reserve_or_replay(ledger, timeout=0)
         assert refused.value.hint
         assert [each.state for each in ledger.list_entries()] == [EntryState.RESERVED]
 
@@ -113,7 +113,7 @@ def test_what_a_killed_process_has_begun_stays_charged_and_is_begun_anew(place: 
         with holder(place) as process:
             process.kill()
             process.wait()
-        entry = begun(ledger, timeout=0)
+        entry = reserve_or_replay(ledger, timeout=0)
         assert isinstance(entry, Entry)
         ledger.settle(entry, b"5")
         assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.SETTLED]
@@ -122,10 +122,10 @@ def test_what_a_killed_process_has_begun_stays_charged_and_is_begun_anew(place: 
 
 def test_what_was_begun_and_given_up_stays_charged_and_is_begun_anew(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        first = begun(ledger)
+        first = reserve_or_replay(ledger)
         assert isinstance(first, Entry)
         ledger.abandon(first)
-        second = begun(ledger, timeout=0)
+        second = reserve_or_replay(ledger, timeout=0)
         assert isinstance(second, Entry)
         with pytest.raises(RequestError, match="orphaned already"):
             ledger.settle(first, b"5")
@@ -140,15 +140,15 @@ def test_what_was_given_up_while_nothing_could_be_written_is_said_by_whoever_wri
     path = tmp_path / "ledger.db"
     monkeypatch.setattr("discreet.accounting.ledger_file.PATIENCE", 0.01)
     with Ledger(path, PROMISE, analysts=HALVES) as ledger:
-        entry = begun(ledger)
+        entry = reserve_or_replay(ledger)
         assert isinstance(entry, Entry)
         with beneath(path) as busy:
             busy.execute("BEGIN IMMEDIATE")
             ledger.abandon(entry)
             busy.execute("ROLLBACK")
         with Ledger(path, PROMISE) as other, pytest.raises(AlreadyRunningError):
-            begun(other, timeout=0)
-        assert isinstance(begun(ledger, timeout=0), Entry)
+            reserve_or_replay(other, timeout=0)
+        assert isinstance(reserve_or_replay(ledger, timeout=0), Entry)
 
 
 def test_what_is_to_be_begun_and_does_not_fit_leaves_no_trace(place: str) -> None:
@@ -167,7 +167,7 @@ def test_a_server_of_another_machine_is_seen_while_it_runs_and_not_afterwards(
         with holder(place, "another-machine"):
             assert [each.state for each in ledger.list_entries()] == [EntryState.RESERVED]
             with pytest.raises(AlreadyRunningError):
-                begun(ledger, timeout=0)
-        assert isinstance(begun(ledger), Entry)
+                reserve_or_replay(ledger, timeout=0)
+        assert isinstance(reserve_or_replay(ledger), Entry)
         assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED, EntryState.RESERVED]
         assert ledger.get_total_spent() == pure(2 * PRICE)

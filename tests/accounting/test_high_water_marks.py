@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, MarkFile
-from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_terms import LedgerTerms
+from discreet.accounting.ledger import Ledger, LedgerTerms
 from discreet.accounting.slot_file import read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
@@ -37,9 +36,9 @@ def mark_files(folder: Path) -> list[MarkFile]:
     ]
 
 
-def marked(place: str | Path, folder: Path, *, separate: bool = False) -> Ledger:
+def open_marked(place: str | Path, folder: Path, *, separate: bool = False) -> Ledger:
     foundation = LedgerTerms(marks=HighWaterMarks(mark_files(folder)), separate=separate)
-    return Ledger(place, PROMISE, analysts=HALVES, foundation=foundation)
+    return Ledger(place, PROMISE, analysts=HALVES, terms=foundation)
 
 
 def read_marks(folder: Path) -> list[HighWaterMark]:
@@ -47,7 +46,7 @@ def read_marks(folder: Path) -> list[HighWaterMark]:
 
 
 def test_a_mark_holds_what_the_ledger_has_come_to(place: str, tmp_path: Path) -> None:
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         assert read_marks(tmp_path) == []
         for number in range(3):
             ledger.settle(ledger.reserve(("alice", "bob")[number % 2], f"{number}", SQL, pure(LITTLE)), b"5")
@@ -62,7 +61,7 @@ def test_a_mark_holds_what_the_ledger_has_come_to(place: str, tmp_path: Path) ->
 
 
 def test_the_mark_is_written_before_the_reservation_is_handed_out(place: str, tmp_path: Path) -> None:
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         for number in range(1, 4):
             ledger.reserve("alice", f"{number}", SQL, pure(LITTLE))
             assert [mark.total[3] for mark in read_marks(tmp_path)] == [number, number]
@@ -89,19 +88,19 @@ def test_a_folder_that_cannot_be_written_is_left_out_and_a_chosen_place_is_not(t
     (tmp_path / "file").write_text("")
     elsewhere = MarkFile(path=tmp_path / "file" / "x.mark", sources=(str(tmp_path / "file" / "x.csv"),))
     marks = HighWaterMarks([MarkFile(path=tmp_path / "a.mark"), elsewhere])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         ledger.reserve("analyst", "1", SQL, pure(LITTLE))
     assert list(marks.skipped) == [elsewhere.path]
     assert [mark.total[3] for _, mark in marks.read()] == [1]
     chosen = HighWaterMarks([replace(elsewhere, required=True)])
     with pytest.raises(RequestError, match="cannot be written"):
-        Ledger(tmp_path / "other.db", PROMISE, foundation=LedgerTerms(marks=chosen))
+        Ledger(tmp_path / "other.db", PROMISE, terms=LedgerTerms(marks=chosen))
 
 
 def test_a_chosen_place_that_is_lost_later_stops_before_data_is_read(tmp_path: Path) -> None:
     (tmp_path / "safe").mkdir()
     marks = HighWaterMarks([MarkFile(path=tmp_path / "safe" / "x.mark", required=True)])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         (tmp_path / "safe").rmdir()
         with pytest.raises(EngineFault, match="the charge stays, and no data was read"):
             ledger.reserve("analyst", "1", SQL, pure(LITTLE))
@@ -112,10 +111,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from discreet.accounting import high_water_marks
-from tests.accounting.test_marks import LITTLE, SQL, marked, pure
+from tests.accounting.test_high_water_marks import LITTLE, SQL, open_marked, pure
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 place, folder, moment = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-with marked(place, folder) as ledger:
+with open_marked(place, folder) as ledger:
     ledger.reserve("alice", "first", SQL, pure(LITTLE))
     if moment == "before the commit":
         ledger.storage.commits.transaction = die
@@ -151,7 +150,7 @@ def test_whenever_it_is_killed_the_ledger_opens_and_the_marks_follow(
     )
     assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
     assert [mark.total[3] for mark in read_marks(tmp_path)] == [told, told]
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ledger.verify()
         assert ledger.get_total_spent() == pure(charged * LITTLE)
     assert [mark.total[3] for mark in read_marks(tmp_path)] == [charged, charged]
@@ -160,9 +159,9 @@ def test_whenever_it_is_killed_the_ledger_opens_and_the_marks_follow(
 RACING = """
 import sys
 from pathlib import Path
-from tests.accounting.test_marks import LITTLE, SQL, marked, pure
+from tests.accounting.test_high_water_marks import LITTLE, SQL, open_marked, pure
 place, folder, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-with marked(place, folder) as ledger:
+with open_marked(place, folder) as ledger:
     for number in range(25):
         entry = ledger.reserve("alice", f"{name} {number}", SQL, pure(LITTLE))
         own = [mark for file in ledger.marks.files for mark in file.read()]
@@ -195,7 +194,7 @@ def test_processes_that_race_for_the_marks_leave_the_highest(place: str, tmp_pat
     assert errors == ["", "", ""]
     assert seen == sorted(seen)
     assert [mark.total[3] for mark in read_marks(tmp_path)] == [75, 75]
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ledger.verify()
     assert sorted(each.name for each in (tmp_path / "data").iterdir()) == [".discreet.mark"]
 
@@ -213,7 +212,7 @@ def test_threads_that_wait_share_one_writing(tmp_path: Path, monkeypatch: pytest
         return raise_to(file, mark, is_known)
 
     marks = HighWaterMarks([MarkFile(path=tmp_path / "ledger.mark")])
-    with Ledger(tmp_path / "ledger.db", PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         monkeypatch.setattr(MarkFile, "advance", slow)
         works = [
             threading.Thread(target=ledger.reserve, args=("analyst", f"{each}", SQL, pure(LITTLE)))
@@ -232,7 +231,7 @@ def test_threads_that_wait_share_one_writing(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_ledger_behind_its_mark_is_refused_wherever_it_is_kept(place: str, tmp_path: Path) -> None:
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ledger.reserve("alice", "1", SQL, pure(LITTLE))
     path = tmp_path / "ledger.mark"
     content = json.loads(read_text(path))
@@ -240,9 +239,9 @@ def test_a_ledger_behind_its_mark_is_refused_wherever_it_is_kept(place: str, tmp
     mark["count"] += 7
     write_text(path, json.dumps(content))
     with pytest.raises(RequestError, match="is behind its mark") as refused:
-        marked(place, tmp_path)
+        open_marked(place, tmp_path)
     assert "discreet ledger restore" in refused.value.hint
     mark["count"], mark["head"] = 1, "another"
     path.write_text(json.dumps(content))  # as earlier versions wrote it
     with pytest.raises(RequestError, match="has another history than its mark"):
-        marked(place, tmp_path)
+        open_marked(place, tmp_path)

@@ -38,7 +38,7 @@ def edit(place: str, *statements: str) -> None:
 
 
 @pytest.fixture
-def kept(place: str) -> str:
+def ledger_place(place: str) -> str:
     """A ledger with five settled entries, one fault and a release that is not differentially private."""
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         for number in range(5):
@@ -86,50 +86,50 @@ COPY = (
         ("UPDATE account SET events = 0 WHERE analyst = 'bob'", "entries are missing"),
     ],
 )
-def test_every_kind_of_damage_has_its_sentence(statement: str, what: str, kept: str) -> None:
-    edit(kept, statement)
-    with pytest.raises(RequestError) as refused, Ledger(kept, PROMISE) as ledger:
+def test_every_kind_of_damage_has_its_sentence(statement: str, what: str, ledger_place: str) -> None:
+    edit(ledger_place, statement)
+    with pytest.raises(RequestError) as refused, Ledger(ledger_place, PROMISE) as ledger:
         ledger.verify()
     assert what in refused.value.message
     assert refused.value.exit_code == 2
     assert refused.value.hint
 
 
-def test_sums_that_were_edited_are_not_believed_when_asking(kept: str) -> None:
-    with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
-        edit(kept, "UPDATE account SET epsilon = '0'")
+def test_sums_that_were_edited_are_not_believed_when_asking(ledger_place: str) -> None:
+    with Ledger(ledger_place, PROMISE, analysts=HALVES) as ledger:
+        edit(ledger_place, "UPDATE account SET epsilon = '0'")
         with pytest.raises(RequestError, match="is not the sum of"):
             ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100)))
         with pytest.raises(RequestError, match="is not the sum of"):
             ledger.describe_belief()
     with pytest.raises(RequestError, match="is not the sum of"):
-        Ledger(kept, PROMISE)
+        Ledger(ledger_place, PROMISE)
 
 
-def test_shares_and_suspensions_that_were_edited_are_not_believed_when_asking(kept: str) -> None:
-    with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
+def test_shares_and_suspensions_that_were_edited_are_not_believed_when_asking(ledger_place: str) -> None:
+    with Ledger(ledger_place, PROMISE, analysts=HALVES) as ledger:
         ledger.suspend("bob", "20240301-1")
-        edit(kept, "UPDATE account SET incident = NULL WHERE analyst = 'bob'")
+        edit(ledger_place, "UPDATE account SET incident = NULL WHERE analyst = 'bob'")
         with pytest.raises(RequestError, match="the suspension of bob was changed"):
             ledger.reserve("bob", "more", SQL, pure(Fraction(1, 100)))
-        edit(kept, "UPDATE account SET share = '9/10' WHERE analyst = 'alice'")
+        edit(ledger_place, "UPDATE account SET share = '9/10' WHERE analyst = 'alice'")
         with pytest.raises(RequestError, match="the share of alice was changed"):
             ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100)))
         with pytest.raises(RequestError, match="of alice was changed"):
             ledger.list_accounts()
     # the shares that a policy gives do not hide it
     with pytest.raises(RequestError, match="of alice was changed"):
-        Ledger(kept, PROMISE, analysts=HALVES)
+        Ledger(ledger_place, PROMISE, analysts=HALVES)
 
 
-def test_shares_and_suspensions_that_change_as_they_should_are_whole(kept: str) -> None:
-    with Ledger(kept, PROMISE, analysts=HALVES) as ledger:
+def test_shares_and_suspensions_that_change_as_they_should_are_whole(ledger_place: str) -> None:
+    with Ledger(ledger_place, PROMISE, analysts=HALVES) as ledger:
         ledger.suspend("bob", "20240301-1")
         ledger.set_shares({"alice": Fraction(1, 4), "bob": Fraction(1, 4), "carol": Fraction(1, 2)})
         ledger.clear_suspension("bob")
         ledger.verify()
         ledger.settle(ledger.reserve("carol", "more", SQL, pure(Fraction(1, 100))), b"5")
-    with Ledger(kept, PROMISE) as ledger:
+    with Ledger(ledger_place, PROMISE) as ledger:
         ledger.verify()
         assert ledger.get_account("alice").share == Fraction(1, 4)
 
@@ -149,16 +149,16 @@ def test_a_ledger_that_was_chained_without_shares_has_them_chained_once(place: s
 
 
 @pytest.mark.parametrize("which", ["the last", "one before"])
-def test_opening_finds_an_end_that_was_cut_off(which: str, kept: str) -> None:
+def test_opening_finds_an_end_that_was_cut_off(which: str, ledger_place: str) -> None:
     last = "(SELECT max(id) FROM link)"
-    edit(kept, f"DELETE FROM link WHERE id = {last}{'' if which == 'the last' else ' - 1'}")
-    with pytest.raises(RequestError, match="is damaged"), Ledger(kept, PROMISE) as ledger:
+    edit(ledger_place, f"DELETE FROM link WHERE id = {last}{'' if which == 'the last' else ' - 1'}")
+    with pytest.raises(RequestError, match="is damaged"), Ledger(ledger_place, PROMISE) as ledger:
         ledger.verify()
 
 
-def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(kept: str) -> None:
+def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(ledger_place: str) -> None:
     """One who knows the format rewrites entry and link; the sums beside them still tell."""
-    with Ledger(kept, PROMISE) as ledger, ledger.storage.read_transaction() as rows:
+    with Ledger(ledger_place, PROMISE) as ledger, ledger.storage.read_transaction() as rows:
         links = HashChain(rows, ledger.storage)
         first, rest = links.get_link(3), [links.get_link(number) for number in range(4, 20)]
     assert first is not None
@@ -172,8 +172,11 @@ def test_a_charge_that_was_hashed_again_does_not_fit_its_running_sums(kept: str)
             f" WHERE id = {number}"
         )
         head = hash_link(head, body)
-    edit(kept, *statements)
-    with Ledger(kept, PROMISE) as ledger, pytest.raises(RequestError, match="running sums of entry 1"):
+    edit(ledger_place, *statements)
+    with (
+        Ledger(ledger_place, PROMISE) as ledger,
+        pytest.raises(RequestError, match="running sums of entry 1"),
+    ):
         ledger.verify()
 
 
@@ -183,11 +186,11 @@ def make_older(place: str) -> None:
     edit(place, "DROP TABLE link", form)
 
 
-def test_a_ledger_of_the_format_before_is_chained_as_it_stands_and_says_so(kept: str) -> None:
-    with Ledger(kept, PROMISE) as ledger:
+def test_a_ledger_of_the_format_before_is_chained_as_it_stands_and_says_so(ledger_place: str) -> None:
+    with Ledger(ledger_place, PROMISE) as ledger:
         before, spent = ledger.list_entries(), ledger.get_total_spent("alice")
-    make_older(kept)
-    with Ledger(kept, PROMISE) as ledger:
+    make_older(ledger_place)
+    with Ledger(ledger_place, PROMISE) as ledger:
         assert ledger.list_entries() == before
         assert ledger.get_total_spent("alice") == spent
         ledger.verify()
@@ -196,12 +199,12 @@ def test_a_ledger_of_the_format_before_is_chained_as_it_stands_and_says_so(kept:
         assert (link.body["format"], link.body["entries"]) == (2, 6)
         ledger.settle(ledger.reserve("alice", "more", SQL, pure(Fraction(1, 100))), b"5")
         ledger.verify()
-    with Ledger(kept, PROMISE) as ledger:
+    with Ledger(ledger_place, PROMISE) as ledger:
         ledger.verify()
 
 
-def test_an_older_ledger_whose_sums_were_edited_is_not_taken_over(kept: str) -> None:
-    make_older(kept)
-    edit(kept, "UPDATE account SET epsilon = '0'")
+def test_an_older_ledger_whose_sums_were_edited_is_not_taken_over(ledger_place: str) -> None:
+    make_older(ledger_place)
+    edit(ledger_place, "UPDATE account SET epsilon = '0'")
     with pytest.raises(RequestError, match="is not the sum of"):
-        Ledger(kept, PROMISE)
+        Ledger(ledger_place, PROMISE)

@@ -19,20 +19,20 @@ from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import ApproximateDP
 from tests.accounting.ledger_rivals import PROMISE
-from tests.accounting.test_chain import make_older
+from tests.accounting.test_hash_chain import make_older
+from tests.accounting.test_high_water_marks import mark_files, open_marked
 from tests.accounting.test_ledger import HALVES, SQL, TAILED, beneath, pure
-from tests.accounting.test_marks import mark_files, marked
 
 TENTH = Fraction(1, 10)
 TABLES = ("link", "release", "entry", "account", "terms", "ledger")
 
 
-def unmarked(promise: Promise = PROMISE) -> Callable[[str], Ledger]:
+def open_unmarked(promise: Promise = PROMISE) -> Callable[[str], Ledger]:
     return lambda address: Ledger(address, promise, analysts=HALVES)
 
 
-def restored(place: str, folder: Path, backup: Path | None = None) -> RestoreResult:
-    return restore_ledger(backup, place, HighWaterMarks(mark_files(folder)), unmarked())
+def restore(place: str, folder: Path, backup: Path | None = None) -> RestoreResult:
+    return restore_ledger(backup, place, HighWaterMarks(mark_files(folder)), open_unmarked())
 
 
 def ask(ledger: Ledger, analyst: str, epsilon: Fraction = TENTH, key: str = "") -> None:
@@ -67,7 +67,7 @@ def put_back(place: str, backup: Path) -> None:
 
 
 def test_a_backup_is_the_ledger_at_one_moment(place: str, tmp_path: Path) -> None:
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice")
         ledger.record_release("adult-k5", "a 5-anonymous table", {"k": 5})
         ask(ledger, "bob")
@@ -88,7 +88,7 @@ def test_a_backup_is_the_ledger_at_one_moment(place: str, tmp_path: Path) -> Non
 def test_a_lost_ledger_is_restored_and_charged_for_exactly_what_came_after(
     place: str, tmp_path: Path
 ) -> None:
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice")
         ask(ledger, "bob")
         back_up_ledger(ledger, tmp_path / "backup.db")
@@ -98,12 +98,12 @@ def test_a_lost_ledger_is_restored_and_charged_for_exactly_what_came_after(
         before = ledger.get_total_spent("alice"), ledger.get_total_spent("bob"), ledger.get_total_spent()
     lose(place)
     with pytest.raises(RequestError, match="is missing or empty"):
-        marked(place, tmp_path)
-    found = restored(place, tmp_path, tmp_path / "backup.db")
+        open_marked(place, tmp_path)
+    found = restore(place, tmp_path, tmp_path / "backup.db")
     assert found == RestoreResult(
         charged=("alice",), releases=("adult-k5 (a 5-anonymous table)",), whole=False
     )
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ledger.verify()
         assert (
             ledger.get_total_spent("alice"),
@@ -120,22 +120,22 @@ def test_a_lost_ledger_is_restored_and_charged_for_exactly_what_came_after(
 
 
 def test_an_older_copy_is_taken_as_it_stands_and_charged(place: str, tmp_path: Path) -> None:
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice")
         back_up_ledger(ledger, tmp_path / "backup.db")
         ask(ledger, "bob", 3 * TENTH)
     put_back(place, tmp_path / "backup.db")
     with pytest.raises(RequestError, match="is behind its mark"):
-        marked(place, tmp_path)
-    assert restored(place, tmp_path).charged == ("bob",)
-    assert restored(place, tmp_path) == RestoreResult(charged=(), releases=(), whole=False)
-    with marked(place, tmp_path) as ledger:
+        open_marked(place, tmp_path)
+    assert restore(place, tmp_path).charged == ("bob",)
+    assert restore(place, tmp_path) == RestoreResult(charged=(), releases=(), whole=False)
+    with open_marked(place, tmp_path) as ledger:
         assert ledger.get_total_spent("bob") == pure(3 * TENTH)
 
 
 def test_a_copy_that_was_asked_elsewhere_is_charged_for_both_histories(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         for _ in range(3):
             ask(ledger, "alice", Fraction(1, 50))
         back_up_ledger(ledger, tmp_path / "copy.db")
@@ -143,28 +143,28 @@ def test_a_copy_that_was_asked_elsewhere_is_charged_for_both_histories(tmp_path:
         for number in range(4):
             ask(elsewhere, "alice", Fraction(1, 50), key=f"elsewhere {number}")
         back_up_ledger(elsewhere, tmp_path / "returned.db")
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice", TENTH, key="here")
     put_back(place, tmp_path / "returned.db")
     with pytest.raises(RequestError, match="has another history than its mark"):
-        marked(place, tmp_path)
-    assert restored(place, tmp_path).charged == ("alice",)
-    with marked(place, tmp_path) as ledger:
+        open_marked(place, tmp_path)
+    assert restore(place, tmp_path).charged == ("alice",)
+    with open_marked(place, tmp_path) as ledger:
         assert ledger.get_total_spent("alice") == pure(Fraction(7, 50) + TENTH)
 
 
 def test_a_mark_of_the_lost_history_elsewhere_is_recognized_after_restoring(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice")
         back_up_ledger(ledger, tmp_path / "backup.db")
         ask(ledger, "alice")
         ask(ledger, "bob")
     lost_history = (tmp_path / "data" / ".discreet.mark").read_text()
     lose(place)
-    restored(place, tmp_path, tmp_path / "backup.db")
+    restore(place, tmp_path, tmp_path / "backup.db")
     (tmp_path / "data" / ".discreet.mark").write_text(lost_history)
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice")
 
 
@@ -188,23 +188,23 @@ def test_a_copy_of_the_format_before_the_chain_is_recognized(tmp_path: Path) -> 
         ask(ledger, "alice")
     make_older(place)
     shutil.copy(place, tmp_path / "older.db")
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "bob", 2 * TENTH)
     put_back(place, tmp_path / "older.db")
     with pytest.raises(RequestError, match="is behind its mark"):
-        marked(place, tmp_path)
-    restored(place, tmp_path)
-    with marked(place, tmp_path) as ledger:
+        open_marked(place, tmp_path)
+    restore(place, tmp_path)
+    with open_marked(place, tmp_path) as ledger:
         assert Fraction(ledger.get_total_spent("bob").epsilon) >= 2 * TENTH  # type: ignore[union-attr]
 
 
 def test_what_is_no_backup_is_refused_and_the_ledger_stays(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    with marked(place, tmp_path) as ledger:
+    with open_marked(place, tmp_path) as ledger:
         ask(ledger, "alice")
     lose(place)
     (tmp_path / "letter.txt").write_text("not a ledger")
     for wrong, what in (("letter.txt", "letter.txt is not a ledger"), ("none.db", "there is no file")):
         with pytest.raises(RequestError, match=what):
-            restored(place, tmp_path, tmp_path / wrong)
+            restore(place, tmp_path, tmp_path / wrong)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "ledger.mark", "letter.txt"]

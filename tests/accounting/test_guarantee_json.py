@@ -1,4 +1,4 @@
-"""What is written into a ledger is read again as it was, or not at all."""
+"""A guarantee that is written into a ledger is read again as it was, or not at all."""
 
 import json
 from fractions import Fraction
@@ -8,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.accounting import RepeatedDP
-from discreet.accounting.guarantee_json import (
-    format_fraction,
-    guarantee_from_json,
-    guarantee_to_json,
-    is_serializable,
-)
+from discreet.accounting.accountant import format_fraction
+from discreet.accounting.entries import guarantee_from_json, guarantee_to_json, is_serializable
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import (
     ApproximateDP,
