@@ -20,13 +20,9 @@ from discreet.services.anonymize.anonymize import (
     list_generalizations,
     resolve_request,
 )
-from discreet.services.anonymize.anonymize_options import AnonymizeRequest
-from discreet.services.anonymize.anonymize_validation import PRIVATE
+from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.exposure import warn_of_columns
-from discreet.services.anonymize.model_options import ModelOptions
 from discreet.services.anonymize.table_request import ResolvedTable
-
-__all__ = ["AnonymizeRequest", "ModelOptions", "run_anonymize"]
 
 
 def run_anonymize(

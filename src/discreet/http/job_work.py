@@ -22,9 +22,7 @@ from discreet.services.anonymize.anonymize import (
     anonymize_privately,
     require_anonymizable,
 )
-from discreet.services.anonymize.anonymize_options import AnonymizeRequest
-from discreet.services.anonymize.anonymize_validation import PRIVATE, require_known_names
-from discreet.services.anonymize.model_options import ModelOptions
+from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
 from discreet.services.anonymize.table_request import resolve_policy_table
 from discreet.services.audit import audit_dispatch
 from discreet.services.ledgers import resolve_analyst
@@ -74,7 +72,6 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
 def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
     """Return the work of a job that generalizes a table."""
     named = resolve_policy_table(context.curators.policy, body.table, body.population)
-    require_known_names(body.table, context.policy_file, method=body.method, objective=body.objective)
     private = body.method == PRIVATE
     require_anonymizable(_build_anonymize_request(context, body), named)
 
@@ -139,40 +136,10 @@ def _build_outcome(found: Mapping[str, object], files: Sequence[Path | str]) -> 
 def _build_anonymize_request(
     context: AppContext, body: AnonymizeBody, output: Path | None = None
 ) -> AnonymizeRequest:
+    """Return the request of a body; paths are the server's, never the body's."""
     return AnonymizeRequest(
-        table=body.table,
+        **{name: getattr(body, name) for name in AnonymizeFields.model_fields},
         policy=context.policy_file,
-        population=body.population,
-        models=ModelOptions(
-            k=body.k,
-            l_diversity=body.l_diversity,
-            t_closeness=body.t_closeness,
-            delta_presence=body.delta_presence,
-            k_map=body.k_map,
-            alpha=body.alpha,
-            delta_disclosure=body.delta_disclosure,
-            beta_likeness=body.beta_likeness,
-            risk=body.risk,
-        ),
-        sampling=body.sampling,
-        posterior=body.posterior,
-        suppress=body.suppress,
-        objective=body.objective,
-        method=body.method,
-        weights=_format_pairs(body.weight),
-        levels=_format_pairs(body.level),
-        centres=_format_pairs(body.centre),
-        epsilon=body.epsilon,
-        delta=body.delta,
-        analyst=body.analyst,
-        unit=body.unit,
-        seconds=body.seconds,
         output=None if output is None else str(output),
-        at_most=body.at_most,
-        others=[find_release_file(context, each) for each in body.others],
-        force=body.force,
+        others=tuple(find_release_file(context, each) for each in body.others),
     )
-
-
-def _format_pairs(values: Mapping[str, object]) -> list[str]:
-    return [f"{name}={value}" for name, value in values.items()]

@@ -20,6 +20,7 @@ from discreet.anonymity.models.hierarchical_closeness import HierarchicalClosene
 from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
+from discreet.anonymity.models.model_option import ListedModel
 from discreet.anonymity.models.model_verdicts import (
     WorstClass,
     find_worst_class,
@@ -33,7 +34,7 @@ from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.anonymity.models.strict_risk import StrictRisk
 from discreet.anonymity.models.strongest_parameters import FAMILIES, find_strongest
 
-MODELS: tuple[type[MeasuredModel], ...] = (
+MODELS: tuple[type[ListedModel], ...] = (
     KAnonymity,
     KMap,
     DeltaPresence,

@@ -25,7 +25,7 @@ from discreet.rendering.release_report import render_release_report
 from discreet.rendering.release_view import format_examples, list_figures
 from discreet.rendering.svg_charts import Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
-from discreet.services.anonymize.anonymize_validation import OBJECTIVES
+from discreet.services.anonymize.anonymize_request import OBJECTIVES
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import build_certificate
 from discreet.services.anonymize.release_risk import class_risk_to_json

@@ -14,17 +14,9 @@ from pathlib import Path
 
 from discreet.anonymity.search import SearchResult
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_probability
-from discreet.services.anonymize.anonymize_options import (
-    AnonymizeRequest,
-    build_anonymizer,
-    build_table_request,
-)
-from discreet.services.anonymize.anonymize_validation import PRIVATE
+from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.model_check import ModelCheck, check_models
-from discreet.services.anonymize.model_options import build_models
-from discreet.services.anonymize.private_options import build_private_generalizer
 from discreet.services.anonymize.private_release import PrivateRelease
 from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_certificate import require_own_certificate
@@ -33,6 +25,12 @@ from discreet.services.anonymize.release_publishing import (
     publish_private_release,
     publish_release,
     require_release_bounds,
+)
+from discreet.services.anonymize.request_builders import (
+    build_anonymizer,
+    build_models,
+    build_private_generalizer,
+    build_table_request,
 )
 from discreet.services.anonymize.table_request import (
     ResolvedTable,
@@ -78,8 +76,6 @@ def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> R
 
     No row is read. A request that generalizes nothing needs no bounds of its columns.
     """
-    if request.unit not in (None, "row"):
-        raise RequestError(f"--unit must be row; got {request.unit}.", hint="Omit it to count people.")
     asked = build_table_request(request)
     resolved = resolve_table(asked)
     if request.output is not None:
@@ -121,8 +117,9 @@ def anonymize(
         _build_sources(resolved).require_safe_target(target)
     release = build_anonymizer(request, resolved, report_progress).fit(resolved.name).release
     report_progress("attacking it")
-    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
-    evaluation = require_release_bounds(release, at_most=at_most, others=request.others, force=request.force)
+    evaluation = require_release_bounds(
+        release, at_most=request.at_most, others=request.others, force=request.force
+    )
     files: list[Path | str] = []
     if request.output is not None:
         report_progress("writing")
@@ -130,7 +127,7 @@ def anonymize(
             release,
             request.output,
             evaluation,
-            at_most=at_most,
+            at_most=request.at_most,
             forced=request.force,
             render_report=render_report,
         )
@@ -192,7 +189,7 @@ def list_generalizations(
 
 def check_table(request: AnonymizeRequest, resolved: ResolvedTable) -> ModelCheck:
     """Judge the table as it is by the requested models; nothing is published."""
-    return check_models(resolved, build_models(request.models, resolved), unit=request.unit)
+    return check_models(resolved, build_models(request, resolved), unit=request.unit)
 
 
 def _build_sources(resolved: ResolvedTable) -> Sources:
