@@ -28,6 +28,7 @@ from discreet.anonymity.models.model_verdicts import (
     select_class_models,
 )
 from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from discreet.anonymity.models.privacy_model import ATTACKS, MeasuredModel, Model, TableModel, Verdicts
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
@@ -46,6 +47,7 @@ MODELS: tuple[type[ListedModel], ...] = (
     OrderedCloseness,
     HierarchicalCloseness,
     AlphaKAnonymity,
+    PSensitiveKAnonymity,
     DeltaDisclosure,
     BetaLikeness,
     MInvariance,
@@ -73,6 +75,7 @@ __all__ = [
     "MeasuredModel",
     "Model",
     "OrderedCloseness",
+    "PSensitiveKAnonymity",
     "ProbabilisticDiversity",
     "RecursiveDiversity",
     "StrictRisk",
