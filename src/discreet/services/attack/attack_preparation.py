@@ -28,8 +28,6 @@ from discreet.attacks.published_table import PublishedTable, read_release
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
-from discreet.services.anonymize.counted_table import build_hierarchies, build_release_source
-from discreet.services.anonymize.table_request import build_file_table
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.label_checks import match_readable
 from discreet.services.attack.pseudonym_linkage import join_releases
@@ -41,6 +39,8 @@ from discreet.services.attack.value_hierarchies import (
     find_declared_specs,
 )
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.release_sources import build_hierarchies, build_release_source
+from discreet.services.source_tables import build_file_table
 
 VICTIM_TABLE = "the victim"
 UNIFORM_PICK = "Every row that matches a person is assumed to be theirs with the same probability."

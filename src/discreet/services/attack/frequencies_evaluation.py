@@ -36,7 +36,6 @@ from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number
 from discreet.core.policy import ColumnType, Policy
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
@@ -45,6 +44,7 @@ from discreet.services.attack.target_release import compute_sha256
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 SIMULATED_PEOPLE = 400
 ROUNDING_SLACK = 1 + 1e-9

@@ -19,7 +19,6 @@ from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.core.policy import ColumnType, Policy, Role, Table
-from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.services.attack.attack_preparation import find_name_column
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
@@ -28,6 +27,7 @@ from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import guess_role
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 RATING_NAMES = ("rating", "stars", "score", "grade")
 NUMERIC_TYPES, DATE_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL), (ColumnType.DATE, ColumnType.TIMESTAMP)

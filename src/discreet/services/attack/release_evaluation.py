@@ -24,7 +24,6 @@ from discreet.engines.duckdb_publisher import ReleaseTarget
 from discreet.engines.sources import split_source
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
-from discreet.services.anonymize.table_request import build_file_table
 from discreet.services.attack.belief_bounds import BeliefBound, count_ruled_out_values, derive_model_bounds
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
 from discreet.services.attack.table_attacks import Scenario, attack_table
@@ -32,6 +31,7 @@ from discreet.services.attack.value_hierarchies import build_sensitive_hierarchi
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table
 
 if TYPE_CHECKING:
     from discreet.accounting.entries import NonPrivateRelease

@@ -16,7 +16,6 @@ from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType, Policy, Role, Table
 from discreet.engines.sources import split_source
-from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
 from discreet.services.attack.skipped_attacks import skip_other_attacks
@@ -31,6 +30,7 @@ from discreet.services.attack.synthetic_evaluation import (
 from discreet.services.attack.target_release import compute_sha256, read_certificate
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 ReportStage = Callable[[str], None]
 

@@ -18,11 +18,11 @@ from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
 from discreet.engines.sources import split_source
-from discreet.services.anonymize.table_request import build_file_table, choose_engine
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
 from discreet.services.engine_addresses import PATH_SUFFIXES
 from discreet.services.policies import load_policy
+from discreet.services.source_tables import build_file_table, choose_engine
 
 Certificate = Mapping[str, object]
 

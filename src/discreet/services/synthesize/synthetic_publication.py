@@ -26,11 +26,11 @@ from discreet.rendering.synthetic_report import (
 )
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
-from discreet.services.anonymize.table_request import require_not_source
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.attack.synthetic_evaluation import People, evaluate_synthetic
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
+from discreet.services.source_tables import require_not_source
 from discreet.services.synthesize.synthetic_table import (
     SynthesizeRequest,
     SyntheticTable,
