@@ -33,7 +33,7 @@ def main() -> None:
     request = AttackRequest(
         release="hospital.csv", knows="neighbours.csv", quasi="zip,age,nationality", sensitive="disease"
     )
-    trial, _ = attack_release(request, lambda _: None)
+    trial = attack_release(request, lambda _: None)
 
     for each in trial.runs:
         print(f"{each.name}: right {format_percent(each.findings.success)}", end=", ")

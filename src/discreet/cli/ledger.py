@@ -19,9 +19,9 @@ from discreet.cli import ledger_maintenance
 from discreet.cli.address_options import LedgerOption
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import RequestError
-from discreet.rendering.ledger_json import get_amount, ledger_to_json, list_accounts
+from discreet.rendering.ledger_json import ledger_to_json, list_accounts
 from discreet.rendering.terminal import Console
-from discreet.services.ledgers import open_ledger_readonly
+from discreet.services.ledgers import get_amount, open_ledger_readonly
 from discreet.services.policies import load_policy
 
 MAX_ENTRIES = 50

@@ -45,10 +45,9 @@ def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
 
     def run_attack(tell: ProgressCallback, folder: Path) -> JobOutcome:
         from discreet.rendering import attack_view  # slow to import
-        from discreet.services.attack import attack_dispatch
+        from discreet.services.attack.attack_dispatch import attack_release
 
-        trial, _ = attack_dispatch.attack_release(request, tell)
-        return JobOutcome(results=attack_view.evaluation_to_json(trial))
+        return JobOutcome(results=attack_view.evaluation_to_json(attack_release(request, tell)))
 
     what = "the answers" if body.release is None else f"release {body.release}"
     return JobWork(kind="attack", name=f"attack on {what}", stages=ATTACK_STAGES, run=run_attack)

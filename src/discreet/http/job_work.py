@@ -16,6 +16,7 @@ from discreet.http.release_routes import find_release_file
 from discreet.rendering import attack_view, private_release_view
 from discreet.rendering import release_view as anonymize_view
 from discreet.rendering import synthetic_view as synthesis_view
+from discreet.rendering.synthetic_report import write_synthetic_report
 from discreet.services.anonymize import private_options
 from discreet.services.anonymize.anonymize_options import build_anonymizer
 from discreet.services.anonymize.anonymize_validation import PRIVATE, require_known_names
@@ -55,8 +56,8 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
         made = synthetic_publication.publish_synthetic(
             policy, request, _get_output_path(folder, body), analyst=analyst, report_progress=tell
         )
-        found = synthesis_view.synthetic_to_json(made.synthetic, made.comparison, made.trial, made.files)
-        return _build_outcome(found, made.files)
+        files = (*made.files, write_synthetic_report(made))
+        return _build_outcome(synthesis_view.synthetic_to_json(made, files), files)
 
     return JobWork(
         kind=body.kind,

@@ -10,6 +10,7 @@ from discreet.accounting.entries import Entry, NonPrivateRelease, guarantee_to_j
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief
 from discreet.core.guarantees import PureDP
+from discreet.services.ledgers import get_amount
 
 
 def ledger_to_json(
@@ -41,10 +42,6 @@ def ledger_to_json(
 def list_accounts(ledger: Ledger, analyst: str | None) -> list[AnalystAccount]:
     """Return all accounts, or one analyst's."""
     return ledger.list_accounts() if analyst is None else [ledger.get_account(analyst)]
-
-
-def get_amount(cost: Cost) -> float:
-    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
 
 
 def _get_delta(cost: Cost) -> float:

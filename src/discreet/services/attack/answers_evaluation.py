@@ -9,7 +9,6 @@ from discreet.accounting.ledger_storage import MEMORY
 from discreet.attacks import FloatingPoint
 from discreet.belief import Promise
 from discreet.belief.wording import format_percent
-from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, compute_promised_posterior
@@ -32,9 +31,7 @@ DEFAULT_VICTIMS = 20
 ProgressReporter = Callable[[str], None]
 
 
-def attack_answers(
-    request: AttackRequest, report_progress: ProgressReporter
-) -> tuple[AttackEvaluation, Policy | None]:
+def attack_answers(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Run every attack on answers, for the policy named in the request."""
     policy = load_policy(Path(request.release), engine=request.engine)
     promise = get_promise(policy)
@@ -56,7 +53,7 @@ def attack_answers(
         )
         runs, skipped = attack_curator(asking, report_progress)
     bounds = (*_bounds_from_promise(promise), *request.bounds)
-    trial = AttackEvaluation(
+    return AttackEvaluation(
         subject=f"the answers about {name} under {Path(request.release).name}",
         knowledge=f"what only one person of {name} is, and the mechanism; the claim is {aim.claim}",
         runs=apply_bounds(runs, bounds),
@@ -69,8 +66,8 @@ def attack_answers(
             "promise has it.",
             f"Reconstruction is tried on {min(RECONSTRUCTION_PEOPLE, len(aim.victims))} of them.",
         ),
+        policy=policy,
     )
-    return trial, policy
 
 
 def _bounds_from_promise(promise: Promise) -> list[BeliefBound]:

@@ -34,7 +34,7 @@ from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number
-from discreet.core.policy import ColumnType, Policy
+from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound
@@ -66,9 +66,7 @@ class _Study:
     assumptions: tuple[str, ...]
 
 
-def attack_frequencies(
-    request: AttackRequest, report_progress: ProgressReporter
-) -> tuple[AttackEvaluation, Policy | None]:
+def attack_frequencies(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Judge everybody by both statistics."""
     for option, given in (("--genomes", request.genomes), ("--reference", request.reference)):
         if given is None:
@@ -81,7 +79,7 @@ def attack_frequencies(
     study = _read_study(request, address)
     report_progress("judging who was in the study")
     runs = [AttackRun(findings=_judge_candidates(attack, study)) for attack in STATISTICS]
-    trial = AttackEvaluation(
+    return AttackEvaluation(
         subject=Path(request.release).name,
         knowledge=f"the genomes of {len(study.names):,} people, over {study.published.share.size:,} SNPs",
         runs=apply_bounds(runs, (*_bounds_from_epsilon(study.published), *request.bounds)),
@@ -89,7 +87,6 @@ def attack_frequencies(
         assumptions=study.assumptions,
         sha256=compute_sha256(parse_engine_address(address).source_from_name(request.release)),
     )
-    return trial, None
 
 
 def _judge_candidates(attack: GenomeMembership, study: _Study) -> Findings:

@@ -35,9 +35,7 @@ ProgressReporter = Callable[[str], None]
 ColumnTypes = Mapping[str, ColumnType | None]
 
 
-def attack_ratings(
-    request: AttackRequest, report_progress: ProgressReporter
-) -> tuple[AttackEvaluation, Policy | None]:
+def attack_ratings(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(
@@ -62,15 +60,15 @@ def attack_ratings(
     report_progress("looking for their records")
     attack = _build_attack(request, shown, heard)
     run = AttackRun(findings=attack.run(heard.released, heard.known))
-    trial = AttackEvaluation(
+    return AttackEvaluation(
         subject=name,
         knowledge=f"{heard.known.victim.size:,} ratings of {_count_people_text(heard)}, from {register}",
         runs=apply_bounds([run], request.bounds),
         skipped=skip_other_attacks(Scoreboard),
         assumptions=tuple(_list_assumptions(request, attack, shown, told, heard)),
         sha256=compute_sha256(tables[name].source),
+        policy=policy,
     )
-    return trial, policy
 
 
 def _count_people_text(rating_tables: RatingTables) -> str:

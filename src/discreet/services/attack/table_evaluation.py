@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discreet.attacks.anonymization_criteria import compute_criteria
-from discreet.core.policy import Policy
 from discreet.services.attack.attack_preparation import collect_sources, prepare_attack
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
@@ -18,9 +17,7 @@ from discreet.services.publishers import open_publisher
 ProgressReporter = Callable[[str], None]
 
 
-def attack_published_table(
-    request: AttackRequest, report_progress: ProgressReporter
-) -> tuple[AttackEvaluation, Policy | None]:
+def attack_published_table(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Run every attack that applies to a published table."""
     about = resolve_release(request)
     tables, frames = collect_sources(request, about)
@@ -34,7 +31,7 @@ def attack_published_table(
         found = compute_criteria(stage.scenario.sets, stage.scenario.columns)
     bounds = (*about.bounds, *request.bounds)
     policy = about.policy
-    trial = AttackEvaluation(
+    return AttackEvaluation(
         subject=about.name,
         knowledge=stage.knowledge,
         runs=apply_bounds(runs, bounds),
@@ -45,5 +42,5 @@ def attack_published_table(
         remarks=about.remarks,
         unreadable_labels=stage.unreadable_labels,
         sha256=about.sha256,
+        policy=policy,
     )
-    return trial, policy
