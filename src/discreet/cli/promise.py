@@ -14,7 +14,7 @@ from discreet.belief import EpsilonChoice, Promise, compute_belief
 from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
 from discreet.cli.promise_options import PromiseOptions, parse_promise
 from discreet.cli.shared_options import JsonOption
-from discreet.rendering.promise_json import promise_to_json
+from discreet.rendering.ledger_json import promise_to_json
 from discreet.rendering.terminal import Console
 
 EXAMPLE_PRIORS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)

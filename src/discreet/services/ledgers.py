@@ -6,12 +6,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from discreet.accounting.accountant import Cost
 from discreet.accounting.high_water_marks import HighWaterMarks, require_unmarked_data
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.core.errors import RequestError
-from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.services.ledger_addresses import strip_sibling_path
 from discreet.services.ledger_marks import find_ledger_terms
@@ -71,7 +69,3 @@ def resolve_analyst(policy: Policy, analyst: str | None) -> str:
             hint="Name the analyst: --analyst NAME.",
         )
     return who
-
-
-def get_amount(cost: Cost) -> float:
-    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)

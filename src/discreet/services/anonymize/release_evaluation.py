@@ -26,8 +26,12 @@ from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
 from discreet.services.attack.belief_bounds import count_ruled_out_values, derive_model_bounds
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
-from discreet.services.attack.table_attacks import Scenario, attack_table
-from discreet.services.attack.value_hierarchies import build_sensitive_hierarchies, find_declared_specs
+from discreet.services.attack.table_attacks import (
+    Scenario,
+    attack_table,
+    build_sensitive_hierarchies,
+    find_declared_specs,
+)
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher

@@ -25,7 +25,7 @@ from discreet.engines.sources import split_source
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.skipped_attacks import skip_other_attacks
+from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256, read_certificate
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role

@@ -32,7 +32,7 @@ from discreet.services.attack.evaluation import (
     SkippedAttack,
     apply_bounds,
 )
-from discreet.services.attack.skipped_attacks import skip_other_attacks
+from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.synthetic_attack import (
     APPLICABLE_ATTACKS,
     ASSUMPTIONS,
