@@ -66,7 +66,8 @@ def run(
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on generated tables.
     """
-    from discreet.services.audit import audit_dispatch  # deferred: its imports take a second
+    from discreet.rendering import audit_view  # deferred: their imports take a second
+    from discreet.services.audit import audit_dispatch
 
     sure = parse_probability("--confidence", confidence)
     claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
@@ -84,11 +85,11 @@ def run(
             audits_session=session,
         )
     if as_json:
-        print(json.dumps(audit_dispatch.audit_to_json(found, beliefs)))
+        print(json.dumps(audit_view.audit_to_json(found, beliefs)))
     else:
-        audit_dispatch.print_audit(Console(), subject, found)
+        audit_view.print_audit(Console(), subject, found)
         if beliefs is not None:
-            audit_dispatch.print_posterior_audit(Console(), beliefs)
+            audit_view.print_posterior_audit(Console(), beliefs)
     if not (found.holds and (beliefs is None or beliefs.holds)):
         raise typer.Exit(NOT_MET_EXIT_CODE)
 

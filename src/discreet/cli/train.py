@@ -76,7 +76,7 @@ def run(
     if output is not None:
         write_output(output, mined.model_json)
     if draw is not None:
-        write_output(draw, mined.svg)
+        write_output(draw, model_view.draw_model(mined))
     if as_json:
         print(json.dumps(model_view.model_to_json(mined, written)))
     else:

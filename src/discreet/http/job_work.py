@@ -16,6 +16,7 @@ from discreet.http.release_routes import find_release_file
 from discreet.rendering import attack_view, private_release_view
 from discreet.rendering import release_view as anonymize_view
 from discreet.rendering import synthetic_view as synthesis_view
+from discreet.rendering.audit_view import audit_to_json
 from discreet.rendering.synthetic_report import write_synthetic_report
 from discreet.services.anonymize import private_options
 from discreet.services.anonymize.anonymize_options import build_anonymizer
@@ -112,7 +113,7 @@ def build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
             audits_posteriors=body.posterior,
             audits_session=body.session,
         )
-        told = audit_dispatch.audit_to_json(found, beliefs)
+        told = audit_to_json(found, beliefs)
         return JobOutcome(results=told, document=told)
 
     return JobWork(

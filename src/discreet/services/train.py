@@ -15,9 +15,7 @@ from typing import Any
 
 from discreet.belief.belief_update import Belief
 from discreet.core.number_checks import Real
-from discreet.mining.decision_tree import DecisionTree
 from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
-from discreet.mining.tree_drawing import draw_tree
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, resolve_epsilon
@@ -62,13 +60,6 @@ class TrainedModel:
         """The model as plain data."""
         found: dict[str, Any] = json.loads(self.model_json)
         return found
-
-    @property
-    def svg(self) -> str:
-        """The drawing of a tree as SVG."""
-        return draw_tree(
-            DecisionTree.from_json(self.model_json, self.plan.schema, self.plan.model_plan.guarantee)
-        )
 
 
 def plan_model(curator: Curator, request: TrainRequest) -> TrainingPlan:
