@@ -210,7 +210,7 @@ def test_an_audit_needs_no_engine(tmp_path: Path) -> None:
         ("ask", "SELECT COUNT(*) AS n FROM people", "--epsilon", "1"),
         ("tabulate", "people", "--columns", "town", "--epsilon", "1"),
         ("synthesize", "people", "--epsilon", "1", "-o", "made.parquet"),
-        ("mine", "tree", "people", "--target", "ill", "--epsilon", "1"),
+        ("train", "tree", "people", "--target", "ill", "--epsilon", "1"),
         ("anonymize", "people", "-k", "5"),
         ("collect", "randomize", "people", "--column", "ill", "-o", "sent.parquet"),
         ("hierarchy", "town", "--uncovered"),
