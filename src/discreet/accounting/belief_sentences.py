@@ -90,8 +90,8 @@ def describe_report_belief(prior: float, posterior: float, column: str) -> str:
     "An attacker who was at most 1% sure of a claim about one person's age can, after that person's...
     """
     return (
-        f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's {column} can, "
-        f"after that person's report, be at most {format_percent_up(posterior)} sure."
+        f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's {column} "
+        f"can, after that person's report, be at most {format_percent_up(posterior)} sure."
     )
 
 
@@ -102,8 +102,8 @@ def describe_membership_belief(prior: float, posterior: float, chance: float) ->
     'for a person in the table, an attacker who was at most 1% sure of that becomes more than 5% sure with...
     """
     return (
-        f"for a person in the table, an attacker who was at most {format_percent(prior)} sure of that becomes "
-        f"more than {format_percent_up(posterior)} sure with a chance of at most {format_chance(chance)}"
+        f"for a person in the table, an attacker who was at most {format_percent(prior)} sure of that "
+        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most {format_chance(chance)}"
     )
 
 
