@@ -31,7 +31,10 @@ def main() -> None:
     Path("hospital.csv").write_text(HOSPITAL)
     Path("neighbours.csv").write_text(NEIGHBOURS)
     request = AttackRequest(
-        release="hospital.csv", knows="neighbours.csv", quasi="zip,age,nationality", sensitive="disease"
+        release="hospital.csv",
+        knows="neighbours.csv",
+        quasi=("zip", "age", "nationality"),
+        sensitive=("disease",),
     )
     trial = attack_release(request, lambda _: None)
 

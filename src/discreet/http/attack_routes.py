@@ -54,15 +54,6 @@ def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
 
 
 def _build_attack_request(context: AppContext, body: AttackBody) -> AttackRequest:
-    return AttackRequest(
-        release=str(context.policy_file)
-        if body.release is None
-        else find_release_file(context, body.release),
-        policy=None if body.release is None else context.policy_file,
-        table=body.table,
-        victim=body.victim,
-        claim=body.claim,
-        victims=body.victims,
-        rules_out=tuple(body.rules_out),
-        at_most=body.at_most,
-    )
+    release = str(context.policy_file) if body.release is None else find_release_file(context, body.release)
+    policy = None if body.release is None else context.policy_file
+    return AttackRequest.model_validate(body.model_dump() | {"release": release, "policy": policy})

@@ -22,7 +22,7 @@ from discreet.services.anonymize import private_options
 from discreet.services.anonymize.anonymize_options import build_anonymizer
 from discreet.services.anonymize.anonymize_validation import PRIVATE, require_known_names
 from discreet.services.anonymize.table_request import resolve_policy_table
-from discreet.services.audit import audit_dispatch
+from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
@@ -99,25 +99,15 @@ def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
 
 def build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
     """Return the work of a job that audits a query or a mechanism."""
-    policy = context.curators.policy if audit_dispatch.is_question(body.audited) else None
+    request = AuditRequest.model_validate(body.model_dump(exclude={"kind"}))
+    policy = context.curators.policy if is_question(request.audited) else None
 
-    def run_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        found, beliefs = audit_dispatch.run_audit(
-            body.audited,
-            policy,
-            body.epsilon,
-            None if body.delta is None else str(body.delta),
-            body.runs,
-            body.confidence,
-            tell,
-            audits_posteriors=body.posterior,
-            audits_session=body.session,
-        )
-        told = audit_to_json(found, beliefs)
+    def perform_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        told = audit_to_json(run_audit(request, policy, tell))
         return JobOutcome(results=told, document=told)
 
     return JobWork(
-        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=run_audit
+        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=perform_audit
     )
 
 

@@ -1,4 +1,17 @@
-"""Opening the ledger of a policy, and resolving the analyst to charge."""
+"""Opening the ledger of a policy with its high-water marks, and resolving the analyst to charge.
+
+Marks are files that tell an older copy of a ledger from the ledger itself:
+
+Store       `ledger.mark` beside the prepared store (ledger.store), or STORE.mark where the policy names one.
+Sources     `.discreet.mark` in the folder of each file that holds people's rows; for a pattern such as
+            data/*.parquet, in the folder before the first wildcard. It names the files, so that other files
+            in the same folder are not affected; none is written to a read-only folder. Marks in parent
+            folders, and in the folders of single files, are read as well.
+            Tables of a database server have no such folder: only the marks beside the store protect them.
+Second      the file that the policy names under `ledger_mark`, on another disk or machine.
+
+A ledger in memory writes no marks, but still refuses data that another ledger has marked.
+"""
 
 from __future__ import annotations
 

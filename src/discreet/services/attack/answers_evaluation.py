@@ -277,7 +277,7 @@ def attack_answers(request: AttackRequest, report_progress: ProgressReporter) ->
             name,
             policy.tables[name],
             claim=request.claim,
-            victim=request.victim_values,
+            victim=request.victim,
             victim_count=request.victims or DEFAULT_VICTIMS,
         )
     scratch = policy.model_copy(update={"ledger": MEMORY, "store": None, "analysts": {}})

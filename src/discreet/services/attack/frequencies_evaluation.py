@@ -33,7 +33,6 @@ from discreet.attacks.simulation.genome_study import draw_genotypes
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number
 from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.attack.attack_request import AttackRequest
@@ -151,7 +150,7 @@ def _list_numeric_columns(address: str, named: str) -> list[str]:
 
 
 def _parse_victim_name(request: AttackRequest) -> str:
-    values = request.victim_values or {}
+    values = request.victim or {}
     if list(values) != ["name"]:
         raise RequestError(
             "attack: --victim must name a column of --genomes.", hint="Write --victim name=COLUMN."
@@ -169,7 +168,7 @@ def _build_published_frequencies(request: AttackRequest, shares: AlleleShares, s
     share = shares.select_snps(snps)
     if request.epsilon is None:
         return Frequencies(share=share, people=people)
-    epsilon = Fraction(parse_number("--epsilon", request.epsilon))
+    epsilon = Fraction(request.epsilon)
     noise = DiscreteLaplace(epsilon=epsilon, sensitivity=2 * len(shares.snps)).variance
     return Frequencies(share=share, people=people, noise=noise, epsilon=epsilon)
 

@@ -109,7 +109,7 @@ def determine_release_kind(request: AttackRequest) -> ReleaseKind:
     """Return the kind of release; raise RequestError for options that do not apply to it."""
     kind = _infer_kind(request)
     for field in dict.fromkeys(each for fields in OPTIONS_BY_KIND.values() for each in fields):
-        if getattr(request, field) not in (None, ()) and field not in OPTIONS_BY_KIND[kind]:
+        if getattr(request, field) not in (None, (), {}) and field not in OPTIONS_BY_KIND[kind]:
             others = [other for other, fields in OPTIONS_BY_KIND.items() if field in fields]
             raise RequestError(
                 f"attack: {_format_option(field)} applies to {' or '.join(others)}, but the release is {kind}.",

@@ -60,7 +60,7 @@ def attack_synthetic(request: AttackRequest, report_progress: ReportStage) -> At
     made, panel = (_LocatedTable.from_name(each, address) for each in (request.release, request.panel))
     original, called = _find_original(request, policy, address)
     kinds = _find_shared_columns(request, made, original.table, panel.table)
-    for name in request.sensitive_names:
+    for name in request.sensitive:
         if name not in kinds:
             raise RequestError(
                 f"attack: {name} is not in all three tables.", hint=f"They share {', '.join(kinds)}."
@@ -69,7 +69,7 @@ def attack_synthetic(request: AttackRequest, report_progress: ReportStage) -> At
     places = (made, original, panel)
     rows, people, others = (read_columns(each.table, list(kinds), each.address) for each in places)
     report_progress("attacking")
-    runs = run_attacks(rows, People(original=people, panel=others), kinds, request.sensitive_names)
+    runs = run_attacks(rows, People(original=people, panel=others), kinds, request.sensitive)
     return AttackEvaluation(
         subject=path.name,
         knowledge=KNOWLEDGE,

@@ -82,15 +82,15 @@ def prepare_attack(engine: Publisher, request: AttackRequest, target: TargetRele
         )
     known, knowledge, assumed = _build_knowledge(engine, request, target, published, facts)
     readable = replace(published, hierarchies=_build_hierarchies(request, specs, known))
-    sets, unread = match_readable(readable, known, request.column_names, target.name)
+    sets, unread = match_readable(readable, known, request.columns, target.name)
     earlier: tuple[MatchSets, ...] = ()
     both = None
     if request.earlier is not None:
         name = _name_earlier_release(request)
         before = replace(_read_published_table(engine, name, target), hierarchies=readable.hierarchies)
-        laid, more = match_readable(before, known, request.earlier_column_names, name)
+        laid, more = match_readable(before, known, request.earlier_columns, name)
         earlier, unread = (laid,), (*unread, *more)
-        called = (request.column_names, request.earlier_column_names)
+        called = (request.columns, request.earlier_columns)
         both = join_releases(engine, target, name, known, readable.hierarchies, called)
         assumed = (
             *assumed,
@@ -130,7 +130,7 @@ def collect_sources(
     tables, frames = {target.name: target.table}, {}
     if request.earlier is not None:
         tables[_name_earlier_release(request)] = build_file_table(request.earlier, {}, engine=target.engine)
-    values = request.victim_values
+    values = request.victim
     if request.knows is not None:
         tables[_name_register(request)] = build_file_table(request.knows, {}, engine=target.engine)
     elif values is not None:
@@ -185,7 +185,7 @@ def _build_knowledge(
     """Return the attacker's knowledge, its description and its assumptions."""
     if request.knows is not None:
         return _read_register_knowledge(engine, request, target, published, facts)
-    values = request.victim_values
+    values = request.victim
     if values is not None:
         known = read_register(
             engine, Register(table=VICTIM_TABLE), published, *_list_extra_columns(request, facts)
@@ -224,10 +224,10 @@ def _read_register_knowledge(
         name_column=find_name_column(columns),
         person_id=request.person if request.person in columns else None,
         truth=truth,
-        victim=request.victim_values,
+        victim=request.victim,
     )
     known = read_register(engine, register, published, *_list_extra_columns(request, facts))
-    whom = "" if request.victim is None else f", and of it {request.victim}"
+    whom = "" if request.victim is None else f", and of it {_format_victim(request.victim)}"
     shared = ", ".join(known.columns)
     scored = (
         "Guesses are scored by the register's own values, which attackers do not have."
@@ -243,10 +243,14 @@ def find_name_column(columns: Mapping[str, Column]) -> str | None:
     return next((name for name in named if "name" in name.lower()), next(iter(named), None))
 
 
+def _format_victim(victim: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in victim.items())
+
+
 def _list_extra_columns(request: AttackRequest, facts: Mapping[str, Sequence[Fact]]) -> list[str]:
     """Return known columns besides the release's: renamed ones, and those that facts refer to."""
     about = [name for each in facts.values() for fact in each for name in fact.where]
-    return [*request.column_names.values(), *request.earlier_column_names.values(), *about]
+    return [*request.columns.values(), *request.earlier_columns.values(), *about]
 
 
 def _collect_hierarchy_specs(request: AttackRequest, target: TargetRelease) -> dict[str, HierarchySpec]:
@@ -258,7 +262,7 @@ def _collect_hierarchy_specs(request: AttackRequest, target: TargetRelease) -> d
         found = {name: build_column_spec(name, column, target.policy) for name, column in known.items()}
         # similarity needs declared meanings: a drafted hierarchy is only an order of the values
         found |= find_declared_specs(target.sensitive, table, target.policy)
-    for name, file in request.hierarchy_files.items():
+    for name, file in request.hierarchies.items():
         if name not in (*target.quasi_identifiers, *target.sensitive):
             raise RequestError(
                 f"--hierarchy is about {name}, which is neither known nor sensitive in the release.",
@@ -272,7 +276,7 @@ def _build_hierarchies(
     request: AttackRequest, specs: Mapping[str, HierarchySpec], known: AttackerKnowledge
 ) -> dict[str, Hierarchy]:
     """Return the hierarchies over the known values."""
-    release_name = {called: name for name, called in request.column_names.items()}
+    release_name = {called: name for name, called in request.columns.items()}
     found = {}
     for place, called in enumerate(known.columns):
         name = release_name.get(called, called)
