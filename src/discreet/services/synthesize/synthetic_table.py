@@ -14,11 +14,12 @@ Repeats     the same request of the same analyst returns the same rows at no cos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from discreet.accounting.entries import Entry, EntryState
 from discreet.belief import Promise
@@ -46,14 +47,20 @@ ALL: Literal["all"] = "all"
 COUNT = Count()
 
 
-@dataclass(frozen=True, kw_only=True)
-class SynthesizeRequest:
-    """A request for a synthetic table; its cost is an epsilon, or prior and posterior of a promise."""
+class SynthesizeRequest(BaseModel):
+    """A request for a synthetic table; its cost is an epsilon, or prior and posterior of a promise.
+
+    The fields are part of the key under which the ledger stores the rows: a renamed field would charge a
+    repeated request again.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
-    epsilon: Real | None = None
+    # checked against the promise when the table is planned, with the refusals of every charged request
+    epsilon: Annotated[Real | None, SkipValidation] = None
     promise: tuple[float, float] | None = None
-    delta: Real = 0
+    delta: Annotated[Real, SkipValidation] = 0
     quality: Literal["lean", "best"] = "lean"
     columns: Sequence[str] | None = None
     logarithmic: Sequence[str] = ()
@@ -141,7 +148,7 @@ def synthesize_table(
         curator,
         "synthesize",
         f"synthesize {request.table} --quality {request.quality}",
-        asdict(request) | {"epsilon": epsilon, "promise": None} | agreed,
+        request.model_dump() | {"epsilon": epsilon, "promise": None} | agreed,
         made.guarantee,
         compute_rows,
         serialize=table_to_bytes,
