@@ -37,10 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "told"),
     [
         (("ask", ASKED, "--epsilon", "1"), ("n[/u]", "[/b]", ":key:", "[red]x")),
-        (("mine", "bayes", "people", "--target", "income", "--epsilon", "1"), ("[/b]", ":key:")),
-        (("mine", "forest", "people", "--target", "income", "--epsilon", "1"), ("[/b]", "[red]x")),
-        (("mine", "bayes", "people", "--target", "sex", "--epsilon", "1"), ("score for [red]x", "low[/i]")),
-        (("mine", "tree", "people", "--target", "income", "--epsilon", "2"), ("sex is", "low[/i]")),
+        (("train", "bayes", "people", "--target", "income", "--epsilon", "1"), ("[/b]", ":key:")),
+        (("train", "forest", "people", "--target", "income", "--epsilon", "1"), ("[/b]", "[red]x")),
+        (("train", "bayes", "people", "--target", "sex", "--epsilon", "1"), ("score for [red]x", "low[/i]")),
+        (("train", "tree", "people", "--target", "income", "--epsilon", "2"), ("sex is", "low[/i]")),
         (("anonymize", "people", "-k", "3"), ("[/b]", ":key:")),
     ],
 )

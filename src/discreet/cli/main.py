@@ -32,7 +32,6 @@ COMMANDS = {
     "hierarchy": "hierarchy.run",
     "init": "init.run",
     "itemsets": "itemsets.run",
-    "mine": "mine.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",
@@ -40,10 +39,13 @@ COMMANDS = {
     "stream": "stream.run",
     "synthesize": "synthesize.run",
     "tabulate": "tabulate.run",
+    "train": "train.run",
 }
 """Subcommands, each with its module and function in `discreet.cli`."""
 COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "user.app"}
 """Subcommands that have subcommands of their own, each with its module and Typer application."""
+RENAMED_COMMANDS = {"mine": "train"}
+"""Former names of subcommands, which are refused with their present name."""
 
 
 def root_command() -> None:
@@ -84,6 +86,7 @@ def main() -> None:
     try:
         words = sys.argv[1:] or ["--help"]
         _require_utf8(words)
+        _refuse_renamed_command(words[0])
         remove_leftovers(Path())
         code = build_app(words)(args=words, standalone_mode=False)
         sys.stdout.flush()
@@ -125,6 +128,12 @@ def _require_utf8(arguments: Sequence[str]) -> None:
                 f"Argument {place} of the command line is not valid UTF-8.",
                 hint="Type it in UTF-8, or rename the file that it names.",
             ) from None
+
+
+def _refuse_renamed_command(verb: str) -> None:
+    if verb in RENAMED_COMMANDS:
+        now = RENAMED_COMMANDS[verb]
+        raise RequestError(f"{verb}: this command is called {now}.", hint=f"Write discreet {now}.")
 
 
 def _find_typed_command() -> str:

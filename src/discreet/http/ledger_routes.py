@@ -9,11 +9,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from discreet.accounting.accountant import get_amount
 from discreet.core.policy import Policy, Table
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import AuditorCaller, Caller, Context, CurrentCaller, CustodianCaller
 from discreet.http.release_routes import list_non_private_releases
-from discreet.rendering.ledger_json import belief_to_json, get_amount, ledger_to_json
+from discreet.rendering.ledger_json import belief_to_json, ledger_to_json
 from discreet.services.engine_addresses import remove_login
 from discreet.services.users import Role
 

@@ -44,7 +44,8 @@ CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
 RELEASE_KINDS = {
     "select": "answer",
     "with": "answer",
-    "mine": "model",
+    "train": "model",
+    "mine": "model",  # the name of `train` in entries of older ledgers
     "synthesize": "synthetic table",
     "anonymize": "generalization",
 }

@@ -31,7 +31,7 @@ from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import Job, JobOutcome, JobWork
 
 if TYPE_CHECKING:
-    from discreet.services.attack.record_evaluation import BeliefAfterRelease, RecordEvaluation, RecordRequest
+    from discreet.services.record_evaluation import BeliefAfterRelease, RecordEvaluation, RecordRequest
 
 router = APIRouter(include_in_schema=False)
 KNOWN_PREFIX = "known:"
@@ -86,7 +86,7 @@ def _start_job(page: Page, fields: Mapping[str, str]) -> Job:
 
 
 def _build_attack_work(page: Page, fields: Mapping[str, str]) -> JobWork:
-    from discreet.services.attack.record_evaluation import attack_record  # slow to import
+    from discreet.services.record_evaluation import attack_record  # slow to import
 
     curators, named = page.context.curators, _parse_target_record(page.context.curators.policy, fields)
 
@@ -101,7 +101,7 @@ def _build_attack_work(page: Page, fields: Mapping[str, str]) -> JobWork:
 
 
 def _parse_target_record(policy: Policy, fields: Mapping[str, str]) -> RecordRequest:
-    from discreet.services.attack.record_evaluation import RecordRequest, list_attackable_tables
+    from discreet.services.record_evaluation import RecordRequest, list_attackable_tables
 
     name = fields.get("table", "")
     if name not in list_attackable_tables(policy):
@@ -121,7 +121,7 @@ def _parse_target_record(policy: Policy, fields: Mapping[str, str]) -> RecordReq
 
 
 def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
-    from discreet.services.attack.record_evaluation import (
+    from discreet.services.record_evaluation import (
         list_attackable_tables,
         list_quasi_identifiers,
         list_sensitive_columns,
