@@ -24,7 +24,6 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.release_files import convert_release_file
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,
@@ -34,6 +33,7 @@ from discreet.http.responses import (
     to_http_response,
     to_json_bytes,
 )
+from discreet.services.release_files import convert_release_file
 from discreet.services.serving.job import Job, JobState, JobWork
 from discreet.services.users.idempotency_keys import StoredResponse
 
@@ -97,7 +97,7 @@ def get_job_result(
             "The file of this release is not here.",
             hint="Ask the server that made it; if it was moved away, start the job again.",
         )
-    file = convert_release_file(outcome.file, response_format)
+    file = convert_release_file(outcome.file, f".{response_format.value}")
     return FileResponse(file, media_type=MEDIA_TYPES[response_format], filename=file.name)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.engines.engine_faults import log_fault
+from discreet.core.engine_faults import log_fault
 from discreet.http.console.error_page import is_page_request, render_anonymous_error_page
 from discreet.http.host_names import CrossOriginError, MisdirectedRequestError, require_own_host
 from discreet.http.http_errors import BodyTooLargeError, InternalError, MalformedRequestError

@@ -25,16 +25,16 @@ from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.errors import RequestError
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import AskingCaller, Caller, Context, CurrentCaller
 from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import FILE_RESPONSES, NOT_FOUND_RESPONSE, FormatParameter
-from discreet.http.release_files import convert_release_file
 from discreet.http.responses import MEDIA_TYPES as KINDS_OF_FILES
 from discreet.http.responses import ResponseFormat, to_http_response
 from discreet.rendering.ledger_json import belief_to_json, entry_to_json, release_to_json
 from discreet.services.count_publication import ATTACKER
+from discreet.services.release_files import convert_release_file
 from discreet.services.users import Role
 from discreet.services.users.idempotency_keys import StoredResponse
 
@@ -115,7 +115,7 @@ def get_release_rows(
     with tempfile.TemporaryDirectory(prefix="discreet-rows-") as folder:
         file = Path(folder) / "rows.parquet"
         file.write_bytes(stored.answer)
-        content = convert_release_file(file, response_format).read_bytes()
+        content = convert_release_file(file, f".{response_format.value}").read_bytes()
     named = {"Content-Disposition": f'attachment; filename="rows.{response_format.value}"'}
     return to_http_response(
         StoredResponse(status=200, media_type=KINDS_OF_FILES[response_format], headers=named, body=content)

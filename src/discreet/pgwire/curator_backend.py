@@ -1,6 +1,6 @@
 """The backend of the PostgreSQL listener: questions go to the curator, catalog queries to the catalog.
 
-Plan        `plan_columns` plans and reads no data: types follow from text and policy (`build_empty_release`).
+Plan        `plan_columns` plans and reads no data: types follow from text and policy (`build_empty_answer`).
 Charge      `run` asks once. The same question again is free, as at every listener.
 Parameters  are values of the parsed tree; a described statement keeps the types that were described.
 """
@@ -17,16 +17,15 @@ import pyarrow as pa
 
 from discreet.accounting.accountant import format_remaining
 from discreet.core import policy
+from discreet.core.engine_faults import log_fault
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.engines.duckdb import query_released_tables
-from discreet.engines.engine_faults import log_fault
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Session, Values
 from discreet.pgwire.catalog import Catalog, is_catalog_query
 from discreet.pgwire.notices import format_explain, format_notices
 from discreet.pgwire.postgres_types import PostgresType
 from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
 from discreet.pgwire.wire_errors import WireError
-from discreet.services.answers import Answer, add_interval_bounds
+from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
 from discreet.services.proposals import Proposal
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.question_options import QuestionOptions
@@ -35,7 +34,6 @@ from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
 from discreet.sql import query_parameters
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.plan_execution import build_empty_release
 from discreet.sql.planner import Plan
 from discreet.sql.query_parser import parse_statement
 
@@ -76,7 +74,7 @@ class ColumnCache:
     def get_columns(self, analyst: str, key: str, plan: Plan, with_bounds: bool) -> Columns:
         found = self._cache.get((analyst, key, with_bounds))
         if found is None:
-            answer = build_empty_release(plan, query_released_tables)
+            answer = build_empty_answer(plan)
             table = add_interval_bounds(answer.table, answer.intervals) if with_bounds else answer.table
             found = tuple(Column(name=each.name, pg_type=_find_type(each.type)) for each in table.schema)
             if len(self._cache) >= MAX_CACHED_COLUMNS:

@@ -16,7 +16,7 @@ from discreet.anonymity.utility.utility_measures import MEASURES, compute_column
 from discreet.anonymity.utility.workload_error import draw_workload, measure_workload_error
 from discreet.belief.wording import format_count, format_number, format_percent
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.rendering import attack_report
 from discreet.rendering.colors import BLUE
 from discreet.rendering.release_view import format_examples

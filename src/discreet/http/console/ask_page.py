@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
 from discreet.belief.wording import format_number
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
 from discreet.core.number_checks import parse_number
 from discreet.core.policy import Column, Policy, TrueValues
-from discreet.engines.engine_faults import run_guarded
 from discreet.http.ask_routes import QUERY_LIMITER, ask_for_analyst, count_outcome, plan_for_analyst
 from discreet.http.authentication import Caller
 from discreet.http.console.page import CHART_WIDTH, Page, require_login

@@ -9,7 +9,7 @@ from pathlib import Path
 from discreet.belief.wording import format_percent
 from discreet.cli.anonymize_command import find_and_publish
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.page import BAR_LENGTH, Page
 from discreet.http.console.publish_form import (
     DISTANCES,

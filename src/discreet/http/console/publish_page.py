@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import FileResponse
 
 from discreet.core.errors import DiscreetError
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.job_progress import (
     build_job_context,
     cancel_page_job,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_connection import quote_identifier, quote_literal
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.shadow_database import ShadowDatabase
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Values
 from discreet.pgwire.catalog.catalog_tables import COLUMN_TYPES, describe_column

@@ -15,7 +15,7 @@ from pathlib import Path
 from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType, Policy, Role, Table
-from discreet.engines.sources import split_source
+from discreet.core.release_target import split_source
 from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds

@@ -18,7 +18,7 @@ from discreet.attacks.synthetic_release import build_synthetic_release
 from discreet.attacks.synthetic_sweep import sweep_attacks
 from discreet.belief import Promise
 from discreet.core.policy import ColumnType, Table
-from discreet.engines.duckdb_connection import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, SkippedAttack, apply_bounds
 from discreet.services.attack.release_evaluation import bound_from_option

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.mining.synthesis.marginal_comparison import Comparison, measure_usefulness
