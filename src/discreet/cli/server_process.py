@@ -41,7 +41,7 @@ class ServerProcess:
         """Serve HTTP on one socket and PostgreSQL on another until `stop_event`; if one fails, both end."""
         try:
             from discreet.http.app_context import AppContext
-            from discreet.http.http_server import serve_http
+            from discreet.http.application import serve_http
         except ModuleNotFoundError as missing:
             raise RequestError(
                 f"serve needs {missing.name}, which is not installed.",

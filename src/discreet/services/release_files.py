@@ -1,4 +1,4 @@
-"""Files of published releases: which of the ledger's releases have one here, and their rows in other formats."""
+"""Files of published releases: which releases of the ledger have one here, and rows in other formats."""
 
 from __future__ import annotations
 

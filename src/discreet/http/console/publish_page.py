@@ -24,8 +24,7 @@ from discreet.http.console.job_progress import (
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.login_pages import redirect_to
-from discreet.http.console.page import Page, require_custodian
+from discreet.http.console.page import Page, redirect_to, require_custodian
 from discreet.http.http_errors import NotFoundError
 from discreet.services.serving.job import Job, JobFailure, JobOutcome
 from discreet.services.users.idempotency_keys import StoredResponse
