@@ -157,7 +157,7 @@ def test_a_server_that_ends_interrupts_what_runs_and_lets_it_clean_up(file: User
 def test_what_does_not_let_itself_be_interrupted_is_left_behind(
     file: UserFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.services.serving.job_queue.GRACE", 0.01)
+    monkeypatch.setattr("discreet.services.serving.job_queue.GRACE_PERIOD", 0.01)
     jobs, begun, go, over = JobQueue(file), threading.Event(), threading.Event(), threading.Event()
 
     def do(tell: ProgressCallback, folder: Path) -> JobOutcome:

@@ -76,8 +76,12 @@ def generate_policy_page(schema: Schema) -> str:
 
 def _format_model(name: str, schema: Schema, defined: Schema) -> str:
     required = set(schema.get("required", ()))
+    defaults = {
+        field: "required" if field in required else _format_default(each)
+        for field, each in schema["properties"].items()
+    }
     rows = [
-        f"| `{field}` | {_describe_type(each, defined)} | {'required' if field in required else _format_default(each)} |"
+        f"| `{field}` | {_describe_type(each, defined)} | {defaults[field]} |"
         for field, each in schema["properties"].items()
     ]
     said = schema.get("description", "").strip().partition("\n\n")[0].replace("\n", " ")

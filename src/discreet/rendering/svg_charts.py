@@ -50,7 +50,7 @@ def draw_bars(
     legend: Mapping[str, str] | None = None,
     width: float = WIDTH,
 ) -> str:
-    """Return rows of bars over an axis from 0 to `axis_end`; `cap` is a vertical line, `legend` names colors."""
+    """Return rows of bars from 0 to `axis_end`; `cap` is a vertical line, `legend` names colors."""
     left = min(MAX_LABEL_WIDTH, LETTER_WIDTH * max(len(row.name) for row in rows)) + MARGIN + GAP
     top = 24.0 if legend else MARGIN
     heights = [bar_height * len(row.bars) + GAP for row in rows]

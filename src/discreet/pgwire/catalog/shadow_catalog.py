@@ -81,7 +81,8 @@ def _build_statements(name: str, policy: Policy) -> Iterator[str]:
     """Yield CREATE TABLE and a comment per column; links are left out, since they would need keys."""
     table = policy.tables[name]
     columns = [
-        f"{quote_identifier(each)} {COLUMN_TYPES[column.type][1]}{' NOT NULL' if column.nulls is False else ''}"
+        f"{quote_identifier(each)} {COLUMN_TYPES[column.type][1]}"
+        + (" NOT NULL" if column.nulls is False else "")
         for each, column in table.columns.items()
     ]
     yield f"CREATE TABLE {name} ({', '.join(columns)})"

@@ -50,7 +50,7 @@ class Deadlines:
         compute: Callable[[], T],
         abandon: Callable[[Future[T]], object] = lambda work: None,
     ) -> T | LateResult[T]:
-        """Return the result of `compute` at the fixed time, or as `LateResult` at twice that, and at no other time.
+        """Return the result of `compute` at the fixed time, or as `LateResult` at twice that; never between.
 
         Work that is not done by then is passed to `abandon` and not waited for; `QueryTimeout` is raised.
         """
