@@ -266,14 +266,14 @@ def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restar
 
 KILLED = """
 import os, signal, sys
-from discreet.services.serving.job import Work
-from discreet.services.serving.job_queue import Jobs
+from discreet.services.serving.job import JobWork
+from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import UserFile
 
 def do(tell, folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
-Jobs(UserFile(sys.argv[1])).start("carl", Work(kind="steps", name="steps", stages=("counting",), do=do))
+JobQueue(UserFile(sys.argv[1])).submit("carl", JobWork(kind="steps", name="steps", stages=("counting",), run=do))
 """
 
 

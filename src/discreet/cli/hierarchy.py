@@ -10,8 +10,7 @@ import typer
 from discreet.anonymity.hierarchies import hierarchy_to_csv
 from discreet.anonymity.hierarchies.hierarchy_export import list_rows
 from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
-from discreet.cli.address_options import EngineOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, PolicyOption
+from discreet.cli.shared_options import DEFAULT_POLICY, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
 from discreet.rendering.hierarchy_view import show_hierarchy
 from discreet.rendering.terminal import Console

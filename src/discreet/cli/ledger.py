@@ -16,8 +16,7 @@ from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
 from discreet.belief.wording import format_number
 from discreet.cli import ledger_maintenance
-from discreet.cli.address_options import LedgerOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
 from discreet.rendering.ledger_json import get_amount, ledger_to_json, list_accounts
 from discreet.rendering.terminal import Console

@@ -69,6 +69,7 @@ API_ROUTERS = (
 
 
 OPENAPI_HINT = "See /api/openapi.json."
+SHUTDOWN_TIMEOUT_SECONDS = 30
 
 
 def create_app(context: AppContext) -> FastAPI:
@@ -149,9 +150,6 @@ def _render_unexpected_error(request: Request, error: DiscreetError) -> Response
     if is_page_request(request):
         return render_anonymous_error_page(error)
     return to_http_response(build_error_response(error))
-
-
-SHUTDOWN_TIMEOUT_SECONDS = 30
 
 
 class _UvicornServer(uvicorn.Server):

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from discreet.attacks.findings import Finding, Findings, Points
 from discreet.belief.wording import format_percent
-from discreet.rendering.colors import BLUE, GRAY, VERMILLION
 from discreet.rendering.report_document import Picture
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars, draw_steps
+from discreet.rendering.svg_charts import BLUE, GRAY, VERMILLION, Bar, BarRow, draw_bars, draw_steps
 from discreet.services.attack.evaluation import JudgedRun
 
 MAX_VICTIMS, MAX_LABEL_LENGTH = 8, 46

@@ -8,7 +8,7 @@ import altair as alt
 
 from discreet.attacks.findings import Points
 from discreet.rendering.altair_charts import apply_style, chart_to_svg
-from discreet.rendering.colors import BLUE, FAINT, GRID_LINE, VERMILLION
+from discreet.rendering.svg_charts import BLUE, FAINT, GRID_LINE, VERMILLION
 
 CHART_WIDTH = 480
 COLOURS = (BLUE, VERMILLION, FAINT)

@@ -24,8 +24,7 @@ from discreet.http.console.job_progress import (
     wait_for_progress,
 )
 from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
-from discreet.rendering.colors import GRAY, VERMILLION
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars
+from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.attack.record_evaluation import (
     BeliefAfterRelease,
     RecordEvaluation,

@@ -41,6 +41,8 @@ BAR_LENGTH = 180
 COMMAND_PREFIX = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
 """The prefix of command-line errors, which repeats what the page already says."""
 STATIC_MEDIA_TYPES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
+OPENAPI_PATH = "/api/openapi.json"
+SCREENS_HINT = "Choose a screen above."
 
 
 class RedirectError(Exception):
@@ -164,10 +166,6 @@ def require_custodian(request: Request) -> Page:
 
 def redirect_to(location: str) -> RedirectResponse:
     return RedirectResponse(location, 303)
-
-
-OPENAPI_PATH = "/api/openapi.json"
-SCREENS_HINT = "Choose a screen above."
 
 
 def is_page_request(request: Request) -> bool:

@@ -27,12 +27,12 @@ from discreet.services.serving.job import (
     JobCancelledError,
     JobOutcome,
     JobState,
+    JobStore,
     JobWork,
     NotCancellableError,
     QueueFullError,
     ServerStoppedError,
 )
-from discreet.services.serving.job_store import JobStore
 from discreet.services.users.user_storage import UserStorage
 
 MAX_JOBS_IN_MEMORY = 50
