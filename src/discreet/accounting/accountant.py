@@ -398,3 +398,8 @@ def _to_zcdp(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
         )
     found: ZeroConcentratedDP = stated.zcdp
     return found
+
+
+def get_amount(cost: Cost) -> float:
+    """Return a cost as a number of its unit: epsilon, or rho."""
+    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discreet.accounting.accountant import format_amount, format_remaining, name_unit
+from discreet.accounting.accountant import format_amount, format_remaining, get_amount, name_unit
 from discreet.accounting.budget import AnalystAccount
 from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
@@ -18,7 +18,7 @@ from discreet.belief.wording import format_number
 from discreet.cli import ledger_maintenance
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
-from discreet.rendering.ledger_json import get_amount, ledger_to_json, list_accounts
+from discreet.rendering.ledger_json import ledger_to_json, list_accounts
 from discreet.rendering.terminal import Console
 from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy

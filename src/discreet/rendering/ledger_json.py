@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from discreet.accounting.accountant import Cost, name_unit
+from discreet.accounting.accountant import Cost, get_amount, name_unit
 from discreet.accounting.budget import AnalystAccount
 from discreet.accounting.entries import Entry, NonPrivateRelease, guarantee_to_json
 from discreet.accounting.ledger import Ledger
@@ -44,10 +44,6 @@ def ledger_to_json(
 def list_accounts(ledger: Ledger, analyst: str | None) -> list[AnalystAccount]:
     """Return all accounts, or one analyst's."""
     return ledger.list_accounts() if analyst is None else [ledger.get_account(analyst)]
-
-
-def get_amount(cost: Cost) -> float:
-    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
 
 
 def _get_delta(cost: Cost) -> float:

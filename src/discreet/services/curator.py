@@ -35,8 +35,8 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
-from discreet.services.anonymize.frames import frames_to_tables
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
+from discreet.services.data_frames import frames_to_tables
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import compute_policy_version, get_promise, load_policy
 from discreet.services.proposals import Proposal
