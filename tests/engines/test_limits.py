@@ -15,11 +15,11 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
+from discreet.core.engine_faults import FAULT_MESSAGE
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.engine_faults import FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import Spark
 from discreet.services.curator import Curator

@@ -11,6 +11,9 @@ from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.guarantees import PureDP
 
+CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
+"""Certificate entries for the custodian only: where the file is."""
+
 
 def ledger_to_json(
     ledger: Ledger, analyst: str | None = None, *, belief_scope: str | None = None
@@ -103,3 +106,15 @@ def promise_to_json(promise: Promise) -> dict[str, object]:
         "gamma": promise.gamma,
         "epsilon": promise.epsilon,
     }
+
+
+def open_release_to_json(release: NonPrivateRelease, *, for_custodian: bool) -> dict[str, object]:
+    """Return a release without differential privacy with its number; only a custodian sees its path."""
+    certificate = {
+        name: value
+        for name, value in release.certificate.items()
+        if for_custodian or name not in CUSTODIAN_ONLY_FIELDS
+    }
+    kind = release.certificate.get("kind", "table")
+    told = {"id": release.id, "private": False, "kind": kind} | release_to_json(release)
+    return told | {"certificate": certificate}

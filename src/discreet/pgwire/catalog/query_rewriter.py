@@ -19,8 +19,12 @@ from discreet.pgwire.catalog.catalog_functions import (
     PRIVILEGE_FUNCTIONS,
     STANDARD_FUNCTIONS,
 )
-from discreet.pgwire.catalog.catalog_names import find_builtin_name, find_output_name, is_catalog_table
-from discreet.pgwire.catalog.empty_tables import eliminate_empty_tables
+from discreet.pgwire.catalog.empty_tables import (
+    eliminate_empty_tables,
+    find_builtin_name,
+    find_output_name,
+    is_catalog_table,
+)
 from discreet.pgwire.wire_errors import WireError
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.query_parameters import fill_parameters

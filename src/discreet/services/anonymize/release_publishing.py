@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.rendering.release_report import build_release_report, write_report
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import (
