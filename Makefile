@@ -32,7 +32,7 @@ bench-engines: .venv/.bench
 	@$(BIN)/python -m benchmarks.run engines
 
 docs: .venv/.docs
-	@$(BIN)/python -m discreet.app.reference docs/reference
+	@$(BIN)/python -m discreet.cli.reference_pages docs/reference
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo build/site/index.html
 

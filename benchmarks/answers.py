@@ -11,8 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.peers import task
-from discreet.app import sample
-from discreet.app.policies import load, promise_of
 from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
 from discreet.core.exact_values import Exact
@@ -21,6 +19,8 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB, query_released_tables
 from discreet.engines.prepared_store import prepare_store
+from discreet.services import sample
+from discreet.services.policies import get_promise, load_policy
 from discreet.sql.plan_execution import execute_plan
 from discreet.sql.planner import plan_query
 
@@ -103,7 +103,7 @@ class Tiled(Closeable):
 def ours(asked: Asked, folder: Path) -> Floats:
     """Our answers as rows, places as columns."""
     policy = _policy(folder, asked.secret)
-    made, random = plan_query(asked.sql, policy, promise_of(policy), epsilon=task.EPSILON), Randomness()
+    made, random = plan_query(asked.sql, policy, get_promise(policy), epsilon=task.EPSILON), Randomness()
     # values that are picked are counted by group, so those answers come one at a time
     tiles, calls = (1, task.REPEATS) if made.value_selections else (TILES, 1)
     with Tiled(engine=DuckDB.open(prepare_store(policy, None)), times=tiles) as engine:
@@ -113,7 +113,7 @@ def ours(asked: Asked, folder: Path) -> Floats:
 
 def _policy(folder: Path, secret: Relation) -> Policy:
     """The sample's policy under another secret; where that is a value, the number of rows is public."""
-    read = load(sample.write_policy(folder))
+    read = load_policy(sample.write_policy(folder))
     assert read.promise is not None
     census = read.tables["census"]
     rows = sample.SAMPLES["census"][1]().num_rows if secret is Relation.VALUE else None

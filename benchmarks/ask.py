@@ -21,14 +21,14 @@ import pyarrow as pa
 
 from benchmarks.noise import seconds
 from discreet.accounting.ledger_storage import MEMORY
-from discreet.app import engines
-from discreet.app.books import asking, open_unmarked
-from discreet.app.curator import Curator
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.services import policy_engines
+from discreet.services.curator import Curator
+from discreet.services.ledgers import open_ledger_unmarked, resolve_analyst
 from discreet.sql import interval_estimates
 from discreet.sql.aggregates.count import estimate_count
 
@@ -83,8 +83,13 @@ def open_curator(policy: Policy) -> Curator:
 
     No ledger takes such a policy (`app.privacy_units`); this one keeps no promise to anybody.
     """
-    ledger = open_unmarked(policy, MEMORY)
-    return Curator(policy, ledger=ledger, engine=engines.opened(policy), analyst=asking(policy, None))
+    ledger = open_ledger_unmarked(policy, MEMORY)
+    return Curator(
+        policy,
+        ledger=ledger,
+        engine=policy_engines.open_engine(policy),
+        analyst=resolve_analyst(policy, None),
+    )
 
 
 def fresh(curator: Curator, sql: str) -> Callable[[], object]:

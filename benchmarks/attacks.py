@@ -13,19 +13,19 @@ import time
 import numpy as np
 
 from benchmarks import audits
-from discreet.attacks.attack import Findings
-from discreet.attacks.attribute_inference import AttributeInference, ask
+from discreet.attacks.allele_frequencies import sum_statistics
+from discreet.attacks.attribute_inference import AttributeInference, vote_by_nearest_rows
+from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.genomes import totals
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.ratings import Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.sweep import sweep
-from discreet.attacks.synthetic_release import SyntheticRelease, compare
-from discreet.attacks.worlds.census import KINDS, Census, copied
-from discreet.attacks.worlds.genomes import Study
-from discreet.attacks.worlds.population import Population
-from discreet.attacks.worlds.ratings import Service, overhear
+from discreet.attacks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
+from discreet.attacks.simulation.genome_study import Study
+from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
+from discreet.attacks.simulation.us_population import Population
+from discreet.attacks.synthetic_release import SyntheticRelease, build_synthetic_release
+from discreet.attacks.synthetic_sweep import sweep_attacks
 
 VICTIMS = 1_000
 SYNTHETIC_ROWS = 40_000
@@ -33,8 +33,8 @@ SYNTHETIC_ROWS = 40_000
 
 def rows() -> list[tuple[str, str, str]]:
     """The figures of the attacks."""
-    released, strangers = Service().rate()
-    released.by_title  # noqa: B018  (sorted once, for all victims)
+    released, strangers = RentalService().simulate_ratings()
+    released.title_index  # noqa: B018  (sorted once, for all victims)
     return [
         _films(released, strangers, known=8, wrong=2, days=14),
         _films(released, strangers, known=2, wrong=0, days=3),
@@ -49,11 +49,13 @@ def rows() -> list[tuple[str, str, str]]:
 def _films(
     released: Ratings, strangers: Ratings, *, known: int, wrong: int, days: int | None
 ) -> tuple[str, str, str]:
-    told = overhear(released, strangers, victims=VICTIMS, known=known, wrong=wrong, days=days or 0)
+    told = sample_known_ratings(
+        released, strangers, victims=VICTIMS, known=known, wrong=wrong, days=days or 0
+    )
     attack = Scoreboard(days=days, wrong=wrong / known)
     start = time.perf_counter()
     findings = attack.run(released, told)
-    spent = (time.perf_counter() - start) / told.victims * 1e3
+    spent = (time.perf_counter() - start) / told.victim_count * 1e3
     when = "days unknown" if days is None else f"±{days} days"
     low, high = findings.interval
     found = f"{findings.success:.1%} ({low:.1%} to {high:.1%}) found"
@@ -68,12 +70,12 @@ def _films(
 def _genomes() -> list[tuple[str, str, str]]:
     study = Study(people=10_000, snps=100_000).sequence()
     attack, published = GenomeMembership(), study.publish()
-    weights = attack.weights(published.inside, study.reference.inside)
+    weights = attack.compute_weights(published.clipped_shares, study.reference.clipped_shares)
     start = time.perf_counter()
-    totals(study.candidates, weights, [100_000])
+    sum_statistics(study.candidates, weights, [100_000])
     spent = time.perf_counter() - start
     findings = attack.run(
-        published, study.reference, candidates=study.candidates, member=study.member, panel=study.panel
+        published, study.reference, candidates=study.candidates, is_member=study.is_member, panel=study.panel
     )
     expected = findings.figures["expected power of the likelihood ratio"]
     return [
@@ -84,7 +86,7 @@ def _genomes() -> list[tuple[str, str, str]]:
 
 def _population() -> tuple[str, str, str]:
     start = time.perf_counter()
-    share = Population().expected_unique("zip", "day")
+    share = Population().compute_expected_unique("zip", "day")
     spent = time.perf_counter() - start
     return (
         "unique by zip, sex, birth date",
@@ -95,14 +97,14 @@ def _population() -> tuple[str, str, str]:
 
 def _synthetic() -> list[tuple[str, str, str]]:
     data, panel, others = (Census(people=SYNTHETIC_ROWS, seed=seed).sample() for seed in (1, 2, 3))
-    release = compare(copied(data), data, panel, KINDS, victims=2 * VICTIMS)
-    judged = release.part(1)
-    _nearest(judged.at_most(40))  # compiled once, and kept on disk
+    release = build_synthetic_release(make_leaky_copy(data), data, panel, COLUMN_TYPES, victims=2 * VICTIMS)
+    judged = release.take_every(1)
+    _nearest(judged.limit_people(40))  # compiled once, and kept on disk
     start = time.perf_counter()
     found = _nearest(judged)
     spent = time.perf_counter() - start
     start = time.perf_counter()
-    honest = sweep(compare(others, data, panel, KINDS, victims=2 * VICTIMS))
+    honest = sweep_attacks(build_synthetic_release(others, data, panel, COLUMN_TYPES, victims=2 * VICTIMS))
     swept = time.perf_counter() - start
     return [
         (
@@ -120,8 +122,8 @@ def _synthetic() -> list[tuple[str, str, str]]:
 
 def _nearest(release: SyntheticRelease) -> Findings:
     """Every column inferred, and everybody linked, for the people of the data and for the panel."""
-    for people in (release.victims, release.others):
-        ask(release, people, release.columns, np.arange(len(release.columns)))
+    for people in (release.victims, release.panel_victims):
+        vote_by_nearest_rows(release, people, release.columns, np.arange(len(release.columns)))
     Linkability(first=("age", "zip", "hours", "savings")).run(release)
     return AttributeInference(secret="income").run(release)
 

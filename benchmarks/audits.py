@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from benchmarks.peers import uci_adult
 from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_engine_counter
-from discreet.attacks.audit import Draw, audit
-from discreet.attacks.pairs import draws
-from discreet.attacks.reconstruction import decode, random_sets
+from discreet.attacks.epsilon_audit import Sampler, audit_epsilon
+from discreet.attacks.neighbor_pairs import make_sampler
+from discreet.attacks.reconstruction import decode_bits, draw_random_sets
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -38,11 +38,11 @@ def rows() -> list[Row]:
 
 
 def _reconstruction(noise: float, bar: str) -> Row:
-    draw, sets = np.random.default_rng(2003), random_sets(PER_PERSON * PEOPLE, PEOPLE, Randomness())
+    draw, sets = np.random.default_rng(2003), draw_random_sets(PER_PERSON * PEOPLE, PEOPLE, Randomness())
     truth, most = draw.random(PEOPLE) < 0.5, noise * math.sqrt(PEOPLE)
     answers = sets.astype(np.float64) @ truth + draw.uniform(-most, most, len(sets))
     start = time.perf_counter()
-    right = float((decode(sets, answers) == truth).mean())
+    right = float((decode_bits(sets, answers) == truth).mean())
     spent = time.perf_counter() - start
     return (
         f"reconstruction, {PEOPLE:,} people, noise {noise:g}√n",
@@ -51,16 +51,16 @@ def _reconstruction(noise: float, bar: str) -> Row:
     )
 
 
-def _drawn(draw: Draw, runs: int) -> Draw:
+def _drawn(draw: Sampler, runs: int) -> Sampler:
     outputs = draw(runs)
     return lambda _: outputs
 
 
 def _geometric() -> Row:
     runs, noise = 20_000, DiscreteLaplace(epsilon=Fraction(1), sensitivity=1)
-    here, there = (_drawn(draws(noise, value, Randomness()), runs) for value in (0, 1))
+    here, there = (_drawn(make_sampler(noise, value, Randomness()), runs) for value in (0, 1))
     start = time.perf_counter()
-    found = audit(here, there, claimed=1, runs=runs)
+    found = audit_epsilon(here, there, claimed=1, runs=runs)
     spent = (time.perf_counter() - start) * 1e3
     return (
         "audit of the geometric mechanism, ε = 1",
@@ -75,7 +75,7 @@ def _floats() -> Row:
         _drawn(lambda many, value=value: value + np.random.default_rng(value).laplace(0, 1, many), runs)  # type: ignore[misc]
         for value in (0, 1)
     )
-    found = audit(here, there, claimed=1, runs=runs)
+    found = audit_epsilon(here, there, claimed=1, runs=runs)
     return (
         "audit of NumPy's Laplace, ε = 1 claimed",
         f"ε ≥ {found.lower_bound:.2f} from {runs:,} runs, half of which choose the event",

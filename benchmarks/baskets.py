@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.belief.promise import Promise
 from discreet.core.randomness import Randomness
-from discreet.local.baskets import design_baskets, frequent, packed
+from discreet.local.baskets import design_baskets, find_frequent_itemsets, pack_baskets
 from discreet.mechanisms.sampling import Floats, Integers
 
 ITEMS, SIZE, ASKED, MILLION = 1_000, 5, 50, 1_000_000
@@ -31,12 +31,14 @@ def rows() -> list[tuple[str, str, str]]:
     lists = np.random.default_rng().integers(0, ITEMS, (MILLION, SIZE))
     lists[: MILLION // 5, :2] = 998, 999  # a pair that is there to be found
     pairs = np.column_stack(np.triu_indices(ASKED, 1))
-    baskets = packed(lists.tolist(), ITEMS)
-    frequent(operator.estimate(operator.send(baskets[:100], random)), LEAST, longest=2)  # compiles
-    sent, reports = _spent(lambda: operator.send(baskets, random))
+    baskets = pack_baskets(lists.tolist(), ITEMS)
+    find_frequent_itemsets(
+        operator.estimate(operator.randomize_baskets(baskets[:100], random)), LEAST, max_size=2
+    )  # compiles
+    sent, reports = _spent(lambda: operator.randomize_baskets(baskets, random))
     turned, supports = _spent(lambda: operator.estimate(reports))
-    mined, found = _spent(lambda: frequent(supports, LEAST, longest=2))
-    times, estimates = zip(*(_spent(lambda: supports.each(pairs)) for _ in range(5)), strict=True)
+    mined, found = _spent(lambda: find_frequent_itemsets(supports, LEAST, max_size=2))
+    times, estimates = zip(*(_spent(lambda: supports.estimate_each(pairs)) for _ in range(5)), strict=True)
     quick, off = median(times), estimates[0].supports - _truth(lists, pairs)
     bits = np.random.default_rng().random((ASKED, MILLION)) < float(operator.noise)
     slow, _ = _spent(lambda: [np.count_nonzero(bits[a] & bits[b]) for a, b in pairs])
@@ -50,7 +52,7 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         (
             "the same: frequent items and pairs, one pair planted",
-            f"{mined:.2f} s, {len(found.found)} itemsets found",
+            f"{mined:.2f} s, {len(found.itemsets)} itemsets found",
             "3 itemsets",
         ),
         (

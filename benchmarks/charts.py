@@ -13,13 +13,13 @@ from typing import Any
 
 import altair as alt
 
-from discreet.app.charts import save
-from discreet.app.colours import BLUE, FAINT, INK, OTHERS
+from discreet.rendering.altair_charts import save_chart
+from discreet.rendering.colors import BLUE, FAINT, GRAY, INK
 
 FOLDER = Path(__file__).with_name("charts")
 NUMBER = re.compile(r"-?[\d,]*\.?\d+(?:e[+-]?\d+)?")
 WIDTH, THICK = 480, 16
-COLOURS = (BLUE, FAINT, OTHERS)
+COLOURS = (BLUE, FAINT, GRAY)
 OURS = "discreet"
 KEYS = ("oracle", "values", "faster by", "bar")
 Rows = list[dict[str, str]]
@@ -36,7 +36,7 @@ def drawn(title: str, text: str) -> str:
     if not points:
         return ""
     FOLDER.mkdir(exist_ok=True)
-    save(chart, FOLDER / f"{name}.svg")
+    save_chart(chart, FOLDER / f"{name}.svg")
     return f"![{title}]({FOLDER.name}/{name}.svg)"
 
 

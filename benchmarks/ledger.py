@@ -16,10 +16,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting.group_commit import MOST
 from discreet.accounting.high_water_marks import HighWaterMarks, MarkFile
-from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_terms import LedgerTerms
+from discreet.accounting.ledger import Ledger, LedgerTerms
+from discreet.accounting.ledger_storage import MOST
 from discreet.belief import Promise
 from discreet.core.guarantees import PureDP
 from tests.engines import servers
@@ -46,7 +45,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 def _row(name: str, place: str, most: int, marked: Sequence[Path] = ()) -> tuple[str, str, str]:
     marks = HighWaterMarks([MarkFile(path=each) for each in marked])
-    with Ledger(place, PROMISE, foundation=LedgerTerms(marks=marks)) as ledger:
+    with Ledger(place, PROMISE, terms=LedgerTerms(marks=marks)) as ledger:
         storage: Any = ledger.storage
         storage.commits.most = most
         one, many = _rate(ledger, 1), _rate(ledger, CLIENTS)

@@ -15,8 +15,8 @@ from benchmarks.peers import environments
 from benchmarks.peers.environments import MULTI_FREQ_LDPY, PURE_LDP, Peer, Progress
 from discreet.core.randomness import Randomness
 from discreet.local import HadamardResponse, KaryResponse, LocalHashing, SubsetSelection, UnaryEncoding
-from discreet.local.collecting import collect
-from discreet.local.pure import Pure
+from discreet.local.pure_oracles import PureFrequencyOracle
+from discreet.local.report_collection import randomize_and_count
 
 PEERS = (PURE_LDP, MULTI_FREQ_LDPY)
 ABOUT = (
@@ -29,7 +29,7 @@ MILLION = 1_000_000
 SAMPLED = {128: 20_000, 10_000: 2_000}
 LIMIT = 240
 REPETITIONS = 20
-ORACLES: tuple[tuple[str, type[Pure], int, int, str], ...] = (
+ORACLES: tuple[tuple[str, type[PureFrequencyOracle], int, int, str], ...] = (
     ("k-RR", KaryResponse, 128, MILLION, "15×"),
     ("Hadamard", HadamardResponse, 128, MILLION, "70×"),
     ("OUE", UnaryEncoding, 128, MILLION, "16×"),
@@ -61,11 +61,11 @@ def notes() -> list[str]:
     """What the errors are, beside what theory says that they are."""
     shown = []
     for name, kind, values, _, _ in ORACLES[:5]:
-        operator, measured = kind.under(1, values), []
+        operator, measured = kind.for_epsilon(1, values), []
         truth = np.arange(MILLION // 10) % values
         shares = np.bincount(truth, minlength=values) / truth.size
         for _ in range(REPETITIONS):
-            raw = operator.raw(collect(operator, truth, Randomness()))
+            raw = operator.estimate_raw_shares(randomize_and_count(operator, truth, Randomness()))
             measured.append(truth.size * float(np.mean((raw - shares) ** 2)))
         error = np.std(measured, ddof=1) / np.sqrt(REPETITIONS)
         stated = operator.variance(1 / values, 1)
@@ -73,13 +73,13 @@ def notes() -> list[str]:
     return [f"n·MSE of raw shares, 128 values, {REPETITIONS} repetitions: {'; '.join(shown)}."]
 
 
-def _ours(kind: type[Pure], values: int, clients: int) -> float:
-    operator, truth = kind.under(1, values), np.arange(clients) % values
-    operator.estimate(collect(operator, truth[:10], Randomness()))
+def _ours(kind: type[PureFrequencyOracle], values: int, clients: int) -> float:
+    operator, truth = kind.for_epsilon(1, values), np.arange(clients) % values
+    operator.estimate(randomize_and_count(operator, truth[:10], Randomness()))
     times = []
     for _ in range(3):
         start = time.process_time()
-        operator.estimate(collect(operator, truth, Randomness()))
+        operator.estimate(randomize_and_count(operator, truth, Randomness()))
         times.append(time.process_time() - start)
     return sorted(times)[1] * MILLION / clients
 

@@ -28,9 +28,9 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
-from discreet.mining.counting import ArrayCounter
-from discreet.mining.learning import MiningPlan, learn, plan, train
-from discreet.mining.statements import Rows, count_sets
+from discreet.mining.bin_counters import ArrayCounter
+from discreet.mining.count_sql import RowSelection, write_set_counts
+from discreet.mining.model_training import TrainingPlan, plan_training, train_from_counter, train_model
 
 HEADINGS = ("model", "guarantee", *(f"ε = {epsilon:g}" for epsilon in adult.EPSILONS))
 ABOUT = (
@@ -95,22 +95,24 @@ def policy(folder: str, source: str, *, rows: int = adult.ROWS) -> Policy:
     return Policy.model_validate({"tables": {"adult": {"source": source, "rows": rows, "columns": ordered}}})
 
 
-def planned(folder: str, kind: str, epsilon: float, delta: float = 0.0) -> MiningPlan:
+def planned(folder: str, kind: str, epsilon: float, delta: float = 0.0) -> TrainingPlan:
     """What is learned, from the policy alone."""
     terms = policy(folder, "adult.parquet")
-    return plan(kind, terms, "adult", "income", epsilon=epsilon, delta=delta, logarithmic=adult.LOGARITHMIC)
+    return plan_training(
+        kind, terms, "adult", "income", epsilon=epsilon, delta=delta, logarithmic=adult.LOGARITHMIC
+    )
 
 
-def accuracy(made: MiningPlan, folder: str, random: Randomness | None = None) -> float:
+def accuracy(made: TrainingPlan, folder: str, random: Randomness | None = None) -> float:
     """The share of adult.test that a model of adult.data predicts rightly."""
     (train_on, truth), (test, expected) = (adult.rows(folder, f"adult.{each}") for each in ("data", "test"))
     schema = made.schema
     here, there = (
-        schema.codes([each[column.name] for column in schema.attributes]) for each in (train_on, test)
+        schema.encode([each[column.name] for column in schema.attributes]) for each in (train_on, test)
     )
     counter = ArrayCounter(schema=schema, codes=here, targets=truth.astype(np.int64))
-    model = learn(made.recipe, counter, random or Randomness())
-    return float(np.mean(model.values(there).argmax(axis=1) == expected))
+    model = train_from_counter(made.model_plan, counter, random or Randomness())
+    return float(np.mean(model.predict(there).argmax(axis=1) == expected))
 
 
 def _accuracies(folder: str, kind: str, delta: float) -> list[str]:
@@ -176,10 +178,12 @@ def _times(folder: str) -> list[str]:
 def _trained(terms: Policy) -> list[str]:
     store, notes = prepare_store(terms, None), []
     for kind, delta in (("tree", 0.0), ("forest", adult.DELTA), ("bayes", 0.0)):
-        made = plan(kind, terms, "adult", "income", epsilon=1, delta=delta, logarithmic=adult.LOGARITHMIC)
+        made = plan_training(
+            kind, terms, "adult", "income", epsilon=1, delta=delta, logarithmic=adult.LOGARITHMIC
+        )
         with _Timed(DuckDB.open(store)) as over:
             start, worked = time.perf_counter(), time.process_time()
-            train(made, over, Randomness())
+            train_model(made, over, Randomness())
             spent, worked = time.perf_counter() - start, time.process_time() - worked
             asked = over.statements
             counting = asked * _counting(over, made)
@@ -191,11 +195,15 @@ def _trained(terms: Policy) -> list[str]:
     return notes
 
 
-def _counting(over: _Timed, made: MiningPlan) -> float:
+def _counting(over: _Timed, made: TrainingPlan) -> float:
     """The processor time of one plain GROUP BY for each column, by bin and class."""
     before = over.seconds
     target = made.schema.target
     assert target is not None
     for each in made.schema.attributes:
-        over.count(count_sets(Rows(table="adult", attributes=(each, target), most=None), [(0, 1)]))
+        over.count(
+            write_set_counts(
+                RowSelection(table="adult", attributes=(each, target), max_rows_per_person=None), [(0, 1)]
+            )
+        )
     return over.seconds - before

@@ -19,11 +19,11 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.app.serve.catalog import BuiltIn
-from discreet.app.serve.curators import Curators
-from discreet.app.serve.doors import serve_postgres
-from discreet.app.users import Role, UserBook, UserFile
+from discreet.cli.listeners import serve_postgres
 from discreet.core.policy import Policy
+from discreet.pgwire.catalog import BuiltinCatalog
+from discreet.services.serving.curators import Curators
+from discreet.services.users import Role, UserAccounts, UserFile
 
 PEOPLE = 100_000
 PASSWORD = "benchmarks"
@@ -57,7 +57,7 @@ COLUMNS = (
 
 
 def _asked(curators: Curators) -> object:
-    return curators.ask("analyst", curators.of("analyst").plan(COUNT))
+    return curators.ask("analyst", curators.for_analyst("analyst").plan(COUNT))
 
 
 def _rate(ask: Callable[[], object]) -> str:
@@ -88,15 +88,15 @@ def _served(folder: Path) -> Iterator[tuple[int, Curators]]:
             "tables": {"people": {"source": str(folder / "people.parquet"), "columns": columns}},
         }
     )
-    users = UserBook(UserFile(":memory:"))
+    users = UserAccounts(UserFile(":memory:"))
     users.add("analyst", Role.ANALYST, "analyst", PASSWORD)
     with (
-        Curators.under(policy) as curators,
-        closing(BuiltIn(policy)) as catalog,
+        Curators.open_policy(policy) as curators,
+        closing(BuiltinCatalog(policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as bound,
     ):
         loop, ready, stopped = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-        serving = serve_postgres(curators, users, catalog, bound, ready=ready.set, stopped=stopped)
+        serving = serve_postgres(curators, users, catalog, bound, on_ready=ready.set, stop_event=stopped)
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()
         ready.wait()

@@ -26,10 +26,10 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.counting import EngineCounter
-from discreet.mining.synthesis import Plan, Synthesis, plan, synthesize
-from discreet.mining.synthesis.comparison import compare, usefulness
-from discreet.mining.tabulation.budget import Budget
+from discreet.mining.bin_counters import EngineCounter
+from discreet.mining.synthesis import Synthesis, SynthesisPlan, plan_synthesis, synthesize
+from discreet.mining.synthesis.marginal_comparison import compare_marginals, measure_usefulness
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 
 FOLDER = Path(os.environ.get("DISCREET_ADULT", Path(__file__).parents[2] / "shared" / "data" / "adult_uci"))
 NAMES = [
@@ -104,19 +104,19 @@ def _measured(real: pa.Table, unseen: pa.Table, source: Path) -> list[tuple[str,
     return found
 
 
-def planned(policy: Policy, quality: Literal["lean", "best"]) -> Plan:
+def planned(policy: Policy, quality: Literal["lean", "best"]) -> SynthesisPlan:
     """What is measured and promised, from the policy alone."""
-    budget = Budget.within(epsilon=1, delta=1e-9).guarantee
-    return plan(policy, "adult", budget, quality=quality, bins=BINS, logarithmic=LOGARITHMIC)
+    budget = NoiseBudget.from_epsilon(epsilon=1, delta=1e-9).guarantee
+    return plan_synthesis(policy, "adult", budget, quality=quality, bins=BINS, logarithmic=LOGARITHMIC)
 
 
 def _counting(policy: Policy, engine: DuckDB) -> tuple[str, str, str]:
     schema = planned(policy, "lean").schema
     names = [each.name for each in schema.attributes]
-    counter = EngineCounter.of_table(engine, policy, "adult", schema)
+    counter = EngineCounter.from_table(engine, policy, "adult", schema)
     sets = [(name,) for name in names] + list(combinations(names, 2))
     start = time.perf_counter()
-    counter.marginals(sets)
+    counter.count_marginals(sets)
     return f"{len(sets)} marginals of 1 and 2 columns, counted", f"{time.perf_counter() - start:.2f} s", ""
 
 
@@ -124,13 +124,13 @@ def _quality(
     quality: Literal["lean", "best"], policy: Policy, engine: DuckDB, real: pa.Table, unseen: pa.Table
 ) -> list[tuple[str, str, str]]:
     terms, variations, seconds, right = planned(policy, quality), [], [], []
-    counter = EngineCounter.of_table(engine, policy, "adult", terms.schema)
+    counter = EngineCounter.from_table(engine, policy, "adult", terms.schema)
     for _ in range(RUNS[quality]):
         start, worked = time.perf_counter(), time.process_time()
         made = synthesize(terms, policy, engine, Randomness())
         seconds.append((time.perf_counter() - start, time.process_time() - worked))
-        seen = compare(terms.schema, counter, made.codes, columns=3)
-        variations.append((seen.mean(2), seen.mean(3)))
+        seen = compare_marginals(terms.schema, counter, made.codes, columns=3)
+        variations.append((seen.compute_mean(2), seen.compute_mean(3)))
         right.append(_useful(made, real, unseen))
     two, three = np.mean(variations, axis=0)
     passed, worked = np.median(seconds, axis=0)
@@ -147,10 +147,10 @@ def _useful(made: Synthesis, real: pa.Table, unseen: pa.Table) -> float:
 
     def codes(table: pa.Table) -> Integers:
         columns = [table.column(each.name).to_pylist() for each in schema.attributes]
-        return schema.codes(columns).astype(np.int64)
+        return schema.encode(columns).astype(np.int64)
 
     def learner(features: Integers, targets: Integers) -> Any:
         return HistGradientBoostingClassifier().fit(features, targets)
 
     target = [each.name for each in schema.attributes].index("income")
-    return usefulness(learner, made.codes, codes(real), codes(unseen), target=target)[0]
+    return measure_usefulness(learner, made.codes, codes(real), codes(unseen), target=target)[0]

@@ -19,8 +19,8 @@ from pyarrow import csv
 from benchmarks import synthesis
 from benchmarks.peers import environments
 from benchmarks.peers.environments import DPMM, Progress
-from discreet.mining.counting import ArrayCounter
-from discreet.mining.synthesis.comparison import compare
+from discreet.mining.bin_counters import ArrayCounter
+from discreet.mining.synthesis.marginal_comparison import compare_marginals
 
 LIMIT = 900
 
@@ -44,7 +44,7 @@ def _made(model: str, folder: Path) -> str:
     real = synthesis.read("adult.data")
     schema = synthesis.planned(synthesis.policy_of(real, folder / "adult.csv"), "lean").schema
     names = [each.name for each in schema.attributes]
-    codes = schema.codes([real.column(name).to_pylist() for name in names])
+    codes = schema.encode([real.column(name).to_pylist() for name in names])
     csv.write_csv(pa.table({name: codes[:, j] for j, name in enumerate(names)}), folder / "bins.csv")
     sizes = json.dumps({each.name: each.bins for each in schema.attributes})
     words = ("synthesize", str(folder / "bins.csv"), sizes, model, str(folder / "made.csv"))
@@ -54,7 +54,7 @@ def _made(model: str, folder: Path) -> str:
     drawn = csv.read_csv(folder / "made.csv")
     made = np.stack([drawn.column(name).to_numpy() for name in names], axis=1).astype(np.int64)
     counter = ArrayCounter(schema=schema, codes=codes, targets=np.zeros(len(codes), np.int64))
-    seen = compare(schema, counter, made, columns=3)
+    seen = compare_marginals(schema, counter, made, columns=3)
     passed, worked = told.found[0]["seconds"], told.found[0]["worked"]
     spent = f"{passed:.0f} s ({worked:.0f} s of processor time)"
-    return f"{seen.mean(2):.4f} / {seen.mean(3):.4f} in {spent}"
+    return f"{seen.compute_mean(2):.4f} / {seen.compute_mean(3):.4f} in {spent}"

@@ -26,15 +26,15 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.counting import EngineCounter
-from discreet.mining.synthesis import Plan, plan, synthesize
-from discreet.mining.synthesis.comparison import compare
-from discreet.mining.tabulation.budget import Budget, deviation
+from discreet.mining.bin_counters import EngineCounter
+from discreet.mining.synthesis import SynthesisPlan, plan_synthesis, synthesize
+from discreet.mining.synthesis.marginal_comparison import compare_marginals
+from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_deviation
 
 FOLDER = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TABLES = {"FARS": "fars/fars_int.csv", "MACH": "mach2019/mach2019_int.csv"}
 NUMBERS = ("iage", "age", "familysize")
-BUDGET = Budget.within(epsilon=1, delta=1e-9).guarantee
+BUDGET = NoiseBudget.from_epsilon(epsilon=1, delta=1e-9).guarantee
 QUALITIES: tuple[Literal["lean", "best"], ...] = ("lean", "best")
 
 
@@ -53,30 +53,32 @@ def _of_table(name: str, place: Path, copy: Path) -> list[tuple[str, str, str]]:
     pq.write_table(table, copy)
     policy = _policy(table, copy)
     with DuckDB.open(prepare_store(policy, None)) as engine:
-        lean = plan(policy, "people", BUDGET)
-        counter = EngineCounter.of_table(engine, policy, "people", lean.schema)
+        lean = plan_synthesis(policy, "people", BUDGET)
+        counter = EngineCounter.from_table(engine, policy, "people", lean.schema)
         columns = [table.column(each.name).to_pylist() for each in lean.schema.attributes]
         again = np.random.default_rng().integers(0, table.num_rows, table.num_rows)
-        drawn = compare(lean.schema, counter, lean.schema.codes(columns)[again].astype(np.int64), columns=3)
-        off = [_noise(counter, lean, size) for size in (2, 3)]
-        beside = (
-            f"{_two(drawn.mean(2), drawn.mean(3))} sampling; {_two(*off)} noise on all pairs / all triples"
+        drawn = compare_marginals(
+            lean.schema, counter, lean.schema.encode(columns)[again].astype(np.int64), columns=3
         )
+        off = [_noise(counter, lean, size) for size in (2, 3)]
+        beside = f"{_two(drawn.compute_mean(2), drawn.compute_mean(3))} sampling; {_two(*off)} noise on all pairs / all triples"
         return [
-            _made(name, plan(policy, "people", BUDGET, quality=each), policy, engine, beside)
+            _made(name, plan_synthesis(policy, "people", BUDGET, quality=each), policy, engine, beside)
             for each in QUALITIES
         ]
 
 
-def _made(name: str, planned: Plan, policy: Policy, engine: DuckDB, beside: str) -> tuple[str, str, str]:
+def _made(
+    name: str, planned: SynthesisPlan, policy: Policy, engine: DuckDB, beside: str
+) -> tuple[str, str, str]:
     start, worked = time.perf_counter(), time.process_time()
     made = synthesize(planned, policy, engine, Randomness())
     passed, worked = time.perf_counter() - start, time.process_time() - worked
-    counter = EngineCounter.of_table(engine, policy, "people", planned.schema)
-    seen = compare(planned.schema, counter, made.codes, columns=3)
+    counter = EngineCounter.from_table(engine, policy, "people", planned.schema)
+    seen = compare_marginals(planned.schema, counter, made.codes, columns=3)
     return (
         f"{name}, {len(planned.shape)} columns, {planned.quality}: mean total variation of pairs / triples",
-        f"{_two(seen.mean(2), seen.mean(3))} in {passed:.1f} s ({worked:.1f} s of processor time)",
+        f"{_two(seen.compute_mean(2), seen.compute_mean(3))} in {passed:.1f} s ({worked:.1f} s of processor time)",
         beside,
     )
 
@@ -94,12 +96,14 @@ def _policy(table: pa.Table, source: Path) -> Policy:
     return Policy.model_validate({"tables": {"people": {"source": str(source), "columns": columns}}})
 
 
-def _noise(counter: EngineCounter, planned: Plan, size: int) -> float:
+def _noise(counter: EngineCounter, planned: SynthesisPlan, size: int) -> float:
     """The mean variation of all marginals of so many columns, each with its part of the budget."""
     sets = list(combinations([each.name for each in planned.schema.attributes], size))
-    wide = deviation(planned.budget.part(Fraction(1, len(sets))).noise())
+    wide = compute_deviation(planned.budget.take_share(Fraction(1, len(sets))).make_noise())
     generator = np.random.default_rng()
-    return float(np.mean([_variation(each, wide, generator) for each in counter.marginals(sets).secret]))
+    return float(
+        np.mean([_variation(each, wide, generator) for each in counter.count_marginals(sets).secret])
+    )
 
 
 def _variation(counts: Integers, wide: float, generator: np.random.Generator) -> float:

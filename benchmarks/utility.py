@@ -24,9 +24,9 @@ from benchmarks import answers
 from benchmarks.answers import QUESTIONS, Asked, Floats
 from benchmarks.peers import environments, task
 from benchmarks.peers.environments import DIFFPRIVLIB, OPENDP, SMARTNOISE, Peer, Progress
-from discreet.app import sample
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.neighbor_relations import Relation
+from discreet.services import sample
 
 ABOUT = (
     f"Median absolute error (for MEDIAN, in whole years: mean) at ε = {task.EPSILON} for the whole "
@@ -100,7 +100,7 @@ def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
     """The rows of the report, and the notes under them."""
     problems = environments.install(PEERS, progress)
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder:
-        census = sample.write(Path(folder))["census"]
+        census = sample.write_samples(Path(folder))["census"]
         theirs = {peer: _theirs(peer, census, problems[peer], progress) for peer in PEERS}
         progress("discreet: the same questions …")
         found = [_row(asked, census, theirs) for asked in QUESTIONS]
@@ -122,8 +122,8 @@ def _loss(each: Mapping[str, Any]) -> float:
     """The larger of the two ways to tell the tables apart: by the event, and by its absence."""
     hits, others, trials = each["hits"], each["neighbour_hits"], each["trials"]
     return max(
-        epsilon_lower_bound(hits, others, trials, miss=MISS / 2),
-        epsilon_lower_bound(trials - others, trials - hits, trials, miss=MISS / 2),
+        compute_epsilon_lower_bound(hits, others, trials, error_rate=MISS / 2),
+        compute_epsilon_lower_bound(trials - others, trials - hits, trials, error_rate=MISS / 2),
     )
 
 

@@ -28,9 +28,6 @@ from scipy.stats import beta
 
 from benchmarks import clusters
 from benchmarks.peers.environments import Progress
-from discreet.app.policies import promise_of
-from discreet.app.serve.calibration import measure_slowness
-from discreet.app.work_limits import WorkLimits
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
@@ -38,6 +35,9 @@ from discreet.core.policy import LONGEST_TEXT, Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB, query_released_tables
 from discreet.engines.prepared_store import prepare_store
+from discreet.services.policies import get_promise
+from discreet.services.serving.timeout_calibration import measure_slowness
+from discreet.services.work_limits import WorkLimits
 from discreet.sql.plan_execution import execute_plan
 from discreet.sql.planner import Plan, plan_query
 
@@ -124,7 +124,7 @@ def worst_plan(policy: Policy) -> Plan:
         for of_text in (False, True)
         if (made := _largest_accepted(limits, tables, of_text=of_text)) is not None
     ]
-    return max(found, key=lambda made: limits.one_person(made)[0] / limits.fixed_time(made))
+    return max(found, key=lambda made: limits.estimate_person_work(made)[0] / limits.compute_fixed_time(made))
 
 
 def _largest_accepted(limits: WorkLimits, tables: str, *, of_text: bool) -> Plan | None:
@@ -134,9 +134,9 @@ def _largest_accepted(limits: WorkLimits, tables: str, *, of_text: bool) -> Plan
         times = (few + many) // 2
         try:
             made = plan_query(
-                attack(times, tables, of_text=of_text), limits.policy, promise_of(limits.policy), epsilon=1
+                attack(times, tables, of_text=of_text), limits.policy, get_promise(limits.policy), epsilon=1
             )
-            limits.require(made)
+            limits.require_within_limits(made)
         except RequestError:
             many = times
         else:
@@ -170,7 +170,7 @@ def run_trials(
     progress: Progress = lambda _: None,
 ) -> Trials:
     """Ask an engine without the person and one with, so many times, and compare when answers would leave."""
-    fixed, random = WorkLimits(policy=policy).fixed_time(made) * slowness, Randomness()
+    fixed, random = WorkLimits(policy=policy).compute_fixed_time(made) * slowness, Randomness()
     orders = np.random.default_rng().integers(0, 2, pairs)
     for engine in engines:
         execute_plan(made, engine, random, query_released_tables)

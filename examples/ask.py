@@ -8,19 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet import Curator
-from discreet.app import sample
 from discreet.core.errors import RequestError
+from discreet.services import sample
 
 QUESTION = "SELECT sex, COUNT(*) AS people, AVG(hours_per_week) AS hours FROM census GROUP BY sex"
 
 
 def main() -> None:
-    sample.write(Path("sample"))  # 48,842 made-up people
+    sample.write_samples(Path("sample"))  # 48,842 made-up people
     policy = sample.write_policy(Path("sample"))
     with Curator.open(policy) as curator:
         plan = curator.plan(QUESTION, epsilon=0.1)
         print(f"It would cost epsilon {plan.cost} of {curator.promise.epsilon:.3g}; nothing is read yet.")
-        for each in plan.expected_error:
+        for each in plan.expected_errors:
             print(f"  {each.name}: {f'± {each.error95:.3g}' if each.error95 else each.note}")
 
         answer = curator.ask(plan)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.app.trials.attacking import Request, tried
 from discreet.belief.wording import format_percent
+from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
 
 HOSPITAL = """zip,age,nationality,disease
 130**,< 30,*,Heart Disease
@@ -30,12 +30,12 @@ NEIGHBOURS = "name,zip,age,nationality\nBob,13053,31,American\nUmeko,13068,21,Ja
 def main() -> None:
     Path("hospital.csv").write_text(HOSPITAL)
     Path("neighbours.csv").write_text(NEIGHBOURS)
-    request = Request(
+    request = AttackRequest(
         release="hospital.csv", knows="neighbours.csv", quasi="zip,age,nationality", sensitive="disease"
     )
-    trial, _ = tried(request, lambda _: None)
+    trial, _ = attack_release(request, lambda _: None)
 
-    for each in trial.tried:
+    for each in trial.runs:
         print(f"{each.name}: right {format_percent(each.findings.success)}", end=", ")
         print(f"guessing {format_percent(each.findings.baseline)}")
         for found in each.findings.victims:
@@ -43,10 +43,10 @@ def main() -> None:
                 f"  {found.victim}: {found.claim}, {format_percent(found.prior)} → "
                 f"{format_percent(found.posterior)}"
             )
-    strongest = trial.strongest
+    strongest = trial.strongest_run
     if strongest is not None:
         print(f"\nThe strongest is {strongest.name}. It is stopped by: {strongest.findings.stopped_by}")
-    for why, skipped in trial.reasons.items():
+    for why, skipped in trial.skipped_by_reason.items():
         print(f"Not run ({', '.join(each.name for each in skipped)}): {why}")
 
 

@@ -7,8 +7,8 @@ A sound one keeps what it claims. Its twin has half of the noise that it should 
 
 from __future__ import annotations
 
-from discreet.attacks.audit import audit
-from discreet.attacks.pairs import pair
+from discreet.attacks.epsilon_audit import audit_epsilon
+from discreet.attacks.neighbor_pairs import build_pair
 from discreet.core.randomness import Randomness
 
 CONFIDENCE = 1 - 1e-9  # so that a sound mechanism is not accused by chance
@@ -16,11 +16,11 @@ CONFIDENCE = 1 - 1e-9  # so that a sound mechanism is not accused by chance
 
 def main() -> None:
     random = Randomness()
-    sound = pair("discrete-laplace", epsilon=1)
-    broken = pair("discrete-laplace", epsilon=2)  # noise of half the scale, sold as epsilon 1
+    sound = build_pair("discrete-laplace", epsilon=1)
+    broken = build_pair("discrete-laplace", epsilon=2)  # noise of half the scale, sold as epsilon 1
     for said, tried in {"as it should be": sound, "half of the noise": broken}.items():
-        here, there = tried.draws(random)
-        found = audit(here, there, claimed=1, runs=40_000, confidence=CONFIDENCE)
+        here, there = tried.make_samplers(random)
+        found = audit_epsilon(here, there, claimed=1, runs=40_000, confidence=CONFIDENCE)
         print(f"{said}: epsilon is at least {found.lower_bound:.3f}")
         print(f"  {found.verdict}\n")
 

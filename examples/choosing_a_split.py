@@ -17,17 +17,17 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from discreet.app.charts import save, styled
 from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import Attribute
-from discreet.mining.counting import ArrayCounter
-from discreet.mining.criteria import GRID, Gini
+from discreet.mining.bin_counters import ArrayCounter
 from discreet.mining.schema import Schema
-from discreet.mining.splits import Splits, sides
+from discreet.mining.split_criteria import GRID, Gini
+from discreet.mining.tree_splits import Splits, count_sides
+from discreet.rendering.altair_charts import apply_style, save_chart
 
 PEOPLE, ATTRIBUTES = 1_000, 12
 EPSILONS = [Fraction(k, 20) for k in range(1, 21)]
@@ -47,11 +47,13 @@ def scores() -> Integers:
     right = np.linspace(0.75, 0.5, ATTRIBUTES)
     agree = generator.random((PEOPLE, ATTRIBUTES)) < right
     codes = np.where(agree, truth[:, None], 1 - truth[:, None]).astype(np.int16)
-    attributes = [Attribute.category(f"attribute {j + 1}", "01", missing=False) for j in range(ATTRIBUTES)]
+    attributes = [
+        Attribute.category(f"attribute {j + 1}", "01", has_missing_bin=False) for j in range(ATTRIBUTES)
+    ]
     schema = Schema(attributes=tuple(attributes), target=Attribute.category("class", "01"))
     counter = ArrayCounter(schema=schema, codes=codes, targets=truth)
-    first, second = sides(schema, counter.by_node(Splits()).secret)
-    every = Gini().terms(first) + Gini().terms(second)
+    first, second = count_sides(schema, counter.count_cells_by_node(Splits()).secret)
+    every = Gini().score_side(first) + Gini().score_side(second)
     # both values of an attribute divide the rows alike; whole units are enough here, and keep sensitivity 2
     return np.asarray(every[0, ::2] // GRID)
 
@@ -92,7 +94,7 @@ def figure(found: Integers) -> alt.Chart:
         f"Which of {ATTRIBUTES} attributes?",
         subtitle=f"{PEOPLE:,} people; weighted Gini, sensitivity 2; all scores cost {ATTRIBUTES} ε",
     )
-    return styled(lines.properties(width=420, height=260, title=title))
+    return apply_style(lines.properties(width=420, height=260, title=title))
 
 
 def main() -> None:
@@ -102,7 +104,7 @@ def main() -> None:
     for name in COLOURS:
         print(f"{name:>43}  {''.join(f'{best(found, e)[name]:<11.2f}' for e in EPSILONS[1::6])}")
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "choosing.svg")
-    save(figure(found), path)
+    save_chart(figure(found), path)
     print(f"The figure is in {path}.")
 
 

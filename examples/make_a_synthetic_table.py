@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet import Curator
-from discreet.app import sample
-from discreet.app.synthesis.synthesizing import Request, synthetic
+from discreet.services import sample
+from discreet.services.synthesize.synthetic_table import SynthesizeRequest, synthesize_table
 
 COLUMNS = ("sex", "marital_status", "income")
 
 
 def main() -> None:
-    tables = sample.write(Path("sample"))
+    tables = sample.write_samples(Path("sample"))
     policy = sample.write_policy(Path("sample"))
     with Curator.open(policy) as curator:
-        request = Request(table="census", epsilon=0.5, columns=COLUMNS)
-        made = synthetic(curator, request, lambda doing, share=None: None)
+        request = SynthesizeRequest(table="census", epsilon=0.5, columns=COLUMNS)
+        made = synthesize_table(curator, request, lambda doing, share=None: None)
     print(made.table.slice(0, 5).to_pandas().to_string(index=False))
     print(f"\n{made.table.num_rows:,} rows for epsilon {made.epsilon}. {made.sentence}\n")
 

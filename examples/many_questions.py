@@ -15,14 +15,14 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from discreet.app.charts import save, styled
 from discreet.core.errors import BudgetError
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.mining.stream import METHODS, OnlineAnswerer, plan
+from discreet.mining.stream import METHODS, OnlineAnswerer, plan_stream
+from discreet.rendering.altair_charts import apply_style, save_chart
 
 PEOPLE, RUNS = 48_842, 3
 NUMBERS = (10, 30, 100, 300, 1_000, 3_000)
@@ -43,7 +43,7 @@ def error(method: str, cells: int, questions: int, dice: np.random.Generator) ->
     """The mean error of the answers, as a share of the people, and the share of questions that had one."""
     middle = dice.normal(0.4, 0.15, PEOPLE)
     counts = np.bincount(np.clip(middle * cells, 0, cells - 1).astype(np.int64), minlength=cells)
-    made = plan(policy(cells), "people", ["number"], BUDGET, questions=questions, method=method)
+    made = plan_stream(policy(cells), "people", ["number"], BUDGET, questions=questions, method=method)
     stream = OnlineAnswerer(made, Exact(counts), Randomness())
     errors = []
     for _ in range(questions):
@@ -51,7 +51,7 @@ def error(method: str, cells: int, questions: int, dice: np.random.Generator) ->
         at = np.arange(cells)
         asked = dice.random(cells) < 0.5 if cells < 10 else (at >= ends[0]) & (at < ends[1])
         try:
-            errors.append(abs(stream.answer(asked).count - int(counts[asked].sum())))
+            errors.append(abs(stream.answer_cells(asked).count - int(counts[asked].sum())))
         except BudgetError:
             break
     return float(np.mean(errors)) / PEOPLE, len(errors) / questions
@@ -103,7 +103,7 @@ def figure(points: list[dict[str, object]]) -> alt.Chart:
     )
     told = f"{PEOPLE:,} people; replaced values; mean over the answered questions of {RUNS} runs"
     title = alt.Title("Many questions", subtitle=told)
-    return styled(lines.properties(title=title))
+    return apply_style(lines.properties(title=title))
 
 
 def main() -> None:
@@ -115,7 +115,7 @@ def main() -> None:
             f"{each['error']:>10.3%}{each['answered']:>10.0%}"
         )
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "many_questions.svg")
-    save(figure(points), path)
+    save_chart(figure(points), path)
     print(f"The figure is in {path}.")
 
 

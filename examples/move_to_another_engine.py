@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from discreet import Curator
-from discreet.app import sample
+from discreet.services import sample
 
 QUESTION = "SELECT sex, COUNT(*) AS people FROM census GROUP BY sex ORDER BY sex"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.app.survey.survey_files import load_survey
 from discreet.belief.wording import format_percent
+from discreet.services.collect.survey_files import load_survey
 
 SURVEY = """
 title: Health at work

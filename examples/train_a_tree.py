@@ -11,25 +11,25 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from discreet import Curator
-from discreet.app import sample
-from discreet.app.mining.training import Request, mine
 from discreet.mining import PrivateTreeClassifier
+from discreet.services import sample
+from discreet.services.train import TrainRequest, train_private_model
 
 FEATURES = ["age", "education_num", "hours_per_week"]
 
 
 def main() -> None:
-    tables = sample.write(Path("sample"))
+    tables = sample.write_samples(Path("sample"))
     policy = sample.write_policy(Path("sample"))
     with Curator.open(policy) as curator:
-        request = Request(kind="tree", table="census", target="income", epsilon=0.5)
-        mined = mine(curator, request, lambda doing, share=None: None)
+        request = TrainRequest(kind="tree", table="census", target="income", epsilon=0.5)
+        mined = train_private_model(curator, request, lambda doing, share=None: None)
     model = mined.model
     questions = [each for each in model["question"] if each]
     print(f"A tree over {len(model['features'])} columns that asks {len(questions)} questions, the first:")
     print(f"  {questions[0]}, of about {model['n_node_samples'][0]:,.0f} people")
     print(mined.sentence)
-    Path("tree.svg").write_text(mined.picture)
+    Path("tree.svg").write_text(mined.svg)
     print("wrote tree.svg\n")
 
     # rows that are at hand: scikit-learn's conventions; bounds and classes are declared, not looked up

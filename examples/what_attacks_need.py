@@ -13,32 +13,34 @@ from pathlib import Path
 
 import altair as alt
 
-from discreet.app.charts import save, styled
-from discreet.app.colours import BLUE, SUSPECTED
-from discreet.attacks.attack import Points
-from discreet.attacks.worlds.curves import (
-    power_by_epsilon,
-    power_by_people,
-    recognized_by_known,
-    unique_by_columns,
+from discreet.attacks.findings import Points
+from discreet.attacks.simulation.genome_study import Study
+from discreet.attacks.simulation.rental_ratings import RentalService
+from discreet.attacks.simulation.success_curves import (
+    compute_power_by_epsilon,
+    compute_power_by_people,
+    compute_recognition_curve,
+    compute_unique_by_columns,
 )
-from discreet.attacks.worlds.genomes import Study
-from discreet.attacks.worlds.population import Population
-from discreet.attacks.worlds.ratings import Service
+from discreet.attacks.simulation.us_population import Population
 from discreet.core.randomness import Randomness
+from discreet.rendering.altair_charts import apply_style, save_chart
+from discreet.rendering.colors import BLUE, VERMILLION
 
 Curves = dict[str, Points]
 
 
 def measured() -> dict[str, Curves]:
     """Each panel's curves, by what varies."""
-    released, strangers = Service(people=5_000, titles=500).rate()
+    released, strangers = RentalService(people=5_000, titles=500).simulate_ratings()
     return {
-        "ratings that are known, to two weeks": recognized_by_known(
+        "ratings that are known, to two weeks": compute_recognition_curve(
             released, strangers, days=14, known=(1, 2, 3, 4, 6, 8), victims=300
         ),
-        "people of the study, 2,000 SNPs": power_by_people([200, 500, 1_000, 5_000, 20_000], snps=2_000),
-        "epsilon of the frequencies": power_by_epsilon(
+        "people of the study, 2,000 SNPs": compute_power_by_people(
+            [200, 500, 1_000, 5_000, 20_000], snps=2_000
+        ),
+        "epsilon of the frequencies": compute_power_by_epsilon(
             Study(people=1_000, snps=100), [0.5, 1, 2, 4, 8], Randomness()
         ),
     }
@@ -46,13 +48,13 @@ def measured() -> dict[str, Curves]:
 
 def figure(panels: dict[str, Curves]) -> alt.HConcatChart:
     side_by_side = alt.hconcat(*(_panel(over, curves) for over, curves in panels.items()))
-    return styled(side_by_side.resolve_scale(color="independent"))
+    return apply_style(side_by_side.resolve_scale(color="independent"))
 
 
 def _panel(over: str, curves: Curves) -> alt.Chart:
     points = [{"x": x, "share": y, "curve": name} for name, each in curves.items() for x, y in each]
     axis = alt.Axis(values=sorted({x for each in curves.values() for x, _ in each}), format="~r", grid=False)
-    colours = alt.Scale(domain=list(curves), range=[SUSPECTED, BLUE])
+    colours = alt.Scale(domain=list(curves), range=[VERMILLION, BLUE])
     return (
         alt.Chart(alt.Data(values=points))
         .mark_line(strokeWidth=2.5, point=True)
@@ -74,10 +76,10 @@ def main() -> None:
         for name, points in curves.items():
             print(f"  {name:30}", *(f"{x:g}: {share:.0%}".ljust(12) for x, share in points))
     print("expected to be alone by what is known of everybody")
-    for columns, share in unique_by_columns(Population()).items():
+    for columns, share in compute_unique_by_columns(Population()).items():
         print(f"  {columns:30} {share:.1%}")
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "needed.svg")
-    save(figure(panels), path)
+    save_chart(figure(panels), path)
     print(f"The figure is in {path}.")
 
 

@@ -4,7 +4,7 @@
     python examples/worlds.py genomes genomes/   frequencies of a study of 1,000 people over 10,000 SNPs
     python examples/worlds.py census census/     5,000 people, a copy with a little noise, and a panel
 
-What they are like stands in `discreet.attacks.worlds`.
+What they are like stands in `discreet.attacks.simulation`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from discreet.attacks.genomes import Frequencies, Genotypes
+from discreet.attacks.allele_frequencies import Frequencies, Genotypes
 from discreet.attacks.ratings import NOBODY, Integers, Ratings
-from discreet.attacks.worlds.census import Census, copied
-from discreet.attacks.worlds.genomes import Study
-from discreet.attacks.worlds.ratings import Service, overhear
+from discreet.attacks.simulation.census_records import Census, make_leaky_copy
+from discreet.attacks.simulation.genome_study import Study
+from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
 
 OPENED = (date(1999, 11, 11) - date(1970, 1, 1)).days
 VICTIMS = 250
 
 
-def films(folder: Path, service: Service | None = None, victims: int = VICTIMS) -> None:
+def films(folder: Path, service: RentalService | None = None, victims: int = VICTIMS) -> None:
     """`ratings.parquet`, and `known.csv` with eight ratings of people in it and of others; two are wrong."""
-    released, strangers = (service or Service()).rate()
+    released, strangers = (service or RentalService()).simulate_ratings()
     pq.write_table(_rated(released), folder / "ratings.parquet", compression="zstd")
-    told = overhear(released, strangers, victims=victims, known=8, wrong=2, days=14)
+    told = sample_known_ratings(released, strangers, victims=victims, known=8, wrong=2, days=14)
     assert told.truth is not None
     truth = told.truth[told.victim]
     known = {
@@ -50,15 +50,15 @@ def genomes(folder: Path, study: Study | None = None) -> None:
     made = (study or Study()).sequence()
     _write_shares(made.publish(), folder / "frequencies.csv")
     _write_shares(made.reference, folder / "reference.csv")
-    outside = np.concatenate([made.candidates[~made.member], made.panel])
-    for name, copies in (("people", made.candidates[made.member]), ("panel", outside)):
+    outside = np.concatenate([made.candidates[~made.is_member], made.panel])
+    for name, copies in (("people", made.candidates[made.is_member]), ("panel", outside)):
         pq.write_table(_genotyped(copies, name), folder / f"{name}.parquet", compression="zstd")
 
 
 def census(folder: Path, people: int = 5_000) -> None:
     """`people.csv`, `panel.csv` of others, `copied.csv` gives people away, `honest.csv` does not."""
     data, panel, others = (Census(people=people, seed=seed).sample() for seed in (1, 2, 3))
-    tables = {"people": data, "panel": panel, "copied": copied(data), "honest": others}
+    tables = {"people": data, "panel": panel, "copied": make_leaky_copy(data), "honest": others}
     for name, table in tables.items():
         pacsv.write_csv(table, folder / f"{name}.csv")
 

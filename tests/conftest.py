@@ -21,8 +21,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling, Scheduling
 
 from discreet.accounting.high_water_marks import HighWaterMark, MarkFile
-from discreet.app.sample import write, write_policy
 from discreet.core.randomness import SYSTEM, Randomness
+from discreet.services.sample import write_policy, write_samples
 from tests.engines import servers
 
 settings.register_profile(
@@ -85,7 +85,7 @@ def quick_hashes() -> Iterator[None]:
     """Hashes of passwords are meant to take their time, and tests make hundreds of them."""
     quick = PasswordHasher(time_cost=1, memory_cost=64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.app.users.users._hasher", lambda: quick)
+        patch.setattr("discreet.services.users.user_accounts._get_hasher", lambda: quick)
         yield
 
 
@@ -121,7 +121,7 @@ def random() -> Randomness:
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample tables and their policy, made once; a test that asks them works on a copy."""
     folder = tmp_path_factory.mktemp("samples")
-    write(folder)
+    write_samples(folder)
     write_policy(folder)
     return folder
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.app import reference
-from discreet.app.survey.survey_files import load_survey
-from tests.app.test_promise import discreet
+from discreet.cli import reference_pages
+from discreet.services.collect.survey_files import load_survey
+from tests.services.test_promise import discreet
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -88,10 +88,10 @@ def test_every_link_of_a_page_leads_to_a_page(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize(("name", "text"), reference.pages().items())
+@pytest.mark.parametrize(("name", "text"), reference_pages.generate_pages().items())
 def test_reference_pages_are_those_of_the_code(name: str, text: str) -> None:
     kept = (DOCS / "reference" / name).read_text()
-    assert kept == text, "run python -m discreet.app.reference docs/reference"
+    assert kept == text, "run python -m discreet.cli.reference_pages docs/reference"
 
 
 def test_the_survey_of_the_guide_is_one(tmp_path: Path) -> None:

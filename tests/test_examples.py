@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE
+from tests.pgwire.served import served
 from tests.test_docs import DOCS, words
-from tests.wire.served import served
 
 PROMPT = "discreet=> "
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -34,7 +34,7 @@ ELSEWHERE = {
     "connect_psql": "below",
     "many_questions": "below",
     "move_to_another_engine": "tests/engines/test_guides.py",
-    "worlds": "tests/app/test_attack_kinds.py",
+    "worlds": "tests/services/test_attack_kinds.py",
 }
 
 

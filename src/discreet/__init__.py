@@ -8,15 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.app.curator import Curator
-    from discreet.app.publishing.anonymizer import Anonymizer
     from discreet.belief.promise import Promise
+    from discreet.services.anonymize.anonymizer import Anonymizer
+    from discreet.services.curator import Curator
 
 __all__ = ["Anonymizer", "Curator", "Promise"]
 
 _HOMES = {
-    "Anonymizer": "discreet.app.publishing.anonymizer",
-    "Curator": "discreet.app.curator",
+    "Anonymizer": "discreet.services.anonymize.anonymizer",
+    "Curator": "discreet.services.curator",
     "Promise": "discreet.belief.promise",
 }
 

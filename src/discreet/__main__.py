@@ -1,5 +1,5 @@
 """`python -m discreet`: the command, where its script is not on the path."""
 
-from discreet.app.cli import main
+from discreet.cli.main import main
 
 main()

@@ -21,10 +21,9 @@ from typing import Any
 
 import psycopg
 
+from discreet.accounting.entries import EntryState, LedgerTransaction
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import EntryState
 from discreet.accounting.ledger_storage import is_database_address
-from discreet.accounting.ledger_transaction import LedgerTransaction
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP
@@ -58,14 +57,14 @@ class SelectThenUpdate:
     room: int = 1
 
     def __post_init__(self) -> None:
-        with self._connected() as connection:
+        with self._connect() as connection:
             connection.execute("CREATE TABLE naive (spent INTEGER)")
             connection.execute(f"INSERT INTO naive VALUES ({20 - self.room})")
             connection.commit()
 
     def ask(self) -> int:
-        """Whether it was accepted; everybody has read before anybody writes."""
-        with self._connected() as connection:
+        """Return whether it was accepted; everybody has read before anybody writes."""
+        with self._connect() as connection:
             spent = connection.execute("SELECT spent FROM naive").fetchone()[0]
             connection.commit()
             self.together.wait()
@@ -75,7 +74,7 @@ class SelectThenUpdate:
             connection.commit()
             return 1
 
-    def _connected(self) -> closing[Any]:
+    def _connect(self) -> closing[Any]:
         if is_database_address(self.place):
             return closing(psycopg.connect(self.place))
         return closing(sqlite3.connect(self.place, timeout=PATIENCE))
@@ -86,7 +85,7 @@ def main(role: str, place: str, *more: str) -> None:
     if is_database_address(place):
         import_module("sqlalchemy.dialects.postgresql.psycopg")  # once, before anything is forked
     if role == "together":
-        print(sum(map(_answered, [_forked(place) for _ in range(RIVALS)])), flush=True)
+        print(sum(map(_wait_for_rival, [_fork_rival(place) for _ in range(RIVALS)])), flush=True)
         return
     if role == "killed":
         print(json.dumps(_killed_often(place, Path(more[0]), int(more[1]))), flush=True)
@@ -133,7 +132,7 @@ def _release_until_killed(place: str, released: Path, turn: int, told: int) -> N
 
 
 def _left_behind(place: str, released: Path) -> dict[str, int]:
-    """What stands in the ledger beside what was released, when nobody writes any more."""
+    """Return the entries beside the releases, when nobody writes any more."""
     with Ledger(place, PROMISE) as ledger:
         ledger.verify()
         entries = ledger.list_entries()
@@ -153,7 +152,7 @@ def _left_behind(place: str, released: Path) -> dict[str, int]:
     }
 
 
-def _forked(place: str) -> int:
+def _fork_rival(place: str) -> int:
     """A process that makes the ledger, or opens what another has made, asks, and ends with its count."""
     pid = os.fork()
     if pid == 0:
@@ -166,7 +165,7 @@ def _forked(place: str) -> int:
     return pid
 
 
-def _answered(pid: int) -> int:
+def _wait_for_rival(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 

@@ -22,9 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Accountant, LossDistribution
-from discreet.accounting.budget_amounts import format_remaining
+from discreet.accounting.accountant import format_remaining
+from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_entries import EntryState
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import is_database_address
 from discreet.belief import Promise
@@ -56,7 +56,7 @@ def pure(epsilon: Any) -> PureDP:
     return PureDP(epsilon=epsilon)
 
 
-def asked(ledger: Ledger, analyst: str, guarantee: Guarantee, key: str = "key") -> bool:
+def is_accepted(ledger: Ledger, analyst: str, guarantee: Guarantee, key: str = "key") -> bool:
     try:
         ledger.reserve(analyst, key, SQL, guarantee)
     except BudgetError:
@@ -106,7 +106,7 @@ def test_sums_are_exact_and_never_pass_the_cap(questions: list[tuple[str, float]
         most = {"alice": Fraction(PROMISE.epsilon) / 2, "bob": Fraction(PROMISE.epsilon) / 4}
         accepted = {"alice": Fraction(0), "bob": Fraction(0)}
         for analyst, epsilon in questions:
-            if asked(ledger, analyst, pure(epsilon)):
+            if is_accepted(ledger, analyst, pure(epsilon)):
                 accepted[analyst] += Fraction(epsilon)
             else:
                 assert accepted[analyst] + Fraction(epsilon) > most[analyst]
@@ -129,7 +129,7 @@ def test_rho_never_passes_the_cap_with_a_tail(questions: list[tuple[str, float]]
             fits = accepted[analyst] + rho <= limit * (
                 Fraction(3, 5) if analyst == "alice" else Fraction(2, 5)
             )
-            assert asked(ledger, analyst, GaussianDP(mu=mu)) is fits
+            assert is_accepted(ledger, analyst, GaussianDP(mu=mu)) is fits
             accepted[analyst] += rho * fits
         assert ledger.get_total_spent() == ZeroConcentratedDP(rho=sum(accepted.values()))
         assert TAILED.admits(ledger.get_total_spent())
@@ -140,7 +140,7 @@ def test_neither_data_versions_nor_openings_reset_the_cap(place: str) -> None:
     accepted = 0
     for version in range(6):
         with Ledger(place, PROMISE, analysts={"alice": 1}) as ledger:
-            accepted += asked(ledger, "alice", pure(5 * Fraction(PART)), key=f"data version {version}")
+            accepted += is_accepted(ledger, "alice", pure(5 * Fraction(PART)), key=f"data version {version}")
     assert accepted == 4
 
 
@@ -148,18 +148,18 @@ def test_all_of_the_cap_can_be_spent_in_decimal_shares() -> None:
     tenths = {f"analyst {i}": 0.1 for i in range(10)}
     with Ledger(":memory:", PROMISE, analysts=tenths) as ledger:
         for i in range(10):
-            assert asked(ledger, f"analyst {i}", pure(PROMISE.epsilon / 10))
-            assert not asked(ledger, f"analyst {i}", pure(1e-9))
+            assert is_accepted(ledger, f"analyst {i}", pure(PROMISE.epsilon / 10))
+            assert not is_accepted(ledger, f"analyst {i}", pure(1e-9))
         assert ledger.compute_belief().highest == pytest.approx(0.05)
 
 
 def test_what_is_left_can_be_spent_with_and_without_a_tail() -> None:
     for promise in (PROMISE, TAILED):
         with memory(promise, alice=1 / 3, bob=2 / 3) as ledger:
-            assert asked(ledger, "alice", pure(Fraction(1, 7919)))
-            assert asked(ledger, "alice", ledger.get_remaining_budget("alice"))
-            assert not asked(ledger, "alice", pure(1e-6))
-            assert asked(ledger, "bob", ledger.get_remaining_budget("bob"))
+            assert is_accepted(ledger, "alice", pure(Fraction(1, 7919)))
+            assert is_accepted(ledger, "alice", ledger.get_remaining_budget("alice"))
+            assert not is_accepted(ledger, "alice", pure(1e-6))
+            assert is_accepted(ledger, "bob", ledger.get_remaining_budget("bob"))
 
 
 def test_without_analysts_one_of_them_has_all() -> None:
@@ -167,7 +167,7 @@ def test_without_analysts_one_of_them_has_all() -> None:
         assert [(each.analyst, each.share) for each in ledger.list_accounts()] == [
             (SOLE_ANALYST, Fraction(1))
         ]
-        assert asked(ledger, SOLE_ANALYST, pure(PROMISE.epsilon))
+        assert is_accepted(ledger, SOLE_ANALYST, pure(PROMISE.epsilon))
 
 
 def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
@@ -176,20 +176,22 @@ def test_shares_that_exceed_the_whole_by_a_rounding_error_are_scaled() -> None:
     with Ledger(":memory:", TAILED, analysts=elevenths) as ledger:
         assert 1 - Fraction(1, 10**15) < sum(each.share for each in ledger.list_accounts()) <= 1
         for analyst in elevenths:
-            assert asked(ledger, analyst, ledger.get_remaining_budget(analyst))
+            assert is_accepted(ledger, analyst, ledger.get_remaining_budget(analyst))
         assert TAILED.admits(ledger.get_total_spent())
 
 
 def test_the_cap_holds_even_if_shares_in_the_file_were_made_larger(place: str) -> None:
-    """Also in the chain: one that was edited alone is refused (`test_chain`)."""
+    """Also in the chain: one that was edited alone is refused (`test_hash_chain`)."""
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        ledger.transact(lambda book: book.accounts.set_share({"alice": Fraction(1), "bob": Fraction(1)}))
+        ledger.transact(
+            lambda transaction: transaction.accounts.write_shares({"alice": Fraction(1), "bob": Fraction(1)})
+        )
     with Ledger(place, PROMISE) as ledger:
-        assert asked(ledger, "alice", pure(0.6 * PROMISE.epsilon))
+        assert is_accepted(ledger, "alice", pure(0.6 * PROMISE.epsilon))
         with pytest.raises(BudgetError, match="left to bob is") as refused:
             ledger.reserve("bob", "key", SQL, pure(0.6 * PROMISE.epsilon))
         assert "0.66" not in str(refused.value)
-        assert asked(ledger, "bob", pure(0.39 * PROMISE.epsilon))
+        assert is_accepted(ledger, "bob", pure(0.39 * PROMISE.epsilon))
 
 
 def test_sums_of_odd_fractions_stay_short_and_are_never_too_small() -> None:
@@ -197,7 +199,7 @@ def test_sums_of_odd_fractions_stay_short_and_are_never_too_small() -> None:
         exact = Fraction(0)
         for k in range(200):
             variance = Fraction(10**9 + 2 * k + 1, 1013)
-            assert asked(ledger, "alice", DiscreteGaussianDP(variance=variance, shift=3))
+            assert is_accepted(ledger, "alice", DiscreteGaussianDP(variance=variance, shift=3))
             exact += 9 / (2 * variance)
         spent = ledger.get_total_spent()
         assert isinstance(spent, ZeroConcentratedDP)
@@ -233,7 +235,7 @@ def colluding(promise: Promise, choose: Callable[[tuple[int, ...]], Response], d
             for turn in range(len(outputs) + 1):
                 release = choose(outputs[:turn])
                 guarantee = ApproximateDP(epsilon=release.epsilon, delta=release.delta)
-                answered = asked(ledger, ("alice", "bob")[turn % 2], guarantee)
+                answered = is_accepted(ledger, ("alice", "bob")[turn % 2], guarantee)
         return [(float(p), float(q)) for p, q in release.outputs] if answered else [(1.0, 1.0)]
 
     def note(outputs: tuple[int, ...], output: int) -> tuple[int, ...]:
@@ -272,7 +274,7 @@ def test_budgets_chosen_by_answers_stay_below_the_odds_of_a_promise_without_tail
 
 def test_a_refusal_says_what_is_left_to_the_analyst_and_what_still_fits(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        assert asked(ledger, "alice", pure(0.7))
+        assert is_accepted(ledger, "alice", pure(0.7))
         with pytest.raises(BudgetError) as refused:
             ledger.reserve("alice", "key", SQL, pure(Fraction(1, 2)))
         assert refused.value.exit_code == 3
@@ -281,8 +283,8 @@ def test_a_refusal_says_what_is_left_to_the_analyst_and_what_still_fits(place: s
             "of a share of epsilon 0.82534."
         )
         said = float(refused.value.hint.split("epsilon ")[1].split()[0])
-        assert not asked(ledger, "alice", pure(said + 1e-5))
-        assert asked(ledger, "alice", pure(said))
+        assert not is_accepted(ledger, "alice", pure(said + 1e-5))
+        assert is_accepted(ledger, "alice", pure(said))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +299,9 @@ def test_a_refusal_says_that_nothing_is_left_where_a_rounding_is(
         left = ledger.get_remaining_budget("alice")
         most = left.epsilon if isinstance(left, PureDP) else left.rho
         nearly = Fraction(most) * (1 - Fraction(1, 10**12))
-        assert asked(ledger, "alice", pure(nearly) if promise is PROMISE else ZeroConcentratedDP(rho=nearly))
+        assert is_accepted(
+            ledger, "alice", pure(nearly) if promise is PROMISE else ZeroConcentratedDP(rho=nearly)
+        )
         with pytest.raises(BudgetError, match="nothing is left to alice, of a share of") as refused:
             ledger.reserve("alice", "other", SQL, pure(0.5))
         assert way_out in refused.value.hint
@@ -325,7 +329,7 @@ def test_an_analyst_cannot_see_what_others_have_asked() -> None:
                 ledger.get_total_spent("alice"),
             ]
             seen += [
-                asked(ledger, "alice", pure(0.8)),
+                is_accepted(ledger, "alice", pure(0.8)),
                 ledger.get_remaining_budget("alice"),
                 len(ledger.list_entries("alice")),
             ]
@@ -338,24 +342,24 @@ def test_an_analyst_cannot_see_what_others_have_asked() -> None:
 
 def test_shares_may_be_moved_but_not_below_what_was_spent(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        assert asked(ledger, "alice", pure(PROMISE.epsilon / 4))
+        assert is_accepted(ledger, "alice", pure(PROMISE.epsilon / 4))
     with Ledger(place, PROMISE, analysts={"alice": 0.3, "carol": 0.7}) as ledger:
-        assert not asked(ledger, "bob", pure(1e-9))
-        assert asked(ledger, "carol", pure(0.7 * PROMISE.epsilon))
+        assert not is_accepted(ledger, "bob", pure(1e-9))
+        assert is_accepted(ledger, "carol", pure(0.7 * PROMISE.epsilon))
     for shares in ({"alice": 0.5, "carol": 0.5}, {"alice": 0.1, "bob": 0.9}):
         with pytest.raises(RequestError, match="carol spent more than that") as refused:
             Ledger(place, PROMISE, analysts=shares)
     assert refused.value.hint == "Let the shares of all others add up to at most 5%."
     with Ledger(place, PROMISE, analysts={"bob": 0.05}) as ledger:
         assert ledger.get_remaining_budget("carol") == pure(0)
-        assert asked(ledger, "bob", pure(0.05 * PROMISE.epsilon))
+        assert is_accepted(ledger, "bob", pure(0.05 * PROMISE.epsilon))
         assert ledger.compute_belief().highest <= 0.05
 
 
 def test_shares_are_those_of_the_policy_that_was_opened_last(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as early:
         with Ledger(place, PROMISE, analysts={"alice": 0.1, "bob": 0.9}):
-            assert not asked(early, "alice", pure(PROMISE.epsilon / 4))
+            assert not is_accepted(early, "alice", pure(PROMISE.epsilon / 4))
         with Ledger(place, PROMISE) as late:
             assert {each.analyst: each.share for each in late.list_accounts()} == {
                 "alice": Fraction(1, 10),
@@ -471,9 +475,9 @@ def test_a_fault_suspends_that_analyst_until_cleared(place: str) -> None:
             ledger.reserve("alice", "next", SQL, pure(0.1))
         assert refused.value.exit_code == 2
         assert ledger.find_stored_answer("alice", "old") is not None
-        assert asked(ledger, "bob", pure(0.1))
+        assert is_accepted(ledger, "bob", pure(0.1))
         ledger.clear_suspension("alice")
-        assert asked(ledger, "alice", pure(0.1))
+        assert is_accepted(ledger, "alice", pure(0.1))
         assert [each.incident for each in ledger.list_entries("alice")] == [None, "20240229-7f3a", None]
         with pytest.raises(RequestError, match="has no analyst carol"):
             ledger.clear_suspension("carol")
@@ -489,7 +493,7 @@ def test_an_entry_ends_once() -> None:
             ledger.settle(entry, b"6")
         with pytest.raises(RequestError, match="fault: entry 1 is settled already"):
             ledger.fault(entry, "1")
-        assert asked(ledger, "alice", pure(0.1))
+        assert is_accepted(ledger, "alice", pure(0.1))
 
 
 def test_what_is_open_when_the_ledger_is_closed_is_an_orphan(place: str) -> None:
@@ -501,7 +505,7 @@ def test_what_is_open_when_the_ledger_is_closed_is_an_orphan(place: str) -> None
     with Ledger(place, PROMISE) as ledger:
         assert ledger.list_entries()[0].state is EntryState.ORPHANED
         assert ledger.get_total_spent() == pure(0.5)
-        assert asked(ledger, SOLE_ANALYST, pure(0.5))
+        assert is_accepted(ledger, SOLE_ANALYST, pure(0.5))
 
 
 def test_a_ledger_does_not_cross_a_fork(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -511,7 +515,7 @@ def test_a_ledger_does_not_cross_a_fork(place: str, monkeypatch: pytest.MonkeyPa
         with pytest.raises(RequestError, match=r"was opened before a fork\. Open it in each process"):
             ledger.reserve(SOLE_ANALYST, "key", SQL, pure(0.5))
         monkeypatch.undo()
-        assert asked(ledger, SOLE_ANALYST, pure(0.5))
+        assert is_accepted(ledger, SOLE_ANALYST, pure(0.5))
 
 
 # many at once
@@ -584,7 +588,7 @@ def test_processes_that_make_one_ledger_together_never_overspend(place: str) -> 
 # kill -9
 
 
-def killed(role: str, place: str, meanwhile: Callable[[], object] = lambda: None) -> object:
+def kill_rival(role: str, place: str, meanwhile: Callable[[], object] = lambda: None) -> object:
     process = rival(role, place)
     try:
         assert heard(process) == "ready"
@@ -610,7 +614,7 @@ def test_a_process_killed_before_it_settles_stays_charged_and_is_listed(place: s
         with Ledger(place, PROMISE) as ledger:
             return [each.state for each in ledger.list_entries()]
 
-    assert killed("after the entry", place, meanwhile=state) == [EntryState.RESERVED]
+    assert kill_rival("after the entry", place, meanwhile=state) == [EntryState.RESERVED]
     assert state() == [EntryState.ORPHANED]
     with Ledger(place, PROMISE) as ledger:
         assert ledger.get_total_spent() == pure(PART)
@@ -620,7 +624,7 @@ def test_a_process_killed_before_it_settles_stays_charged_and_is_listed(place: s
 
 
 def test_a_process_killed_before_the_entry_is_written_is_not_charged(place: str) -> None:
-    killed("before the entry", place)
+    kill_rival("before the entry", place)
     with Ledger(place, PROMISE) as ledger:
         assert ledger.get_total_spent() == pure(0)
         assert ledger.list_entries() == []
@@ -667,10 +671,10 @@ def test_the_sentence_says_before_now_and_promised(place: str) -> None:
             "An attacker who was at most 1% sure of a claim about one person can now be at most 1% sure "
             "(promise: 5%)."
         )
-        assert asked(ledger, "alice", pure(1.25))
+        assert is_accepted(ledger, "alice", pure(1.25))
         assert ledger.compute_belief().highest == pytest.approx(0.03405, abs=1e-5)
         assert "can now be at most 3.41% sure (promise: 5%)." in ledger.describe_belief()
-        assert asked(ledger, "alice", ledger.get_remaining_budget())
+        assert is_accepted(ledger, "alice", ledger.get_remaining_budget())
         assert ledger.describe_belief().endswith("can now be at most 5% sure (promise: 5%).")
         assert ledger.describe_belief(0.1).endswith("can now be at most 36.7% sure.")
         assert ledger.compute_belief(0.1).highest == pytest.approx(0.36667, abs=1e-5)
@@ -690,14 +694,14 @@ def test_the_sentence_says_what_the_claim_is_about(promise: Promise, words: str)
 
 def test_with_a_tail_the_sentence_says_how_probable_more_is(place: str) -> None:
     with Ledger(place, TAILED, analysts=HALVES) as ledger:
-        assert asked(ledger, "alice", GaussianDP(mu=0.1))
+        assert is_accepted(ledger, "alice", GaussianDP(mu=0.1))
         assert "at most 1% sure of a true claim about one person" in ledger.describe_belief()
         assert ledger.describe_belief().endswith("the chance that it becomes more is at most 1 in 1,000,000.")
 
 
 def test_a_release_without_differential_privacy_is_named_from_then_on(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        assert asked(ledger, "alice", pure(0.5))
+        assert is_accepted(ledger, "alice", pure(0.5))
         ledger.record_release("adult-k5", "a 5-anonymous table", {"k": 5})
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
         (release,) = ledger.list_releases()
@@ -719,7 +723,7 @@ def test_the_staircase_climbs_to_what_is_believed_now() -> None:
     for promise in (PROMISE, TAILED):
         with memory(promise, alice=1) as ledger:
             for _ in range(30):
-                assert asked(ledger, "alice", pure(Fraction(1, 20)))
+                assert is_accepted(ledger, "alice", pure(Fraction(1, 20)))
             every, some = ledger.compute_belief_history(), ledger.compute_belief_history(max_points=7)
             assert [number for number, _ in every] == list(range(31))
             heights = [now.highest for _, now in every]
@@ -744,14 +748,14 @@ def test_reserving_takes_as_many_steps_after_a_thousand_entries() -> None:
                 return 0
 
             connection.set_progress_handler(step, 1)
-            assert asked(ledger, "alice", pure(Fraction(1, 1000)))
+            assert is_accepted(ledger, "alice", pure(Fraction(1, 1000)))
             connection.set_progress_handler(None, 1)
             return count
 
-        assert asked(ledger, "alice", pure(Fraction(1, 1000)))
+        assert is_accepted(ledger, "alice", pure(Fraction(1, 1000)))
         early = steps()
         for _ in range(1_000):
-            assert asked(ledger, "alice", pure(Fraction(1, 1000)))
+            assert is_accepted(ledger, "alice", pure(Fraction(1, 1000)))
         assert early - 10 <= steps() <= early + 10
 
 
@@ -788,7 +792,7 @@ def test_the_file_holds_what_it_was_given_and_nothing_else(tmp_path: Path) -> No
 
 def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db", PROMISE) as ledger:
-        assert asked(ledger, SOLE_ANALYST, pure(0.1))
+        assert is_accepted(ledger, SOLE_ANALYST, pure(0.1))
         assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o600}
 
 
@@ -803,7 +807,7 @@ def test_what_is_committed_is_written_through(tmp_path: Path) -> None:
 def test_entries_are_never_deleted_and_charges_never_change(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger(path, PROMISE) as ledger:
-        assert asked(ledger, SOLE_ANALYST, pure(0.1))
+        assert is_accepted(ledger, SOLE_ANALYST, pure(0.1))
         ledger.record_release("name", "description")
     for statement in ("DELETE FROM entry", "UPDATE entry SET epsilon = '0'", "DELETE FROM release"):
         connection = sqlite3.connect(path)
@@ -816,7 +820,7 @@ def test_entries_are_never_deleted_and_charges_never_change(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def spent(tmp_path: Path) -> Path:
+def spent_ledger(tmp_path: Path) -> Path:
     """A ledger with some entries."""
     path = tmp_path / "ledger.db"
     with Ledger(path, PROMISE, analysts=HALVES) as ledger:
@@ -854,30 +858,30 @@ def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path) 
     assert path.read_bytes() == content
 
 
-def test_a_newer_format_is_refused(spent: Path) -> None:
-    tamper(spent, "PRAGMA user_version = 5")
-    assert "has format 5; this version of discreet knows formats up to 4" in refusal(spent)
+def test_a_newer_format_is_refused(spent_ledger: Path) -> None:
+    tamper(spent_ledger, "PRAGMA user_version = 5")
+    assert "has format 5; this version of discreet knows formats up to 4" in refusal(spent_ledger)
 
 
-def test_a_guarantee_of_a_newer_kind_is_refused(spent: Path) -> None:
+def test_a_guarantee_of_a_newer_kind_is_refused(spent_ledger: Path) -> None:
     written = '\'{"type": "QuantumDP"}\''
-    tamper(spent, "DROP TRIGGER charge_stays", f"UPDATE entry SET guarantee = {written}")
-    with Ledger(spent, PROMISE) as ledger, pytest.raises(RequestError, match="of the kind QuantumDP"):
+    tamper(spent_ledger, "DROP TRIGGER charge_stays", f"UPDATE entry SET guarantee = {written}")
+    with Ledger(spent_ledger, PROMISE) as ledger, pytest.raises(RequestError, match="of the kind QuantumDP"):
         ledger.list_entries()
 
 
 @pytest.mark.parametrize("part", [0.3, 0.5, 0.8])
-def test_a_damaged_file_is_refused(part: float, spent: Path) -> None:
-    content = bytearray(spent.read_bytes())
+def test_a_damaged_file_is_refused(part: float, spent_ledger: Path) -> None:
+    content = bytearray(spent_ledger.read_bytes())
     start = int(len(content) * part)
     content[start : start + 6000] = b"\xa5" * 6000
-    spent.write_bytes(content)
-    assert "is damaged" in refusal(spent)
+    spent_ledger.write_bytes(content)
+    assert "is damaged" in refusal(spent_ledger)
 
 
-def test_a_truncated_file_is_refused(spent: Path) -> None:
-    spent.write_bytes(spent.read_bytes()[:8192])
-    assert "is damaged" in refusal(spent)
+def test_a_truncated_file_is_refused(spent_ledger: Path) -> None:
+    spent_ledger.write_bytes(spent_ledger.read_bytes()[:8192])
+    assert "is damaged" in refusal(spent_ledger)
 
 
 @pytest.mark.parametrize(
@@ -897,9 +901,11 @@ def test_a_truncated_file_is_refused(spent: Path) -> None:
         (["DROP TABLE release", "DROP TABLE account"], "is damaged"),
     ],
 )
-def test_a_ledger_that_contradicts_itself_is_refused(statements: list[str], what: str, spent: Path) -> None:
-    tamper(spent, *statements)
-    assert what in refusal(spent)
+def test_a_ledger_that_contradicts_itself_is_refused(
+    statements: list[str], what: str, spent_ledger: Path
+) -> None:
+    tamper(spent_ledger, *statements)
+    assert what in refusal(spent_ledger)
 
 
 def test_a_missing_folder_and_a_folder_are_refused(tmp_path: Path) -> None:
@@ -907,14 +913,14 @@ def test_a_missing_folder_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert "is a folder" in refusal(tmp_path)
 
 
-def unprivileged(path: Path, folder_mode: int, file_mode: int | None) -> str:
-    """What somebody is told who may not write there; root, who may write anywhere, becomes nobody."""
+def refusal_without_rights(path: Path, folder_mode: int, file_mode: int | None) -> str:
+    """Return the refusal without rights to write there; root, who may write anywhere, becomes nobody."""
     path.parent.chmod(folder_mode)
     if file_mode is not None:
         path.chmod(file_mode)
     script = (
         "import os, sys\n"
-        "from discreet.accounting.ledger import Ledger, RequestError\n"
+        "from discreet.accounting.ledger import Ledger\nfrom discreet.core.errors import RequestError\n"
         "from discreet.belief import Promise\n"
         "if os.getuid() == 0:\n"
         "    os.chdir(os.path.dirname(sys.argv[1]))\n"
@@ -939,10 +945,12 @@ def unprivileged(path: Path, folder_mode: int, file_mode: int | None) -> str:
 
 
 @pytest.mark.parametrize(("folder", "there"), [(0o555, False), (0o555, True), (0o777, True)])
-def test_where_nothing_can_be_written_one_sentence_says_so(folder: int, there: bool, spent: Path) -> None:
+def test_where_nothing_can_be_written_one_sentence_says_so(
+    folder: int, there: bool, spent_ledger: Path
+) -> None:
     if not there:
-        spent.unlink()
-    told = unprivileged(spent, folder, 0o444 if there else None)
+        spent_ledger.unlink()
+    told = refusal_without_rights(spent_ledger, folder, 0o444 if there else None)
     assert told.startswith("The ledger ledger.db cannot be written.")
     assert told.count("\n") == 1
 

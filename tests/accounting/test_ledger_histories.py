@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger import Ledger, LedgerTerms
 from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
-from discreet.accounting.ledger_terms import LedgerTerms
 from discreet.core.errors import BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE
+from tests.accounting.test_high_water_marks import mark_files
 from tests.accounting.test_ledger import HALVES, SQL, pure
-from tests.accounting.test_marks import mark_files
 
 QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Histories write through thousands of times: in memory, where there is a place for it."""
@@ -56,16 +55,16 @@ class Custodian(RuleBasedStateMachine):
         return HighWaterMarks(mark_files(self.folder))
 
     def open(self) -> Ledger:
-        return Ledger(self.path, PROMISE, analysts=HALVES, foundation=LedgerTerms(marks=self.marks()))
+        return Ledger(self.path, PROMISE, analysts=HALVES, terms=LedgerTerms(marks=self.marks()))
 
-    def opened(self) -> Iterator[Ledger]:
+    def open_ledger(self) -> Iterator[Ledger]:
         """Yield the ledger, if it opens."""
         with suppress(RequestError), self.open() as ledger:
             yield ledger
 
     @rule(analyst=ANALYSTS, epsilon=AMOUNTS)
     def ask(self, analyst: str, epsilon: Fraction) -> None:
-        for ledger in self.opened():
+        for ledger in self.open_ledger():
             self.asked += 1
             with suppress(BudgetError):
                 entry = ledger.reserve(analyst, f"{self.asked}", SQL, pure(epsilon))
@@ -75,7 +74,7 @@ class Custodian(RuleBasedStateMachine):
     @rule(analyst=ANALYSTS, epsilon=AMOUNTS, marked=st.booleans())
     def die_before_reading(self, analyst: str, epsilon: Fraction, marked: bool) -> None:
         """Nothing is released; whether the mark was written does not matter."""
-        for ledger in self.opened():
+        for ledger in self.open_ledger():
             self.asked += 1
             with suppress(BudgetError, Killed):
                 if not marked:
@@ -84,7 +83,7 @@ class Custodian(RuleBasedStateMachine):
 
     @rule()
     def publish(self) -> None:
-        for ledger in self.opened():
+        for ledger in self.open_ledger():
             ledger.record_release(f"table-{len(ledger.list_releases())}", "a 5-anonymous table")
 
     @rule()
@@ -99,7 +98,7 @@ class Custodian(RuleBasedStateMachine):
 
     @rule()
     def back_up(self) -> None:
-        for ledger in self.opened():
+        for ledger in self.open_ledger():
             target = self.folder / f"copy-{len(self.copies)}.db"
             back_up_ledger(ledger, target)
             self.copies.append(target)
@@ -139,7 +138,7 @@ class Custodian(RuleBasedStateMachine):
     def it_states_at_least_what_was_released(self) -> None:
         if not self.path.exists():
             return
-        for ledger in self.opened():
+        for ledger in self.open_ledger():
             ledger.verify()
             for analyst, epsilon in self.released.items():
                 spent = ledger.get_total_spent(analyst)

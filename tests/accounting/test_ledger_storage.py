@@ -17,13 +17,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from discreet.accounting.group_commit import GroupCommit
+from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_entries import Entry, EntryState
-from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.ledger_storage import GroupCommit, SqlTransaction
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
-from tests.accounting.test_ledger import HALVES, SQL, asked, beneath, dump, pure, tamper
+from tests.accounting.test_ledger import HALVES, SQL, beneath, dump, is_accepted, pure, tamper
 from tests.engines.servers import PostgresServer
 
 POSTGRES = pytest.mark.xdist_group("postgres")
@@ -51,7 +50,7 @@ def arriving(ledger: Ledger, *works: Callable[[], Entry]) -> Iterator[list[Futur
         yield futures
 
 
-def counted(ledger: Ledger) -> list[int]:
+def count_transactions(ledger: Ledger) -> list[int]:
     """One for each transaction from now on."""
     commits, found = commits_of(ledger), list[int]()
     transaction = commits.transaction
@@ -70,7 +69,7 @@ def asking(ledger: Ledger, analyst: str, key: str, epsilon: Any) -> Callable[[],
 
 def test_all_who_wait_are_settled_by_one_commit_in_the_order_in_which_they_came(place: str) -> None:
     with Ledger(place, PROMISE, analysts=HALVES) as ledger:
-        transactions = counted(ledger)
+        transactions = count_transactions(ledger)
         works = [asking(ledger, ("alice", "bob")[each % 2], f"key {each}", 0.01) for each in range(8)]
         with arriving(ledger, *works) as futures:
             entries = [each.result() for each in futures]
@@ -176,7 +175,7 @@ def test_nothing_is_released_without_its_charge_whenever_the_process_is_killed(
     assert times <= found["released"] <= found["settled"] <= found["released"] + times
     with Ledger(place, PROMISE) as ledger:
         assert ledger.get_total_spent() == pure(Fraction(found["settled"] + found["orphaned"], 10**6))
-        assert asked(ledger, "alice", pure(0.1))
+        assert is_accepted(ledger, "alice", pure(0.1))
 
 
 # numbers that tell nothing of others
@@ -225,7 +224,7 @@ def test_what_is_charged_is_written_through_whatever_the_servers_default(postgre
 def test_what_stands_in_a_server_is_never_deleted_and_never_changes(postgres: PostgresServer) -> None:
     place = postgres.schema()
     with Ledger(place, PROMISE) as ledger:
-        assert asked(ledger, SOLE_ANALYST, pure(0.1))
+        assert is_accepted(ledger, SOLE_ANALYST, pure(0.1))
         ledger.record_release("name", "description")
     for statement in (
         "DELETE FROM entry",

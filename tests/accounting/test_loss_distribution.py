@@ -161,7 +161,7 @@ def test_nothing_beyond_the_cap_and_nothing_released_is_no_loss() -> None:
 def test_a_plan_that_was_composed_keeps_its_sum_of_rho() -> None:
     parts: list[Guarantee] = [LaplaceDP(epsilon=0.3), GaussianDP(mu=0.2), PureDP(epsilon=0.1)]
     law = LossDistribution.from_events(parts)
-    assert float(law.concentrated.rho) == pytest.approx(0.3 + math.expm1(-0.3) + 0.02 + 0.1 * math.tanh(0.05))
+    assert float(law.zcdp.rho) == pytest.approx(0.3 + math.expm1(-0.3) + 0.02 + 0.1 * math.tanh(0.05))
     assert law.for_group(2).profile(4.0) >= law.profile(2.0)
 
 

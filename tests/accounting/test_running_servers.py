@@ -1,4 +1,4 @@
-"""What another server changes while this one runs: the ledger's format, and who a person is.
+"""Changes by another server while this one runs: the ledger's format, and who a person is.
 
 A server that goes on as if nothing had happened would write what a newer format does not hold, or charge for
 answers about another privacy unit than the ledger says.
@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
 from discreet.accounting.ledger_storage import FORMAT
-from discreet.accounting.ledger_terms import LedgerTerms, PrivacyUnit, change_units
+from discreet.accounting.privacy_unit import PrivacyUnit, change_units
 from discreet.belief import Promise
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
@@ -24,7 +24,7 @@ from tests.engines.servers import PostgresServer
 PROMISE, HALF = Promise(0.01, 0.05), PureDP(epsilon=0.5)
 
 
-def founded(person: str, source: str = "visits.csv") -> LedgerTerms:
+def terms_of_person(person: str, source: str = "visits.csv") -> LedgerTerms:
     return LedgerTerms(units={"visits": PrivacyUnit(source=source, person=person)})
 
 
@@ -58,8 +58,8 @@ def test_a_ledger_database_that_a_newer_version_has_taken_over_is_not_written(
 def test_two_servers_cannot_charge_for_different_people(tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     with (
-        Ledger(place, PROMISE, foundation=founded("patient")) as one,
-        Ledger(place, PROMISE, foundation=founded("row")) as two,
+        Ledger(place, PROMISE, terms=terms_of_person("patient")) as one,
+        Ledger(place, PROMISE, terms=terms_of_person("row")) as two,
     ):
         two.reserve(SOLE_ANALYST, "a", "SELECT 1", HALF)
         for begin in (one.reserve, one.reserve_or_replay):
@@ -70,21 +70,23 @@ def test_two_servers_cannot_charge_for_different_people(tmp_path: Path) -> None:
 
 def test_a_changed_unit_stops_a_server_that_runs_with_the_former_one(tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
-    with Ledger(place, PROMISE, foundation=founded("row")) as running:
+    with Ledger(place, PROMISE, terms=terms_of_person("row")) as running:
         running.reserve(SOLE_ANALYST, "a", "SELECT 1", HALF)
         with Ledger(place, PROMISE) as custodian:
-            custodian._write(lambda book: change_units(book, founded("patient").units))
+            custodian.transact(
+                lambda transaction: change_units(transaction, terms_of_person("patient").units)
+            )
         with pytest.raises(RequestError, match="a person of visits is patient"):
             running.reserve(SOLE_ANALYST, "b", "SELECT 2", HALF)
-    with Ledger(place, PROMISE, foundation=founded("patient")) as again:
+    with Ledger(place, PROMISE, terms=terms_of_person("patient")) as again:
         again.reserve(SOLE_ANALYST, "b", "SELECT 2", HALF)
 
 
 def test_servers_with_copies_of_the_data_in_different_places_charge_by_turns(tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     with (
-        Ledger(place, PROMISE, foundation=founded("patient", "/one/visits.csv")) as one,
-        Ledger(place, PROMISE, foundation=founded("patient", "/two/visits.csv")) as two,
+        Ledger(place, PROMISE, terms=terms_of_person("patient", "/one/visits.csv")) as one,
+        Ledger(place, PROMISE, terms=terms_of_person("patient", "/two/visits.csv")) as two,
     ):
         for number, ledger in enumerate((one, two, one, two)):
             ledger.reserve(SOLE_ANALYST, str(number), "SELECT 1", PureDP(epsilon=0.1))

@@ -37,7 +37,7 @@ def write_same_slot(content: bytes, text: str) -> tuple[int, bytes]:
 
 
 def tear(content: bytes, start: int, written: bytes) -> Iterator[bytes]:
-    """What the disk may hold after a crash: every prefix, and any set of whole sectors."""
+    """Yield the contents that a crash may leave: every prefix, and any set of whole sectors."""
     for length in range(len(written) + 1):
         yield content[:start] + written[:length] + content[start + length :]
     sectors, draw = range(0, len(written), SECTOR), random.Random(18)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.attacks.asking import Refused, Victim
+from discreet.attacks.query_attacks import Refusal, Victim
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -79,7 +79,7 @@ def _database() -> duckdb.DuckDBPyConnection:
 class Exactly:
     """Answers everything as it is."""
 
-    def ask(self, sql: str) -> pa.Table | Refused:
+    def ask(self, sql: str) -> pa.Table | Refusal:
         return _database().sql(sql).to_arrow_table()
 
 
@@ -89,11 +89,11 @@ class LeastCount:
 
     least: int = 10
 
-    def ask(self, sql: str) -> pa.Table | Refused:
+    def ask(self, sql: str) -> pa.Table | Refusal:
         answer = Exactly().ask(sql)
         assert isinstance(answer, pa.Table)
         within = self.least <= answer.column(0)[0].as_py() <= PEOPLE - self.least
-        return answer if within else Refused(message="too few")
+        return answer if within else Refusal(message="too few")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class FreshNoise:
     noise: DiscreteLaplace
     random: Randomness
 
-    def ask(self, sql: str) -> pa.Table | Refused:
+    def ask(self, sql: str) -> pa.Table | Refusal:
         answer = Exactly().ask(sql)
         assert isinstance(answer, pa.Table)
         truth = Exact(int(answer.column(0)[0].as_py()))

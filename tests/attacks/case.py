@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
 
 
 @dataclass(frozen=True, kw_only=True)

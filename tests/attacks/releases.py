@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.attacks.known import Known, Register, from_register
+from discreet.attacks.attacker_knowledge import AttackerKnowledge, Register, read_register
+from discreet.attacks.class_matching import match_people
 from discreet.attacks.match_sets import MatchSets
-from discreet.attacks.matching import match
-from discreet.attacks.published import PublishedTable, from_release
+from discreet.attacks.published_table import PublishedTable, read_release
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.papers.lecture_tables import parse_printed_table as table
 
@@ -31,7 +31,7 @@ def release_of(
 ) -> PublishedTable:
     quasi = [name for name in release.column_names if name not in sensitive]
     with engine(release=release) as opened:
-        return from_release(
+        return read_release(
             opened, "release", quasi=quasi, sensitive=sensitive, hierarchies=hierarchies or {}
         )
 
@@ -42,10 +42,10 @@ def known_of(
     *others: str,
     truth: Sequence[str] = (),
     victim: Mapping[str, str] | None = None,
-) -> Known:
+) -> AttackerKnowledge:
     with engine(register=register) as opened:
         asked = Register(table="register", truth=tuple(truth), victim=victim)
-        return from_register(opened, asked, published, *others)
+        return read_register(opened, asked, published, *others)
 
 
 def against(
@@ -59,4 +59,4 @@ def against(
 ) -> MatchSets:
     """A register's people in a release."""
     published = release_of(release, sensitive, hierarchies)
-    return match(published, known_of(register, published, truth=truth, victim=victim))
+    return match_people(published, known_of(register, published, truth=truth, victim=victim))

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from discreet import Curator
-from discreet.app.trials.answerer import CuratorAnswerer
-from discreet.attacks.asking import Refused, Victim, believed
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.differencing import Differencing
-from discreet.attacks.posterior_audit import posterior_audit
+from discreet.attacks.posterior_audit import audit_posteriors
+from discreet.attacks.query_attacks import Refusal, Victim, compute_claim_posterior
 from discreet.attacks.tracker import Tracker
 from discreet.core.errors import RequestError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.services.attack.curator_answerer import CuratorAnswerer
 from tests.attacks.answerers import CLAIM, TABLE, VICTIMS, Exactly, FreshNoise, LeastCount, write_policy
 from tests.conftest import seeded
 
@@ -67,7 +67,7 @@ def by_enumeration(number: int, answers: int, prior: float) -> float:
 @pytest.mark.parametrize("answers", [1, 2, 4])
 @pytest.mark.parametrize("number", [-9, -1, 0, 1, 2, 30])
 def test_belief_is_bayes_rule_on_the_sum_of_the_noises(number: int, answers: int) -> None:
-    after = believed(number, answers=answers, noise=NOISE, prior=0.2)
+    after = compute_claim_posterior(number, answer_count=answers, noise=NOISE, prior=0.2)
     assert after == pytest.approx(by_enumeration(number, answers, 0.2), rel=1e-9)
 
 
@@ -94,7 +94,7 @@ def test_questions_that_only_read_differently_are_charged_until_the_budget_is_sp
     answerer = CuratorAnswerer(curator=curator, epsilon=NOISE.epsilon)
     found = attack.run(answerer, VICTIMS[:2])
     assert found.figures["answers of one victim, at most"] == 2
-    assert isinstance(answerer.ask(f"SELECT COUNT(*) AS n FROM {TABLE}"), Refused)
+    assert isinstance(answerer.ask(f"SELECT COUNT(*) AS n FROM {TABLE}"), Refusal)
     assert all(0.3 - 1e-9 <= each.posterior <= 0.7 + 1e-9 for each in found.victims)
 
 
@@ -117,8 +117,8 @@ def test_no_attack_on_a_curator_ends_above_the_promise(tmp_path: Path) -> None:
             found = attack.run(CuratorAnswerer(curator=curator, epsilon=epsilon), VICTIMS[:6])
             posteriors += [each.posterior for each in found.victims if each.truth]
             promise = curator.promise
-    judged = posterior_audit(posteriors, promise)
-    assert judged.above == 0
+    judged = audit_posteriors(posteriors, promise)
+    assert judged.above_cap == 0
     assert judged.holds
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_attacked_is_said_in_one_sentence() -> None:
 
 def test_an_answer_that_is_no_count_is_refused() -> None:
     class Chatty:
-        def ask(self, sql: str) -> pa.Table | Refused:
+        def ask(self, sql: str) -> pa.Table | Refusal:
             return pa.table({"said": ["hello"]})
 
     with pytest.raises(RequestError, match=r"^attack: a COUNT was answered with a value that is not a"):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks.averaging import expected_posterior
+from discreet.attacks.averaging import compute_expected_posterior
 from discreet.belief.odds import highest_posterior
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
@@ -38,7 +38,7 @@ def test_expected_posterior_is_the_sum_over_all_answers() -> None:
         NOISE.likelihood(a, TRUE[0]) * NOISE.likelihood(b, TRUE[1]) * by_bayes_rule((a, b))
         for a, b in product(near, near)
     )
-    assert expected_posterior(NOISE, prior=PRIOR, answers=1) == pytest.approx(expected, rel=1e-9)
+    assert compute_expected_posterior(NOISE, prior=PRIOR, answers=1) == pytest.approx(expected, rel=1e-9)
 
 
 def test_an_attacker_who_gets_fresh_noise_believes_as_stated(random: Randomness) -> None:
@@ -49,21 +49,23 @@ def test_an_attacker_who_gets_fresh_noise_believes_as_stated(random: Randomness)
     total = loss.reshape(trials, answers).sum(axis=1) * float(NOISE.rate)
     posterior = 1 / (1 + (1 - PRIOR) / PRIOR * np.exp(-total))
     coins = random.draw_words(trials) / 2.0**64 < posterior
-    stated = expected_posterior(NOISE, prior=PRIOR, answers=answers)
+    stated = compute_expected_posterior(NOISE, prior=PRIOR, answers=answers)
     assert_probability(int(coins.sum()), trials, stated)
-    assert power(stated, expected_posterior(NOISE, prior=PRIOR, answers=answers + 1), trials) > 1 - 1e-4
+    assert (
+        power(stated, compute_expected_posterior(NOISE, prior=PRIOR, answers=answers + 1), trials) > 1 - 1e-4
+    )
 
 
 @given(st.fractions(Fraction(1, 50), 3), st.floats(0.001, 0.9), st.integers(1, 40))
 def test_belief_stays_within_what_the_answers_cost(epsilon: Fraction, prior: float, answers: int) -> None:
     mechanism = DiscreteLaplace(epsilon=epsilon, sensitivity=2)
-    expected = expected_posterior(mechanism, prior=prior, answers=answers)
+    expected = compute_expected_posterior(mechanism, prior=prior, answers=answers)
     assert prior < expected * (1 + 1e-12)
     assert expected <= highest_posterior(prior, epsilon * answers) * (1 + 1e-12)
 
 
 def test_fresh_noise_would_give_a_person_away() -> None:
-    beliefs = [expected_posterior(NOISE, prior=0.01, answers=k) for k in (1, 10, 100)]
+    beliefs = [compute_expected_posterior(NOISE, prior=0.01, answers=k) for k in (1, 10, 100)]
     assert beliefs == sorted(beliefs)
     assert beliefs[-1] > 0.99999
 
@@ -71,7 +73,9 @@ def test_fresh_noise_would_give_a_person_away() -> None:
 def test_noise_that_is_too_small_is_caught() -> None:
     """A twin with half of the noise it states leads to more belief than what it states allows."""
     broken = DiscreteLaplace(epsilon=NOISE.epsilon * 4, sensitivity=2)
-    assert expected_posterior(broken, prior=PRIOR, answers=1) > highest_posterior(PRIOR, NOISE.epsilon)
+    assert compute_expected_posterior(broken, prior=PRIOR, answers=1) > highest_posterior(
+        PRIOR, NOISE.epsilon
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,4 +90,4 @@ def test_noise_that_is_too_small_is_caught() -> None:
 )
 def test_parameters_out_of_range_are_named(wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameterError, match=rf"^expected_posterior\.{named} must be .*; got "):
-        expected_posterior(NOISE, **({"prior": PRIOR, "answers": 1} | wrong))
+        compute_expected_posterior(NOISE, **({"prior": PRIOR, "answers": 1} | wrong))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks.floating_point import FloatingPoint
-from discreet.attacks.pairs import draws
+from discreet.attacks.neighbor_pairs import make_sampler
 from discreet.core.errors import RequestError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from tests.attacks.cases.queries import LESS_NOISE, float_laplace, grid_laplace
@@ -22,7 +22,7 @@ def test_naive_noise_claimed_at_epsilon_1_is_shown_to_have_more_than_7() -> None
 
 def geometric(value: int, runs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     noise: DiscreteLaplace = LESS_NOISE
-    return np.asarray(draws(noise, value, seeded(value))(runs), np.float64)
+    return np.asarray(make_sampler(noise, value, seeded(value))(runs), np.float64)
 
 
 @pytest.mark.parametrize("release", [grid_laplace, geometric])

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.genomes import (
+from discreet.attacks.allele_frequencies import (
     Frequencies,
-    expected_power,
-    expected_shares,
-    expected_shift,
-    most_power,
-    totals,
+    compute_expected_power,
+    compute_expected_shift,
+    compute_max_power,
+    estimate_shares,
+    sum_statistics,
 )
-from discreet.attacks.worlds.curves import power_by_epsilon, power_by_people
-from discreet.attacks.worlds.genomes import Study
+from discreet.attacks.genome_membership import GenomeMembership
+from discreet.attacks.simulation.genome_study import Study
+from discreet.attacks.simulation.success_curves import compute_power_by_epsilon, compute_power_by_people
 from discreet.belief.odds import highest_posterior
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
@@ -41,9 +41,9 @@ def by_definition(statistic: str, copies: Any, study: Any, reference: Any) -> fl
 @pytest.mark.parametrize("attack", [LIKELIHOOD, HOMER], ids=lambda attack: attack.statistic)
 def test_statistics_are_their_definitions_up_to_what_all_people_share(attack: GenomeMembership) -> None:
     study = sequenced()
-    shares, reference = expected_shares(study.publish(), study.reference), study.reference.inside
+    shares, reference = estimate_shares(study.publish(), study.reference), study.reference.clipped_shares
     marks = [100, 3_999]
-    found = totals(study.candidates, attack.weights(shares, reference), marks)
+    found = sum_statistics(study.candidates, attack.compute_weights(shares, reference), marks)
     for place, mark in enumerate(marks):
         wanted = np.array(
             [
@@ -63,9 +63,9 @@ def test_power_is_what_the_normal_law_says(people: int, snps: int, reference: in
     study = Study(people=people, snps=snps, reference=reference, members=500, panel=1_000).sequence()
     findings = judge(study.publish(), study)
     shift = math.sqrt(snps / people / (1 + people / reference if reference else 1))
-    assert expected_shift(study.publish(), study.reference) == pytest.approx(shift, rel=0.01)
+    assert compute_expected_shift(study.publish(), study.reference) == pytest.approx(shift, rel=0.01)
     assert findings.figures["shift"] == pytest.approx(shift, abs=0.35)
-    assert findings.success == pytest.approx(expected_power(shift, 0.05), abs=0.15)
+    assert findings.success == pytest.approx(compute_expected_power(shift, 0.05), abs=0.15)
     strangers = round(findings.figures["false positives"] * 200)
     assert_probability(strangers, 200, 0.05)
 
@@ -78,7 +78,7 @@ def test_power_grows_with_snps_and_falls_with_people() -> None:
         expected = [share for _, share in curves[f"expected power at {rate} by SNPs"]]
         assert measured == pytest.approx(expected, abs=0.22)
         assert expected == sorted(expected)
-    by_people = power_by_people([200, 1_000, 20_000], snps=2_000)
+    by_people = compute_power_by_people([200, 1_000, 20_000], snps=2_000)
     assert [share for _, share in by_people["power"]] == pytest.approx(
         [share for _, share in by_people["expected power"]], abs=0.22
     )
@@ -102,7 +102,9 @@ def test_under_a_promise_nobody_is_found_and_no_belief_passes_it(random: Randomn
         findings = judge(published, sequenced(), attack)
         assert_probability(round(findings.success * findings.attempts), findings.attempts, 0.05)
         assert all(finding.posterior <= highest_posterior(0.01, EPSILON) for finding in findings.victims)
-        assert findings.figures["most that the promise allows"] == pytest.approx(most_power(EPSILON, 0.05))
+        assert findings.figures["most that the promise allows"] == pytest.approx(
+            compute_max_power(EPSILON, 0.05)
+        )
 
 
 def test_the_promise_is_paid_over_all_snps(random: Randomness) -> None:
@@ -120,7 +122,7 @@ def test_an_epsilon_for_each_snp_promises_nothing(random: Randomness) -> None:
 
 
 def test_power_stays_under_what_each_epsilon_allows(random: Randomness) -> None:
-    curves = power_by_epsilon(Study(people=1_000, snps=100), [0.5, 2, 500], random)
+    curves = compute_power_by_epsilon(Study(people=1_000, snps=100), [0.5, 2, 500], random)
     for (_, power), (_, most) in zip(curves["power"], curves["most that the promise allows"], strict=True):
         assert power <= most + 0.1
     assert curves["power"][-1][1] > curves["power"][0][1]
@@ -129,14 +131,14 @@ def test_power_stays_under_what_each_epsilon_allows(random: Randomness) -> None:
 def test_randomized_response_reaches_the_most_that_an_epsilon_allows() -> None:
     mechanism = RandomizedResponse(epsilon=Fraction(3, 2), values=2)
     rate = mechanism.likelihood(1, 0)
-    assert most_power(1.5, rate) == pytest.approx(mechanism.likelihood(1, 1))
+    assert compute_max_power(1.5, rate) == pytest.approx(mechanism.likelihood(1, 1))
 
 
 def test_shares_are_drawn_back_by_as_much_as_is_noise() -> None:
     reference = Frequencies(share=np.array([0.5, 0.5]))
     for noise, kept in ((1e-12, 1.0), (50.0, 0.5), (1e12, 0.0)):
         published = Frequencies(share=np.array([0.6, 0.4]), people=100, noise=noise)
-        assert expected_shares(published, reference) == pytest.approx([0.5 + 0.1 * kept, 0.5 - 0.1 * kept])
+        assert estimate_shares(published, reference) == pytest.approx([0.5 + 0.1 * kept, 0.5 - 0.1 * kept])
 
 
 def test_alleles_that_nobody_or_everybody_has_say_nothing() -> None:
@@ -147,11 +149,15 @@ def test_alleles_that_nobody_or_everybody_has_say_nothing() -> None:
     share = study.publish().share.copy()
     share[fixed] = (0.0, 1.0)
     published, reference = Frequencies(share=share, people=500), Frequencies(share=share)
-    found = LIKELIHOOD.run(published, study.reference, member=study.member, **copies)
+    found = LIKELIHOOD.run(published, study.reference, is_member=study.is_member, **copies)
     without: dict[str, Any] = {name: genotypes[:, 2:] for name, genotypes in copies.items()}
     shorter = (Frequencies(share=study.reference.share[2:]), Frequencies(share=share[2:], people=500))
-    assert found.success == LIKELIHOOD.run(shorter[1], shorter[0], member=study.member, **without).success
-    assert np.isfinite(LIKELIHOOD.weights(published.inside, reference.inside).copy).all()
+    assert (
+        found.success == LIKELIHOOD.run(shorter[1], shorter[0], is_member=study.is_member, **without).success
+    )
+    assert np.isfinite(
+        LIKELIHOOD.compute_weights(published.clipped_shares, reference.clipped_shares).per_copy
+    ).all()
 
 
 def wrong(**changes: Any) -> None:
@@ -160,7 +166,7 @@ def wrong(**changes: Any) -> None:
         "published": study.publish(),
         "reference": study.reference,
         "candidates": study.candidates,
-        "member": study.member,
+        "member": study.is_member,
         "panel": study.panel,
     } | changes
     LIKELIHOOD.run(given.pop("published"), given.pop("reference"), **given)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.attacks.informed import InformedAdversary
+from discreet.attacks.informed_adversary import InformedAdversary
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.mechanisms.laplace import Laplace
@@ -21,7 +21,7 @@ def adversary(epsilon: float) -> InformedAdversary:
 
 
 def test_table_1_of_lpb() -> None:
-    after = adversary(2).believes(5.041)
+    after = adversary(2).compute_posteriors(5.041)
     assert after == {x: pytest.approx(p, abs=5e-7) for x, p in TABLE_I.items()}
 
 
@@ -44,7 +44,7 @@ def test_noise_by_the_promise_keeps_one_fifth_below_one_half() -> None:
 
 def test_answers_add_up_in_odds() -> None:
     attack = adversary(1)
-    once, twice = attack.believes(5.041), attack.believes(5.041, 5.041)
+    once, twice = attack.compute_posteriors(5.041), attack.compute_posteriors(5.041, 5.041)
     assert twice[10] / twice[1] == pytest.approx((once[10] / once[1]) ** 2)
 
 

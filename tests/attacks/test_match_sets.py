@@ -15,12 +15,12 @@ from discreet.anonymity.hierarchies.label_parsing import parse_label
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.attacks.counting import counted
-from discreet.attacks.covering import covering
-from discreet.attacks.known import Register, everybody, from_register
+from discreet.attacks.attacker_knowledge import Register, build_full_knowledge, read_register
+from discreet.attacks.class_matching import match_people
+from discreet.attacks.distinct_tuples import count_distinct_tuples
+from discreet.attacks.label_coverage import compute_coverage
 from discreet.attacks.match_sets import MatchSets, from_classes
-from discreet.attacks.matching import match
-from discreet.attacks.published import from_recoding, from_release
+from discreet.attacks.published_table import from_recoding, read_release
 from discreet.core.errors import DataError, RequestError
 from tests.anonymity import tables
 from tests.attacks.releases import against, engine, known_of, release_of, table
@@ -45,17 +45,17 @@ VALUES = [
 def test_a_covering_is_what_each_label_reads_as(
     hierarchy: object, labels: list[str], values: list[str]
 ) -> None:
-    found = covering(labels, values, hierarchy)  # type: ignore[arg-type]
+    found = compute_coverage(labels, values, hierarchy)  # type: ignore[arg-type]
     for i, label in enumerate(labels):
         places = list(range(int(found.low[i]), int(found.high[i])))
-        if found.scattered[i] >= 0:
-            places = [p for p in places if found.inside[found.scattered[i], p]]
+        if found.mask_rows[i] >= 0:
+            places = [p for p in places if found.masks[found.mask_rows[i], p]]
         covers = parse_label(label, hierarchy)  # type: ignore[arg-type]
-        assert {v for v, p in zip(values, found.places.tolist(), strict=True) if p in places} == {
+        assert {v for v, p in zip(values, found.positions.tolist(), strict=True) if p in places} == {
             value for value in values if covers(value)
         }
-    if found.sole is not None:
-        for value, label_place in zip(values, found.sole.tolist(), strict=True):
+    if found.sole_labels is not None:
+        for value, label_place in zip(values, found.sole_labels.tolist(), strict=True):
             covering_it = [i for i, label in enumerate(labels) if parse_label(label, hierarchy)(value)]  # type: ignore[arg-type]
             assert covering_it == ([label_place] if label_place >= 0 else [])
 
@@ -75,7 +75,7 @@ def by_definition(sets: MatchSets) -> list[set[int]]:
             if all(
                 (known.blank_is_unknown and not value)
                 or parse_label(
-                    published.shown(place)[j], published.hierarchies.get(published.columns[j])
+                    published.class_labels(place)[j], published.hierarchies.get(published.columns[j])
                 )(value)
                 for j, value in values.items()
             )
@@ -121,7 +121,7 @@ def test_match_sets_are_the_classes_that_cover_what_is_known(
     assert [0 if s < 0 else int(sets.rows[s]) for s in sets.group] == [
         sum(sizes[c] for c in each) for each in expected
     ]
-    assert sets.unmatched == sum(
+    assert sets.unmatched_people == sum(
         int(n) for n, each in zip(sets.known.tuples.counts, expected, strict=True) if not each
     )
 
@@ -136,7 +136,7 @@ def test_everybody_is_in_their_own_match_set_under_every_recoding(drawn: tables.
         if not recoding.published.any():
             continue
         published = from_recoding(drawn.tuples, recoding, drawn.hierarchies)
-        sets = match(published, everybody(drawn.tuples, drawn.hierarchies))
+        sets = match_people(published, build_full_knowledge(drawn.tuples, drawn.hierarchies))
         assert found_of(sets) == by_definition(sets)
         kept = recoding.published[drawn.tuples.counts > 0]
         assert (sets.group[kept] >= 0).all()
@@ -176,7 +176,7 @@ def test_a_recoding_and_its_file_are_one_published_table(drawn: tables.Table) ->
         sets = from_classes(published)  # type: ignore[arg-type]
         counts, values = sets.counts("illness").toarray(), sets.names("illness")
         return {
-            sets.published.shown(i): {v: int(n) for v, n in zip(values, counts[i], strict=True) if n}
+            sets.published.class_labels(i): {v: int(n) for v, n in zip(values, counts[i], strict=True) if n}
             for i in range(len(sets))
         }
 
@@ -211,20 +211,20 @@ def test_what_does_not_fit_is_said_in_a_sentence() -> None:
         pytest.raises(RequestError, match=r"people has no column of the release's quasi-identifiers\. Name"),
         engine(people=pa.table({"name": ["Joe"]})) as opened,
     ):
-        from_register(opened, Register(table="people"), published)
+        read_register(opened, Register(table="people"), published)
     with pytest.raises(DataError, match="attack: register is empty"):
         known_of(pa.table({"zip": pa.array([], pa.string())}), published)
     with pytest.raises(DataError, match="nobody in register has name=Joe"):
         known_of(pa.table({"zip": ["13053"], "name": ["Al"]}), published, victim={"name": "Joe"})
     with engine(release=release) as opened:
         with pytest.raises(RequestError, match=r"release has no column salary\. It has zip, disease\."):
-            from_release(opened, "release", quasi=["zip"], sensitive=["salary"])
+            read_release(opened, "release", quasi=["zip"], sensitive=["salary"])
         with pytest.raises(RequestError, match="zip is named both as a quasi-identifier and as sensitive"):
-            from_release(opened, "release", quasi=["zip"], sensitive=["zip"])
+            read_release(opened, "release", quasi=["zip"], sensitive=["zip"])
         with pytest.raises(RequestError, match="no column of the release is named as a quasi-identifier"):
-            from_release(opened, "release", quasi=[])
+            read_release(opened, "release", quasi=[])
         with pytest.raises(RequestError, match="release has no column name"):
-            counted(opened, "release", ["zip"], where={"name": "Joe"})
+            count_distinct_tuples(opened, "release", ["zip"], where={"name": "Joe"})
     empty = pa.table({"zip": pa.array([], pa.string()), "disease": pa.array([], pa.string())})
     with pytest.raises(DataError, match="the release release is empty"):
         release_of(empty)

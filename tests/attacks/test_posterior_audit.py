@@ -8,8 +8,8 @@ from math import log
 import numpy as np
 import pytest
 
-from discreet.attacks.pairs import draws
-from discreet.attacks.posterior_audit import after, posterior_audit
+from discreet.attacks.neighbor_pairs import make_sampler
+from discreet.attacks.posterior_audit import audit_posteriors, compute_posteriors
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -24,15 +24,15 @@ def believed(
     noise: DiscreteLaplace | DiscreteGaussian, prior: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """What attackers who know the law come to believe of the true answer 1, where the other is 0."""
-    released = np.asarray(draws(noise, 1, seeded(1))(RUNS), np.int64)
+    released = np.asarray(make_sampler(noise, 1, seeded(1))(RUNS), np.int64)
     outputs, places = np.unique(released, return_inverse=True)
     losses = [log(noise.likelihood(int(y), 1) / noise.likelihood(int(y), 0)) for y in outputs]
-    return after(prior, np.array(losses)[places])
+    return compute_posteriors(prior, np.array(losses)[places])
 
 
 def test_nobody_ends_above_the_cap_under_tail_0_and_many_end_at_it() -> None:
     noise = DiscreteLaplace(epsilon=Fraction(PURE.epsilon), sensitivity=1)
-    found = posterior_audit(believed(noise, 0.01), PURE)
+    found = audit_posteriors(believed(noise, 0.01), PURE)
     assert found.fraction == 0
     assert found.holds
     assert found.highest == pytest.approx(0.05)
@@ -41,7 +41,7 @@ def test_nobody_ends_above_the_cap_under_tail_0_and_many_end_at_it() -> None:
 
 def test_noise_that_is_a_tenth_too_small_is_caught() -> None:
     noise = DiscreteLaplace(epsilon=Fraction(PURE.epsilon) * Fraction(10, 9), sensitivity=1)
-    found = posterior_audit(believed(noise, 0.01), PURE)
+    found = audit_posteriors(believed(noise, 0.01), PURE)
     assert found.fraction > 0.5
     assert not found.holds
     assert found.verdict.startswith("The promise is broken: ")
@@ -53,7 +53,7 @@ def test_with_a_tail_no_more_than_the_tail_end_above_the_cap() -> None:
     kept = DiscreteGaussian(variance=sigma**2, squared_sensitivity=Fraction(1))
     broken = DiscreteGaussian(variance=(sigma / 2) ** 2, squared_sensitivity=Fraction(1))
     found, other = (
-        posterior_audit(believed(noise, 0.01), promise, confidence=0.999) for noise in (kept, broken)
+        audit_posteriors(believed(noise, 0.01), promise, confidence=0.999) for noise in (kept, broken)
     )
     assert 0 < found.fraction <= 0.01
     assert found.holds
@@ -62,4 +62,4 @@ def test_with_a_tail_no_more_than_the_tail_end_above_the_cap() -> None:
 
 def test_what_is_no_probability_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match=r"^audit_posteriors\.posteriors must be one or more"):
-        posterior_audit([0.2, 1.2], PURE)
+        audit_posteriors([0.2, 1.2], PURE)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from discreet.attacks.reconstruction import Method, Reconstruction, decode, random_sets
+from discreet.attacks.reconstruction import Method, Reconstruction, decode_bits, draw_random_sets
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.attacks.answerers import CLAIM, TABLE, Exactly
 from tests.conftest import seeded
@@ -16,10 +16,10 @@ def recovered(people: int, noise: float, method: Method = "least squares", per_p
     """The share of bits from counts that are off by up to noise * sqrt(people)."""
     dice = np.random.default_rng(3)
     bits = dice.random(people) < 0.5
-    sets = random_sets(per_person * people, people, seeded(4))
+    sets = draw_random_sets(per_person * people, people, seeded(4))
     reach = noise * np.sqrt(people)
     answers = sets @ bits.astype(float) + dice.uniform(-reach, reach, len(sets))
-    return float(np.mean(decode(sets, answers, method) == bits))
+    return float(np.mean(decode_bits(sets, answers, method) == bits))
 
 
 @pytest.mark.parametrize(("noise", "least", "most"), [(0.25, 0.999, 1), (0.5, 0.98, 1), (1, 0.85, 0.92)])
@@ -38,12 +38,12 @@ def test_people_are_found_by_linear_programming() -> None:
 def test_least_squares_agree_with_another_solver() -> None:
     dice = np.random.default_rng(1)
     bits = dice.random(60) < 0.3
-    sets = random_sets(300, 60, seeded(2))
+    sets = draw_random_sets(300, 60, seeded(2))
     answers = sets @ bits.astype(float) + dice.normal(0, 2, 300)
     centred = sets - sets.mean(axis=0)
     other = lsq_linear(centred.astype(float), answers - answers.mean(), bounds=(0, 1)).x
     sure = np.abs(other - 0.5) > 0.01
-    assert np.array_equal((decode(sets, answers) == (other > 0.5))[sure], np.ones(sure.sum(), bool))
+    assert np.array_equal((decode_bits(sets, answers) == (other > 0.5))[sure], np.ones(sure.sum(), bool))
 
 
 @pytest.mark.parametrize("method", ["least squares", "linear programming"])
@@ -56,7 +56,7 @@ def test_exact_counts_give_everybody_away(method: Method) -> None:
 
 
 def test_sets_take_each_person_half_of_the_time() -> None:
-    assert random_sets(2_000, 100, seeded(1)).mean() == pytest.approx(0.5, abs=0.007)
+    assert draw_random_sets(2_000, 100, seeded(1)).mean() == pytest.approx(0.5, abs=0.007)
 
 
 def test_what_does_not_fit_is_said_in_one_sentence() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from discreet.attacks import scoreboard
-from discreet.attacks.ratings import NOBODY, Overheard, Ratings
+from discreet.attacks.ratings import NOBODY, KnownRatings, Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.worlds.curves import recognized_by_known
-from discreet.attacks.worlds.ratings import Service, overhear
+from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
+from discreet.attacks.simulation.success_curves import compute_recognition_curve
 from discreet.core.errors import RequestError
 from tests.attacks.cases.scoreboard import films
 
@@ -23,7 +23,7 @@ COLUMNS = ("title", "stars", "day")
 
 
 @cache
-def village() -> tuple[Ratings, Overheard]:
+def village() -> tuple[Ratings, KnownRatings]:
     """Sixty people and ten titles, of which one was rated once."""
     draw = np.random.Generator(np.random.PCG64(3))
     pairs = np.append(np.sort(draw.choice(60 * 9, 150, replace=False)) // 9 * 10, 599)
@@ -39,7 +39,7 @@ def village() -> tuple[Ratings, Overheard]:
     )
     sizes = draw.integers(1, 7, 40)
     told = int(sizes.sum())
-    knowledge = Overheard(
+    knowledge = KnownRatings(
         victim=np.repeat(draw.permutation(40), sizes),
         title=draw.integers(0, 10, told),
         stars=draw.integers(1, 6, told),
@@ -74,36 +74,36 @@ def test_scores_are_those_of_the_definition(
 ) -> None:
     monkeypatch.setattr(scoreboard, "BLOCK", block)
     attack, (ratings, knowledge) = replace(ATTACK, days=days), village()
-    found = attack.standings(ratings, knowledge)
+    found = attack.find_best_matches(ratings, knowledge)
     columns = np.column_stack([getattr(knowledge, name) for name in COLUMNS])
-    for victim in range(knowledge.victims):
+    for victim in range(knowledge.victim_count):
         known = [tuple(row) for row in columns[knowledge.victim == victim].tolist()]
         score, fits, posterior = by_hand(attack, ratings, known)
-        best = int(found.best[victim])
+        best = int(found.record[victim])
         if score.max() == 0:
             assert best == NOBODY
             assert found.eccentricity[victim] == 0
             continue
         second, first = np.sort(score)[-2:]
         assert score[best] == pytest.approx(first)
-        assert found.fitting[victim] == fits[best]
+        assert found.matching_ratings[victim] == fits[best]
         assert found.eccentricity[victim] == pytest.approx((first - second) / score.std(), abs=1e-6)
         assert found.posterior[victim] == pytest.approx(posterior[best])
 
 
 def test_a_claim_needs_enough_fitting_ratings_and_a_record_that_stands_out() -> None:
     ratings, knowledge = village()
-    found = ATTACK.standings(ratings, knowledge)
-    claimed = ATTACK.claims(knowledge, found)
+    found = ATTACK.find_best_matches(ratings, knowledge)
+    claimed = ATTACK.select_claims(knowledge, found)
     assert 0 < claimed.sum() < claimed.size
     for victim, size in enumerate(knowledge.sizes):
-        enough = found.fitting[victim] >= max(1, ceil(0.6 * size - 1e-9))
+        enough = found.matching_ratings[victim] >= max(1, ceil(0.6 * size - 1e-9))
         assert claimed[victim] == (enough and found.eccentricity[victim] > 1.5)
 
 
 def test_eight_ratings_of_which_two_are_wrong_find_nearly_everybody_and_no_stranger() -> None:
     findings = Scoreboard(days=14, wrong=0.25).run(
-        films()[0], overhear(*films(), victims=400, known=8, wrong=2, days=14)
+        films()[0], sample_known_ratings(*films(), victims=400, known=8, wrong=2, days=14)
     )
     assert findings.success > 0.95
     assert findings.figures["precision"] > 0.95
@@ -113,19 +113,21 @@ def test_eight_ratings_of_which_two_are_wrong_find_nearly_everybody_and_no_stran
 
 
 def test_two_ratings_within_three_days_find_most() -> None:
-    findings = Scoreboard(days=3, wrong=0).run(films()[0], overhear(*films(), victims=400, known=2, days=3))
+    findings = Scoreboard(days=3, wrong=0).run(
+        films()[0], sample_known_ratings(*films(), victims=400, known=2, days=3)
+    )
     assert findings.success > 0.7
 
 
 def test_coarse_stars_and_days_alone_do_not_stop_it() -> None:
-    told = overhear(*films(), victims=400, known=8, wrong=2, days=14)
+    told = sample_known_ratings(*films(), victims=400, known=8, wrong=2, days=14)
     ratings = films()[0]
     coarse = replace(ratings, stars=ratings.stars // 2 * 2 + 1, day=ratings.day // 60 * 60 + 30)
     assert Scoreboard(days=44, stars=1, wrong=0.25).run(coarse, told).success > 0.5
 
 
 def test_with_less_known_fewer_are_found() -> None:
-    curves = recognized_by_known(*films(), days=None, known=(1, 4, 8), victims=300)
+    curves = compute_recognition_curve(*films(), days=None, known=(1, 4, 8), victims=300)
     found = [share for _, share in curves["recognized"]]
     assert found == sorted(found)
     assert found[0] < 0.05
@@ -134,7 +136,7 @@ def test_with_less_known_fewer_are_found() -> None:
 
 def test_belief_is_as_often_right_as_it_says() -> None:
     """Over 400 victims of two vague ratings, where the best record is right about half of the time."""
-    told = overhear(*films(), victims=400, known=2, days=30, stars=1)
+    told = sample_known_ratings(*films(), victims=400, known=2, days=30, stars=1)
     findings = Scoreboard(days=30, stars=1, wrong=0.01, present=0.999).run(films()[0], told)
     said, was = findings.figures["posterior of the best record"], findings.figures["best record is right"]
     assert 0.2 < was < 0.8
@@ -143,7 +145,7 @@ def test_belief_is_as_often_right_as_it_says() -> None:
 
 def test_thresholds_trade_people_found_for_strangers_matched() -> None:
     findings = Scoreboard(days=14, wrong=0.25).run(
-        films()[0], overhear(*films(), victims=200, known=4, wrong=1, days=14)
+        films()[0], sample_known_ratings(*films(), victims=200, known=4, wrong=1, days=14)
     )
     found, strangers = (
         findings.series["recognized by threshold"],
@@ -155,7 +157,7 @@ def test_thresholds_trade_people_found_for_strangers_matched() -> None:
 
 
 def test_victims_are_called_by_their_names() -> None:
-    told = replace(overhear(films()[0], victims=2, known=8), names=("Joe", "Umeko"))
+    told = replace(sample_known_ratings(films()[0], victims=2, known=8), names=("Joe", "Umeko"))
     findings = Scoreboard(days=0, wrong=0).run(films()[0], told)
     assert told.truth is not None
     assert {finding.victim for finding in findings.victims} == {"Joe", "Umeko"}
@@ -165,8 +167,8 @@ def test_victims_are_called_by_their_names() -> None:
 
 
 def test_made_up_films_have_the_stated_shape_and_repeat() -> None:
-    service = Service(people=4_000, titles=2_000, strangers=50)
-    ratings, again = service.rate()[0], service.rate()[0]
+    service = RentalService(people=4_000, titles=2_000, strangers=50)
+    ratings, again = service.simulate_ratings()[0], service.simulate_ratings()[0]
     assert all((getattr(ratings, name) == getattr(again, name)).all() for name in ("person", *COLUMNS))
     middle, many = np.percentile(np.bincount(ratings.person, minlength=4_000), [50, 95])
     assert 50 < middle < 75
@@ -183,9 +185,9 @@ def ratings(**columns: Any) -> Ratings:
     return Ratings(**given, people=1, titles=1)
 
 
-def told(**columns: Any) -> Overheard:
+def told(**columns: Any) -> KnownRatings:
     given: dict[str, Any] = {"victim": [0], "title": [0], "stars": [1], "day": [0], "truth": [0]} | columns
-    return Overheard(**given)
+    return KnownRatings(**given)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +207,8 @@ def told(**columns: Any) -> Overheard:
         (lambda: ATTACK.run(village()[0], told(title=[10])), "other titles"),
         (lambda: ATTACK.run(village()[0], told(truth=[60])), "or -1 for a stranger"),
         (lambda: ATTACK.run(village()[0], told(truth=[-1])), "nobody to find"),
-        (lambda: overhear(village()[0], victims=60, known=9), "with 9 ratings"),
-        (lambda: overhear(village()[0], victims=1, known=2, wrong=3), "between 0 and 2"),
+        (lambda: sample_known_ratings(village()[0], victims=60, known=9), "with 9 ratings"),
+        (lambda: sample_known_ratings(village()[0], victims=1, known=2, wrong=3), "between 0 and 2"),
     ],
 )
 def test_what_does_not_fit_is_said_in_one_sentence(make: Any, said: str) -> None:

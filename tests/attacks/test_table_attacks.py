@@ -23,9 +23,9 @@ from discreet.attacks import (
     Similarity,
     Skewness,
 )
-from discreet.attacks.criteria import criteria
+from discreet.attacks.anonymization_criteria import compute_criteria
+from discreet.attacks.class_matching import match_people
 from discreet.attacks.match_sets import MatchSets, from_classes
-from discreet.attacks.matching import match
 from discreet.core.errors import DataError, InvalidParameterError, RequestError
 from tests.attacks.releases import against, known_of, release_of, table
 
@@ -98,7 +98,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from("abcd")), min_
 @given(ROWS)
 def test_beliefs_stay_within_what_the_models_of_a_release_say(rows: list[tuple[str, str]]) -> None:
     published = release_of(pa.table({"zip": [a for a, _ in rows], "disease": [b for _, b in rows]}))
-    sets, classes = from_classes(published), published.as_classes
+    sets, classes = from_classes(published), published.equivalence_classes
     for k in (2, 4):
         if judge_all(classes, [KAnonymity(k=k)]).all():
             assert Linkage().run(sets).figures["highest posterior"] <= 1 / k
@@ -128,18 +128,18 @@ def test_the_best_guess_is_never_worse_than_the_commonest_value(rows: list[tuple
 def test_the_same_release_twice_tells_no_more_than_once() -> None:
     published = release_of(RELEASE)
     known = known_of(PEOPLE, published, truth=["disease"])
-    found = Intersection(column="disease").run(match(published, known), match(published, known))
+    found = Intersection(column="disease").run(match_people(published, known), match_people(published, known))
     assert found.success == pytest.approx(found.baseline)
     assert all(each.posterior == pytest.approx(each.prior) for each in found.victims)
 
 
 def test_criteria_are_those_of_the_attacks() -> None:
-    found = criteria(everyone(), ["disease"])
+    found = compute_criteria(everyone(), ["disease"])
     assert found.singling_out.share == pytest.approx(1 / 7)
     assert found.linkability.share == pytest.approx(3 / 7)
     (inference,) = found.inference
     assert (inference.share, inference.baseline) == pytest.approx((5 / 6, 3 / 6))
-    assert inference.learned == pytest.approx(4 / 7)  # flu is half of the release already
+    assert inference.learned_share == pytest.approx(4 / 7)  # flu is half of the release already
     assert "83.3% are guessed right, 50%" in inference.sentence
     assert found.risks is not None
     assert found.risks.prosecutor.highest == 1
@@ -148,7 +148,7 @@ def test_criteria_are_those_of_the_attacks() -> None:
 
 def test_a_register_with_more_people_lowers_the_journalists_risk() -> None:
     crowd = pa.concat_tables([PEOPLE, table("zip | disease\n" + "15555 | flu\n" * 9)])
-    risks = criteria(against(RELEASE, crowd), ["disease"]).risks
+    risks = compute_criteria(against(RELEASE, crowd), ["disease"]).risks
     assert risks is not None
     assert risks.journalist.highest == pytest.approx(1 / 2)
 
@@ -217,11 +217,11 @@ def test_a_register_of_strangers_gives_nothing_away(label: str) -> None:
         assert found.note == "Nothing could be claimed of anybody."
     together = [Intersection(column="disease").run(sets, sets), Birthday(column="disease").run(sets, sets)]
     assert [found.attempts for found in together] == [0, 0]
-    assert criteria(sets, ["disease"]).linkability.share == 0
+    assert compute_criteria(sets, ["disease"]).linkability.share == 0
 
 
 def test_releases_matched_with_different_knowledge_are_not_compared() -> None:
     published = release_of(RELEASE)
-    one, other = (match(published, known_of(PEOPLE, published)) for _ in range(2))
+    one, other = (match_people(published, known_of(PEOPLE, published)) for _ in range(2))
     with pytest.raises(RequestError, match="matched with different knowledge"):
         Intersection(column="disease").run(one, other)

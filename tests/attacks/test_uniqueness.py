@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.uniqueness import Uniqueness, expected_unique
-from discreet.attacks.worlds.curves import unique_by_columns
-from discreet.attacks.worlds.population import BIRTH, Population
+from discreet.attacks.simulation.success_curves import compute_unique_by_columns
+from discreet.attacks.simulation.us_population import BIRTH, Population
+from discreet.attacks.uniqueness import Uniqueness, compute_expected_unique
 from discreet.core.errors import RequestError
 from tests.attacks.cases.uniqueness import people
 
@@ -31,21 +31,21 @@ def test_people_are_counted_by_the_crowd_they_are_in() -> None:
 def test_expected_uniqueness_is_the_mean_over_all_ways_to_fall(many: int, values: int) -> None:
     ways = list(product(range(values), repeat=many))
     alone = sum(way.count(each) == 1 for way in ways for each in way) / len(ways) / many
-    assert expected_unique([many], values) == pytest.approx(alone)
+    assert compute_expected_unique([many], values) == pytest.approx(alone)
 
 
 @pytest.mark.parametrize("place", ["zip", "county"])
 @pytest.mark.parametrize("birth", list(BIRTH))
 def test_a_register_is_as_unique_as_its_counts_make_expect(place: str, birth: str) -> None:
     """Over 650,000 people four thousandths are more than six standard deviations."""
-    crowds = people().crowds(place, birth)
+    crowds = people().count_crowds(place, birth)
     assert crowds.sum() == people().born.size > 650_000
     found = Uniqueness(columns=(place, birth)).run(crowds).success
-    assert found == pytest.approx(Population(counties=10).expected_unique(place, birth), abs=4e-3)
+    assert found == pytest.approx(Population(counties=10).compute_expected_unique(place, birth), abs=4e-3)
 
 
 def test_most_americans_of_the_made_up_kind_are_unique_by_zip_sex_and_birth_date() -> None:
-    shares = unique_by_columns(Population())
+    shares = compute_unique_by_columns(Population())
     assert 0.6 < shares["zip, sex, day of birth"] < 0.7
     assert 0.02 < shares["zip, sex, month of birth"] < 0.06
     assert 0.1 < shares["county, sex, day of birth"] < 0.2
@@ -60,8 +60,8 @@ def test_the_population_has_the_stated_shape_and_repeats() -> None:
     assert 125_000 < zips.max() < 135_000
     assert 279e6 < zips.sum() < 282e6
     few = Population(counties=3)
-    assert (few.register().born == Population(counties=3).register().born).all()
-    assert (few.counts("county").sum(axis=0) == few.counts("zip").sum(axis=0)).all()
+    assert (few.draw_register().born == Population(counties=3).draw_register().born).all()
+    assert (few.count_people("county").sum(axis=0) == few.count_people("zip").sum(axis=0)).all()
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_the_population_has_the_stated_shape_and_repeats() -> None:
         (lambda: Uniqueness(columns=("zip",)).run([]), "register is empty"),
         (lambda: Uniqueness(columns=("zip",)).run([0.5]), "whole numbers"),
         (lambda: Uniqueness(columns=("zip",)).run([-1]), "whole numbers"),
-        (lambda: expected_unique([1], 0), "values must be"),
-        (lambda: people().crowds("street", "day"), "'zip', 'county' or 'nation'"),
-        (lambda: people().crowds("zip", "hour"), "'day', 'month' or 'year'"),
+        (lambda: compute_expected_unique([1], 0), "values must be"),
+        (lambda: people().count_crowds("street", "day"), "'zip', 'county' or 'nation'"),
+        (lambda: people().count_crowds("zip", "hour"), "'day', 'month' or 'year'"),
         (lambda: Population(counties=0), "counties must be"),
     ],
 )

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.app.surveys import Served, served, write_survey
 from tests.patience import PATIENCE
+from tests.services.surveys import Served, served, write_survey
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 

@@ -15,10 +15,10 @@ from typing import Literal
 
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from discreet.app.http.entering import COOKIE
-from discreet.app.sample import write, write_policy
-from discreet.app.users import Role
-from discreet.app.users.sessions import Sessions
+from discreet.http.authentication import SESSION_COOKIE
+from discreet.services.sample import write_policy, write_samples
+from discreet.services.users import Role
+from discreet.services.users.sessions import Sessions
 from tests.browser.conftest import chromium
 from tests.http.served import Server, both_doors
 
@@ -107,8 +107,8 @@ def taken(browser: Browser, server: Server, shot: Shot, size: str, scheme: Schem
     if shot.user is not None:
         found = server.users.find(shot.user)
         assert found is not None
-        text = Sessions(server.users.file).open(found)[1]
-        context.add_cookies([{"name": COOKIE, "value": text, "url": server.url}])
+        text = Sessions(server.users.storage).open(found)[1]
+        context.add_cookies([{"name": SESSION_COOKIE, "value": text, "url": server.url}])
     page = context.new_page()
     page.goto(shot.path)
     shot.do(page)
@@ -121,13 +121,13 @@ def taken(browser: Browser, server: Server, shot: Shot, size: str, scheme: Schem
 def main(place: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(folder, lambda _: None)
+        write_samples(folder, lambda _: None)
         policy = write_policy(folder)
         policy.write_text(policy.read_text() + ADDED)
         with both_doors(folder) as server, chromium() as browser:
             server.users.add(CUSTODIAN, Role.CUSTODIAN, ANALYST)
             for analyst, sql, epsilon in EARLIER:
-                server.curators.of(analyst).ask(sql, epsilon=epsilon)
+                server.curators.for_analyst(analyst).ask(sql, epsilon=epsilon)
             for shot in SHOTS:
                 for size in SIZES:
                     taken(browser, server, shot, size, "light", place)

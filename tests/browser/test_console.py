@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from discreet.app.http.entering import PROOF
-from discreet.app.ledger_object import size
-from discreet.app.users import Role
+from discreet.http.authentication import CSRF_HEADER
+from discreet.rendering.ledger_json import get_amount
+from discreet.services.users import Role
 from tests.http.served import Server, both_doors
-from tests.wire.served import PASSWORD, write_data
+from tests.pgwire.served import PASSWORD, write_data
 
 GROUPED = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -82,7 +82,7 @@ def test_a_session_can_be_ended_and_its_cookie_is_no_scripts(browser: Browser, s
 def test_a_session_that_has_ended_is_said_to_have(browser: Browser, server: Server) -> None:
     with entered(browser, server) as page:
         page.goto(f"{server.url}/ask")
-        server.users.change("alice", "another password")
+        server.users.change_password("alice", "another password")
         page.get_by_label("A question, as SQL").fill(GROUPED)
         page.get_by_role("button", name="Plan").click()
         page.get_by_text("Your session has ended").wait_for()
@@ -139,25 +139,25 @@ def test_an_analyst_sees_a_staircase_of_the_own_answers_alone(server: Server) ->
             return client.get("/ledger").text.partition("<svg")[2].partition("</svg>")[0]
 
     before = staircase()
-    server.curators.of("bob").ask(GROUPED, epsilon=0.1)
+    server.curators.for_analyst("bob").ask(GROUPED, epsilon=0.1)
     assert staircase() == before != ""
-    server.curators.of("alice").ask(GROUPED, epsilon=0.1)
+    server.curators.for_analyst("alice").ask(GROUPED, epsilon=0.1)
     assert staircase() != before
 
 
 def test_the_ledger_says_once_what_may_be_believed_and_no_more_is_left_than_is(server: Server) -> None:
-    server.curators.of("bob").ask("SELECT COUNT(*) FROM people", epsilon=0.0123457)
+    server.curators.for_analyst("bob").ask("SELECT COUNT(*) FROM people", epsilon=0.0123457)
     with server.client("bob") as client:
         page = client.get("/ledger").text
     spent, left = map(float, re.findall(r'<td class="number">([0-9.]+)</td>', page)[:2])
     account = server.curators.ledger.get_account("bob")
-    assert spent >= size(account.spent)
-    assert 0 < left <= size(account.left)
+    assert spent >= get_amount(account.spent)
+    assert 0 < left <= get_amount(account.left)
     assert page.count("can now be at most") == 1
 
 
 def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, server: Server) -> None:
-    first = server.users.add("carol", Role.CUSTODIAN, None, once=True)
+    first = server.users.add("carol", Role.CUSTODIAN, None, must_change_password=True)
     context = browser.new_context()
     page = context.new_page()
     page.goto(server.url)
@@ -276,7 +276,7 @@ def test_true_values_are_shown_to_nobody_unless_the_policy_says_so(server: Serve
     server.users.add("cora", Role.CUSTODIAN, "alice", PASSWORD)
     with server.client("cora") as client:
         assert "True values" not in client.get("/ask").text
-        fields = {"csrf": client.headers[PROOF], "sql": GROUPED, "do": "ask", "beside": "on"}
+        fields = {"csrf": client.headers[CSRF_HEADER], "sql": GROUPED, "do": "ask", "beside": "on"}
         told = client.post("/ask", data=fields).text
     assert "Male" in told
     assert "true" not in told.partition("<table>")[2].partition("</table>")[0]

@@ -16,13 +16,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from discreet.app.http.entering import COOKIE
-from discreet.app.users import Role
-from discreet.app.users.sessions import Sessions
-from tests.app import patients
+from discreet.http.authentication import SESSION_COOKIE
+from discreet.services.users import Role
+from discreet.services.users.sessions import Sessions
 from tests.http.served import Server, both_doors
 from tests.patience import PATIENCE as SECONDS
-from tests.wire.served import PASSWORD
+from tests.pgwire.served import PASSWORD
+from tests.services import patients
 
 NARROW = {"width": 390, "height": 844}
 GROUPED = "SELECT disease, COUNT(*) AS n FROM patients GROUP BY disease"
@@ -61,7 +61,7 @@ def entered(browser: Browser, server: Server, user: str = CUSTODIAN, **options: 
     assert found is not None
     context = browser.new_context(base_url=server.url, accept_downloads=True, **options)
     context.add_cookies(
-        [{"name": COOKIE, "value": Sessions(server.users.file).open(found)[1], "url": server.url}]
+        [{"name": SESSION_COOKIE, "value": Sessions(server.users.storage).open(found)[1], "url": server.url}]
     )
     page = context.new_page()
     page.set_default_timeout(PATIENCE)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from discreet.local.thresholds import WHOLE, parts_of
-from tests.app.surveys import Served
+from discreet.local.thresholds import THRESHOLD_SCALE, fraction_to_threshold
+from tests.services.surveys import Served
 from tests.statistical import assert_probability, power
 
 TRIALS = 20_000
@@ -82,8 +82,8 @@ def test_the_check_would_notice_an_answer_that_is_sent_ten_percent_more_often(su
 def test_the_threshold_is_exact_to_the_last_of_64_bits(
     page: Page, survey: Served, beyond: int, holds: bool
 ) -> None:
-    threshold = parts_of(survey.survey.questions[1].operator.truth)
-    assert 0 < threshold < WHOLE
+    threshold = fraction_to_threshold(survey.survey.questions[1].operator.truth)
+    assert 0 < threshold < THRESHOLD_SCALE
     report = page.evaluate(SCRIPTED, [laws(survey)[1], 3, str(threshold + beyond)])
     assert (3 in report) is holds
     assert len(report) == survey.survey.questions[1].operator.size
@@ -105,6 +105,6 @@ def test_the_law_that_the_page_is_told_keeps_the_promise(survey: Served) -> None
     gamma = 1.0
     for law in laws(survey):
         t, k, d = int(law["threshold"]), len(law["values"]), law["size"]
-        gamma *= t * (k - d) / ((WHOLE - t) * d)
+        gamma *= t * (k - d) / ((THRESHOLD_SCALE - t) * d)
     promise = survey.survey.promise
     assert promise.gamma * (1 - 1e-9) < gamma <= promise.gamma * (1 + 1e-12)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Request
 
-from tests.app.surveys import TWO_ANSWERS, Served, served, write_survey
-from tests.app.test_survey import message
+from tests.services.surveys import TWO_ANSWERS, Served, served, write_survey
+from tests.services.test_survey import message
 
 SEND, KEPT = "Randomize and send", "The server keeps these reports"
 COINS = """
@@ -204,7 +204,7 @@ def test_a_law_that_breaks_the_promise_is_refused_before_anything_is_asked(
     browser: Browser, vote: Served, broken: dict[str, Any]
 ) -> None:
     """What the page says of a law is computed from the law that it was handed, not believed."""
-    told = vote.survey.public()
+    told = vote.survey.to_public_json()
     told["questions"][0] |= broken
     if not broken:
         told["promise"]["posterior"] = "0.04"

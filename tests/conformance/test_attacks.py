@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from discreet.attacks import ATTACKS
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
 from discreet.core.binomial import clopper_pearson
 from tests.attacks.case import Case
 from tests.attacks.cases import CASES

@@ -23,15 +23,14 @@ from discreet.core.guarantees import PureDP
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.local import (
-    FREQUENCIES,
-    MEANS,
+    FREQUENCY_ORACLES,
+    MEAN_OPERATORS,
     OPERATORS,
-    Bits,
+    BitFormat,
     BoundedLaplace,
-    Codes,
-    Counts,
+    CodeFormat,
     CutAndPaste,
-    Frequencies,
+    FrequencyOracle,
     HadamardResponse,
     KaryResponse,
     LaplaceMean,
@@ -41,6 +40,7 @@ from discreet.local import (
     Operator,
     PiecewiseMean,
     Rappor,
+    ReportCounts,
     SelectASize,
     SubsetSelection,
     TwoPointMean,
@@ -59,19 +59,19 @@ def tenths(*parts: int) -> tuple[Fraction, ...]:
 
 
 EXAMPLES: dict[str, tuple[Operator, ...]] = {
-    "KaryResponse": (KaryResponse.under(1.5, values=5), KaryResponse(values=3, truth=HALF)),
-    "UnaryEncoding": (UnaryEncoding.under(1, values=4), UnaryEncoding(values=3, noise=Fraction(1, 10))),
+    "KaryResponse": (KaryResponse.for_epsilon(1.5, values=5), KaryResponse(values=3, truth=HALF)),
+    "UnaryEncoding": (UnaryEncoding.for_epsilon(1, values=4), UnaryEncoding(values=3, noise=Fraction(1, 10))),
     "LocalHashing": (
-        LocalHashing.under(1, values=7),
+        LocalHashing.for_epsilon(1, values=7),
         LocalHashing(values=5, buckets=3, truth=Fraction(3, 5)),
         LocalHashing(values=9, buckets=8, truth=HALF),
     ),
     "HadamardResponse": (
-        HadamardResponse.under(1, values=5),
+        HadamardResponse.for_epsilon(1, values=5),
         HadamardResponse(values=4, truth=OFTEN),
     ),
     "SubsetSelection": (
-        SubsetSelection.under(1, values=6),
+        SubsetSelection.for_epsilon(1, values=6),
         SubsetSelection(values=5, size=3, truth=OFTEN),
     ),
     "Rappor": (
@@ -88,29 +88,29 @@ EXAMPLES: dict[str, tuple[Operator, ...]] = {
     ),
     "ModularNoise": (
         ModularNoise(values=7, reach=1, share=Fraction(1)),
-        ModularNoise.under(1, values=8, reach=2),
+        ModularNoise.for_epsilon(1, values=8, reach=2),
     ),
-    "BoundedLaplace": (BoundedLaplace.under(2, values=6), BoundedLaplace(values=2, decay=0.5)),
+    "BoundedLaplace": (BoundedLaplace.for_epsilon(2, values=6), BoundedLaplace(values=2, decay=0.5)),
     "TwoPointMean": (
-        TwoPointMean.under(1, values=5),
+        TwoPointMean.for_epsilon(1, values=5),
         TwoPointMean(values=2, truth=OFTEN, low=0, high=99),
     ),
     "PiecewiseMean": (
-        PiecewiseMean.under(2, values=6),
+        PiecewiseMean.for_epsilon(2, values=6),
         PiecewiseMean(values=4, window=3, share=HALF),
     ),
     "LaplaceMean": (
-        LaplaceMean.under(2, values=6),
+        LaplaceMean.for_epsilon(2, values=6),
         LaplaceMean(values=3, decay=0.5, low=0, high=10),
     ),
     "MatrixOperator": (MatrixOperator(rows=LOPSIDED), MatrixOperator(rows=[[0.9, 0.1], [0.2, 0.8]])),
     "SelectASize": (
-        SelectASize.under(2, items=4, size=2),
+        SelectASize.for_epsilon(2, items=4, size=2),
         SelectASize(items=3, size=2, noise=Fraction(3, 10), kept=tenths(2, 3, 5)),
         SelectASize(items=3, size=3, noise=Fraction(2, 5), kept=tenths(1, 3, 4, 2)),
     ),
     "CutAndPaste": (
-        CutAndPaste.under(2, items=4, size=2),
+        CutAndPaste.for_epsilon(2, items=4, size=2),
         CutAndPaste(items=4, size=2, cutoff=3, noise=Fraction(3, 5)),
         CutAndPaste(items=3, size=3, cutoff=1, noise=Fraction(1, 2)),
     ),
@@ -133,9 +133,9 @@ def over(kinds: tuple[type[Any], ...], without: set[str] | None = None) -> pytes
 
 
 every_operator = over(OPERATORS)
-every_frequency = over(FREQUENCIES)
-every_average = over(FREQUENCIES, NOT_A_MEAN)
-every_mean = over(MEANS)
+every_frequency = over(FREQUENCY_ORACLES)
+every_average = over(FREQUENCY_ORACLES, NOT_A_MEAN)
+every_mean = over(MEAN_OPERATORS)
 
 
 def skewed(values: int) -> Any:
@@ -175,7 +175,7 @@ def test_reports_follow_the_matrix(operator: Operator, random: Randomness) -> No
     matrix = operator.matrix()
     for value in range(operator.values):
         reports = operator.randomize(np.full(TRIALS, value), random)
-        seen = np.bincount(operator.form.index(reports), minlength=matrix.shape[1])
+        seen = np.bincount(operator.report_format.to_matrix_columns(reports), minlength=matrix.shape[1])
         for hits, probability in zip(seen.tolist(), matrix[value].tolist(), strict=True):
             assert_probability(hits, TRIALS, min(probability, 1.0), family=matrix.size)
 
@@ -185,7 +185,7 @@ def test_reports_of_different_clients_follow_each_their_own_row(
     operator: Operator, random: Randomness
 ) -> None:
     values = np.tile(np.arange(operator.values), TRIALS // operator.values)
-    reports = operator.form.index(operator.randomize(values, random))
+    reports = operator.report_format.to_matrix_columns(operator.randomize(values, random))
     matrix = operator.matrix()
     for value in range(operator.values):
         seen = np.bincount(reports[values == value], minlength=matrix.shape[1])
@@ -216,7 +216,7 @@ def test_guarantee_is_for_the_value_of_a_client_and_none_is_given_without_one(op
 def test_posterior_is_the_rule_of_bayes(operator: Operator, random: Randomness) -> None:
     prior, matrix = skewed(operator.values), operator.matrix()
     reports = operator.randomize(np.arange(operator.values), random)
-    for place, report in zip(operator.form.index(reports), reports, strict=True):
+    for place, report in zip(operator.report_format.to_matrix_columns(reports), reports, strict=True):
         joint = prior * matrix[:, place]
         assert operator.posterior(prior, report) == pytest.approx(joint / joint.sum(), rel=1e-9, abs=1e-15)
 
@@ -233,7 +233,7 @@ def test_worst_case_information_is_that_of_the_matrix(operator: Operator) -> Non
 def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Operator) -> None:
     prior = skewed(operator.values)
     properties = [np.arange(operator.values) <= last for last in range(operator.values - 1)]
-    for holds, swing in zip(properties, operator.swings(prior, properties), strict=True):
+    for holds, swing in zip(properties, operator.posterior_ranges(prior, properties), strict=True):
         after = compute_posteriors(operator.matrix(), prior, holds)
         assert swing.prior == pytest.approx(prior[holds].sum())
         assert swing.highest == pytest.approx(np.nanmax(after), rel=1e-9)
@@ -244,27 +244,27 @@ def test_swings_are_the_extreme_posteriors_of_the_matrix(operator: Operator) -> 
 def test_breaches_are_the_swings_that_pass_the_promise(operator: Operator) -> None:
     prior = skewed(operator.values)
     holds = [np.arange(operator.values) == 0]
-    (swing,) = operator.swings(prior, holds)
+    (swing,) = operator.posterior_ranges(prior, holds)
     within = Promise(swing.prior, min(swing.highest * 1.001, 0.9999))
-    assert operator.breaches(prior, holds, within) == ()
-    assert operator.breaches(prior, holds, Promise(swing.prior, swing.highest * 0.999)) == (swing,)
+    assert operator.find_breaches(prior, holds, within) == ()
+    assert operator.find_breaches(prior, holds, Promise(swing.prior, swing.highest * 0.999)) == (swing,)
 
 
 @every_operator
 def test_reports_survive_being_stored(operator: Operator, random: Randomness, tmp_path: Path) -> None:
     reports = operator.randomize(np.arange(operator.values), random)
-    pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
-    again = operator.form.from_arrow(pq.read_table(tmp_path / "reports.parquet"))
+    pq.write_table(operator.report_format.to_arrow(reports), tmp_path / "reports.parquet")
+    again = operator.report_format.from_arrow(pq.read_table(tmp_path / "reports.parquet"))
     assert np.array_equal(reports, again)
 
 
 @every_operator
 def test_an_engine_counts_what_python_counts(operator: Operator, random: Randomness, tmp_path: Path) -> None:
     reports = operator.randomize(np.arange(1000) % operator.values, random)
-    pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
+    pq.write_table(operator.report_format.to_arrow(reports), tmp_path / "reports.parquet")
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
-        found = [engine.count(sql).secret for sql in operator.form.tally("reports")]
-    counts, here = operator.form.counted(found), operator.form.count(reports)
+        found = [engine.count(sql).secret for sql in operator.report_format.build_count_queries("reports")]
+    counts, here = operator.report_format.read_counts(found), operator.report_format.count(reports)
     assert counts.clients == here.clients == 1000
     assert np.array_equal(counts.cells, here.cells)
 
@@ -272,8 +272,8 @@ def test_an_engine_counts_what_python_counts(operator: Operator, random: Randomn
 @every_operator
 def test_counts_of_parts_add_up(operator: Operator, random: Randomness) -> None:
     reports = operator.randomize(np.arange(1000) % operator.values, random)
-    whole = operator.form.count(reports)
-    parts = operator.form.count(reports[:300]) + operator.form.count(reports[300:])
+    whole = operator.report_format.count(reports)
+    parts = operator.report_format.count(reports[:300]) + operator.report_format.count(reports[300:])
     assert parts.clients == whole.clients
     assert np.array_equal(parts.cells, whole.cells)
 
@@ -292,36 +292,39 @@ def test_values_outside_of_the_domain_are_refused_without_naming_them(
 def test_reports_of_another_operator_are_refused(operator: Operator, random: Randomness) -> None:
     reports = operator.randomize(np.zeros(3, np.int64), random)
     with pytest.raises(DataError, match="not made by this operator"):
-        operator.form.count(reports + np.full_like(reports, 10**9))
+        operator.report_format.count(reports + np.full_like(reports, 10**9))
 
 
 def reports_of(operator: Operator) -> Any:
     """Every report, in the order of the matrix's columns."""
     columns = np.arange(operator.outputs or 0)
-    if isinstance(operator.form, Codes):
+    if isinstance(operator.report_format, CodeFormat):
         return columns
-    assert isinstance(operator.form, Bits)
-    cohort, bits = columns >> operator.form.width, columns & ((1 << operator.form.width) - 1)
-    return np.column_stack([cohort] * operator.form.named + [bits]).astype(np.uint64)
+    assert isinstance(operator.report_format, BitFormat)
+    cohort, bits = (
+        columns >> operator.report_format.width,
+        columns & ((1 << operator.report_format.width) - 1),
+    )
+    return np.column_stack([cohort] * operator.report_format.has_cohorts + [bits]).astype(np.uint64)
 
 
-def raw_of_each_report(operator: Frequencies) -> Any:
+def raw_of_each_report(operator: FrequencyOracle) -> Any:
     """The raw estimate from a single report, for every possible report: the estimate is their mean."""
     reports, possible = reports_of(operator), operator.matrix().max(axis=0) > 0
     found = np.zeros((len(reports), operator.values))
     for y in np.flatnonzero(possible):
-        found[y] = operator.raw(operator.form.count(reports[y : y + 1]))
+        found[y] = operator.estimate_raw_shares(operator.report_format.count(reports[y : y + 1]))
     return found
 
 
 @every_average
-def test_raw_estimate_is_unbiased_under_the_law(operator: Frequencies) -> None:
+def test_raw_estimate_is_unbiased_under_the_law(operator: FrequencyOracle) -> None:
     expected = operator.matrix() @ raw_of_each_report(operator)
     assert expected == pytest.approx(np.eye(operator.values), abs=1e-9)
 
 
 @every_average
-def test_variance_is_that_of_the_law(operator: Frequencies) -> None:
+def test_variance_is_that_of_the_law(operator: FrequencyOracle) -> None:
     each, k, share = raw_of_each_report(operator), operator.values, 0.3
     others = (1 - share) / (k - 1)
     shares = np.full((k, k), others) + np.eye(k) * (share - others)
@@ -331,27 +334,27 @@ def test_variance_is_that_of_the_law(operator: Frequencies) -> None:
 
 
 @every_average
-def test_spread_is_the_variance_of_a_weighted_sum(operator: Frequencies) -> None:
+def test_spread_is_the_variance_of_a_weighted_sum(operator: FrequencyOracle) -> None:
     weights, law = np.cos(np.arange(operator.values)), skewed(operator.values) @ operator.matrix()
     sums = raw_of_each_report(operator) @ weights
     wanted = float(law @ (sums - law @ sums) ** 2)
-    found = operator.spread(expected_counts(operator, law), weights) * CLIENTS
+    found = operator.estimate_sum_variance(expected_counts(operator, law), weights) * CLIENTS
     assert found == pytest.approx(wanted, rel=1e-6)
 
 
-def expected_counts(operator: Operator, law: Any) -> Counts:
+def expected_counts(operator: Operator, law: Any) -> ReportCounts:
     """What a very large number of clients is expected to send."""
-    if isinstance(operator.form, Codes):
-        return Counts(clients=CLIENTS, cells=np.rint(law * CLIENTS).astype(np.int64))
-    assert isinstance(operator.form, Bits)
-    counted = dataclasses.replace(operator.form, ones=None).count
+    if isinstance(operator.report_format, CodeFormat):
+        return ReportCounts(clients=CLIENTS, cells=np.rint(law * CLIENTS).astype(np.int64))
+    assert isinstance(operator.report_format, BitFormat)
+    counted = dataclasses.replace(operator.report_format, ones=None).count
     each = np.array([counted(report[None]).cells for report in reports_of(operator)])
-    return Counts(clients=CLIENTS, cells=np.rint(np.tensordot(law, each, 1) * CLIENTS).astype(np.int64))
+    return ReportCounts(clients=CLIENTS, cells=np.rint(np.tensordot(law, each, 1) * CLIENTS).astype(np.int64))
 
 
 @every_frequency
 def test_shares_are_a_distribution_and_intervals_hold_the_truth(
-    operator: Frequencies, random: Randomness
+    operator: FrequencyOracle, random: Randomness
 ) -> None:
     truth = np.resize(np.repeat(np.arange(operator.values), np.arange(operator.values) + 1), TRIALS)
     found = operator.estimate(operator.randomize(truth, random))
@@ -360,9 +363,9 @@ def test_shares_are_a_distribution_and_intervals_hold_the_truth(
     shares = np.bincount(truth, minlength=operator.values) / TRIALS
     low, high = found.intervals(1 - 1e-9)
     assert np.all((low <= shares) & (shares <= high))
-    some = found.share_of(np.arange(operator.values) < 2, 1 - 1e-9)
+    some = found.estimate_share(np.arange(operator.values) < 2, 1 - 1e-9)
     assert some.low <= shares[:2].sum() <= some.high
-    assert found.range(0, 1, 1 - 1e-9) == some
+    assert found.estimate_range_share(0, 1, 1 - 1e-9) == some
 
 
 @every_mean
@@ -387,14 +390,14 @@ def test_means_have_intervals_that_hold_the_truth(operator: Any, random: Randomn
 
 
 @every_frequency
-def test_one_report_leaves_much_doubt_about_every_share(operator: Frequencies) -> None:
+def test_one_report_leaves_much_doubt_about_every_share(operator: FrequencyOracle) -> None:
     """Whatever it is, it must not pass for knowledge: coins alone make it what it is."""
     for report, possible in zip(reports_of(operator), operator.matrix().max(axis=0) > 0, strict=True):
         if possible and type(operator).__name__ not in NOT_A_MEAN:
             found = operator.estimate(report[None])
             low, high = found.intervals(0.95)
             assert np.all(high > low)
-            some = found.share_of(np.arange(operator.values) == 0)
+            some = found.estimate_share(np.arange(operator.values) == 0)
             assert some.high - some.low > 0.5
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.app.answers import Answer
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell, unescape_cell_sql
 from discreet.core.policy import Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.services.answers import Answer
 
 DANGEROUS = [
     "=1+1",
@@ -109,12 +109,12 @@ def test_a_marked_release_is_read_back_as_it_was_and_other_files_as_they_are(tmp
 
 def test_an_answer_as_csv_is_marked() -> None:
     table = pa.table({"@town": ["=1+1", None, "-5", "Bonn"], "n": [-1, 2, 3, 4]})
-    found = list(csv.reader(io.StringIO(Answer.as_csv(_Shown(table)), newline="")))  # type: ignore[arg-type]
+    found = list(csv.reader(io.StringIO(Answer.to_csv(_Shown(table)), newline="")))  # type: ignore[arg-type]
     assert found == [["'@town", "n"], ["'=1+1", "-1"], ["", "2"], ["-5", "3"], ["Bonn", "4"]]
 
 
 class _Shown:
-    """What `Answer.as_csv` needs of an answer."""
+    """What `Answer.to_csv` needs of an answer."""
 
     def __init__(self, table: pa.Table) -> None:
         self.with_ends = lambda: table

@@ -84,7 +84,7 @@ def test_gaussian_profile_is_the_integral_over_its_density(mu: float, at: float)
 def test_pure_loss_is_concentrated_by_tanh_at_every_order(epsilon: float, order: float) -> None:
     """Randomized response is the worst pure mechanism; its Renyi divergence stays below order * rho."""
     logs = np.logaddexp(order * epsilon, (1 - order) * epsilon) - np.logaddexp(0, epsilon)
-    assert logs / (order - 1) <= order * float(PureDP(epsilon=epsilon).concentrated.rho) * (1 + 1e-9)
+    assert logs / (order - 1) <= order * float(PureDP(epsilon=epsilon).zcdp.rho) * (1 + 1e-9)
 
 
 @given(st.floats(0.02, 4), st.floats(1.001, 200))
@@ -93,12 +93,12 @@ def test_laplace_loss_is_concentrated_at_every_order(epsilon: float, order: floa
     inside = np.logaddexp(
         math.log(a / (2 * a - 1)) + (a - 1) * epsilon, math.log((a - 1) / (2 * a - 1)) - a * epsilon
     )
-    assert inside / (a - 1) <= order * float(LaplaceDP(epsilon=epsilon).concentrated.rho) * (1 + 1e-9)
+    assert inside / (a - 1) <= order * float(LaplaceDP(epsilon=epsilon).zcdp.rho) * (1 + 1e-9)
 
 
 def test_concentrated_conversion_gives_the_check_value() -> None:
     """1,000 Laplace answers at 0.01 and delta 1e-6: 1.4716."""
-    total = ZeroConcentratedDP(rho=1000 * float(PureDP(epsilon=0.01).concentrated.rho))
+    total = ZeroConcentratedDP(rho=1000 * float(PureDP(epsilon=0.01).zcdp.rho))
     assert total.profile(1.4716) == pytest.approx(1e-6, rel=1e-3)
 
 

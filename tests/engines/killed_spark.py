@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.app.test_promise import discreet
+from tests.services.test_promise import discreet
 
 
 def kill_when_counting(ledger: Path, ended: threading.Event) -> None:

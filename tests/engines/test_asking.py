@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from discreet.app.curator import Curator
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import Policy
@@ -23,10 +22,11 @@ from discreet.engines.dialects.statement_verification import verify_statement
 from discreet.engines.dialects.statement_writer import TranslatedStatement
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import WHOLE, Spark
+from discreet.services.curator import Curator
 from discreet.sql.planner import plan_query
-from tests.app.test_promise import discreet
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.support import shows
+from tests.services.test_promise import discreet
 from tests.sql.example import PROMISE
 from tests.threads import run_at_once
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from discreet.attacks.worlds.ratings import Service
-from tests.app.test_attack_kinds import EXAMPLE
-from tests.app.test_promise import discreet
+from discreet.attacks.simulation.rental_ratings import RentalService
 from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address
+from tests.services.test_attack_kinds import EXAMPLE
+from tests.services.test_promise import discreet
 
 Output = pytest.CaptureFixture[str]
 RATED = pa.table(
@@ -137,7 +137,7 @@ def test_days_of_every_kind_are_read_alike(server: Server, column: str, capsys: 
 @spark_by_night
 def test_many_ratings_find_the_same_people_everywhere(server: Server, capsys: Output) -> None:
     made = runpy.run_path(str(EXAMPLE))
-    made["films"](Path(), Service(people=400, titles=80, strangers=40), victims=30)
+    made["films"](Path(), RentalService(people=400, titles=80, strangers=40), victims=30)
     tables = {"rated": pq.read_table("ratings.parquet"), "known": pacsv.read_csv("known.csv")}
     (ratings,), _ = alike(server, capsys, tables, "--title", "title", "--knows", "{known}")
     assert ratings["success"] > 0.9

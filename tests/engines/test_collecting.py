@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from discreet.app.collect.kinds import Asked, find_clients
-from discreet.app.collect.operators import load_operator
-from discreet.app.engines import opened_over
 from discreet.belief import Promise
-from discreet.local.baskets import Baskets, SelectASize, packed
-from discreet.local.collecting import tallied
-from tests.app.test_promise import discreet
+from discreet.local.baskets import BasketOperator, SelectASize, pack_baskets
+from discreet.local.report_collection import count_stored_reports
+from discreet.services.collect.client_lookup import ClientsRequest, find_clients
+from discreet.services.collect.operator_files import load_operator
+from discreet.services.policy_engines import open_table_engine
 from tests.conftest import seeded
 from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address
+from tests.services.test_promise import discreet
 
 OPERATORS = {
     "kary": "{operator: kary-response, values: 5, epsilon: 1}",
@@ -54,7 +54,7 @@ def sent(name: str, clients: int = 300) -> pa.Table:
     """The reports of clients."""
     operator, _ = load_operator(Path(described(name)))
     x = np.arange(clients) % 5
-    return operator.form.to_arrow(operator.randomize(x, seeded(3)))
+    return operator.report_format.to_arrow(operator.randomize(x, seeded(3)))
 
 
 def in_file(tables: dict[str, pa.Table]) -> str:
@@ -83,9 +83,9 @@ def test_reports_are_counted_alike_wherever_they_stand(server: Server) -> None:
     there = server.put(tables)
     for name, table in tables.items():
         operator, _ = load_operator(Path(f"{name}.yaml"))
-        at_hand = operator.form.count(operator.form.from_arrow(table))
-        with opened_over(address(server), "reports", there[name]) as engine:
-            counted = tallied(operator, engine, "reports")
+        at_hand = operator.report_format.count(operator.report_format.from_arrow(table))
+        with open_table_engine(address(server), "reports", there[name]) as engine:
+            counted = count_stored_reports(operator, engine, "reports")
         assert counted.clients == at_hand.clients == 300
         assert (counted.cells == at_hand.cells).all(), name
 
@@ -195,10 +195,10 @@ def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
         terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": engine, "tables": tables}
         path.write_text(yaml.safe_dump({**terms, "ledger": f"{number}.db"}))
         for each in asked:
-            clients = find_clients(Asked(table="answers", policy=path, **each), None)
-            operator = clients.chosen(Promise(0.01, 0.5))
-            with clients.answers.open(*clients.also) as opened:
-                found.append(clients.held(operator, opened).tolist())
+            clients = find_clients(ClientsRequest(table="answers", policy=path, **each), None)
+            operator = clients.choose_operator(Promise(0.01, 0.5))
+            with clients.answers.open_publisher(*clients.extra_columns) as opened:
+                found.append(clients.read_values(operator, opened).tolist())
         words = ("collect", "randomize", "answers", "--column", "disease", "--policy", str(path), "--json")
         assert discreet(*words, "-o", f"reports{number}.parquet") == 0
         told = json.loads(capsys.readouterr().out)
@@ -242,11 +242,13 @@ def test_baskets_are_looked_up_alike_and_charged_wherever_they_stand(
     for engine, source in places.items():
         path = shop(engine, source)
         for other in (None, "tea"):
-            asked = Asked(table="bought", policy=path, column="item", size=2, basket="who", other=other)
+            asked = ClientsRequest(
+                table="bought", policy=path, column="item", size=2, basket="who", other=other
+            )
             clients = find_clients(asked, None)
-            operator = clients.chosen(Promise(0.01, 0.5))
-            with clients.answers.open(*clients.also) as opened:
-                found.append(sorted(clients.held(operator, opened).ravel().tolist()))
+            operator = clients.choose_operator(Promise(0.01, 0.5))
+            with clients.answers.open_publisher(*clients.extra_columns) as opened:
+                found.append(sorted(clients.read_values(operator, opened).ravel().tolist()))
         assert discreet(*BASKETS, "--basket", "who", "--policy", str(path), "-o", "reports.parquet") == 0
         told = json.loads(capsys.readouterr().out)
         assert (told["clients"], told["entry"]) == (6, 1)
@@ -284,9 +286,11 @@ def listed(engine: str, source: str) -> Path:
 
 def looked_up(path: Path, column: str, other: str | None = None) -> list[int]:
     """What each client holds, a bit for each item."""
-    clients = find_clients(Asked(table="bought", policy=path, column=column, size=2, other=other), None)
-    with clients.answers.open(*clients.also) as opened:
-        held = clients.held(clients.chosen(Promise(0.01, 0.5)), opened)
+    clients = find_clients(
+        ClientsRequest(table="bought", policy=path, column=column, size=2, other=other), None
+    )
+    with clients.answers.open_publisher(*clients.extra_columns) as opened:
+        held = clients.read_values(clients.choose_operator(Promise(0.01, 0.5)), opened)
     return sorted(held.ravel().tolist())
 
 
@@ -354,14 +358,14 @@ def test_a_column_of_single_values_has_no_lists(
 ITEMS = "{operator: select-a-size, items: 70, size: 3, epsilon: 5}"
 
 
-def full_baskets(clients: int = 400) -> tuple[Baskets, pa.Table]:
+def full_baskets(clients: int = 400) -> tuple[BasketOperator, pa.Table]:
     """Reports of clients most of whom hold the first item, one of the second word, and a third."""
     Path("items.yaml").write_text(ITEMS)
     operator, _ = load_operator(Path("items.yaml"))
     assert isinstance(operator, SelectASize)
     held = [[0, 65, 3 + client % 5] if client % 4 else [7] for client in range(clients)]
-    reports = operator.send(packed(held, 70), seeded(5))
-    return operator, operator.form.to_arrow(reports)
+    reports = operator.randomize_baskets(pack_baskets(held, 70), seeded(5))
+    return operator, operator.report_format.to_arrow(reports)
 
 
 @shows("`collect mine`: frequent itemsets and rules, from reports")
@@ -377,10 +381,10 @@ def test_itemsets_are_mined_alike_wherever_their_reports_stand(
         found.append(json.loads(capsys.readouterr().out))
     assert found[0] == found[1]
     assert ["0", "65"] in [each["items"] for each in found[0]["itemsets"]]
-    at_hand, pairs = operator.estimate(operator.form.from_arrow(table)), [[0, 65], [3, 64], [1, 2]]
-    with opened_over(address(server), "reports", there) as engine:
-        counted = operator.stored(engine, "reports")
-        assert (counted.each(pairs).supports == at_hand.each(pairs).supports).all()
+    at_hand, pairs = operator.estimate(operator.report_format.from_arrow(table)), [[0, 65], [3, 64], [1, 2]]
+    with open_table_engine(address(server), "reports", there) as engine:
+        counted = operator.estimate_stored(engine, "reports")
+        assert (counted.estimate_each(pairs).supports == at_hand.estimate_each(pairs).supports).all()
 
 
 def test_what_holds_no_reports_of_baskets_is_not_mined(

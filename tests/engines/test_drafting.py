@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.app.policies import load
 from discreet.core.policy import ColumnType, Role
-from tests.app.test_init import filled
-from tests.app.test_promise import discreet
+from discreet.services.policies import load_policy
 from tests.engines.servers import PostgresServer, Server, SparkServer
 from tests.engines.support import shows
 from tests.engines.test_asking import address
+from tests.services.test_init import filled
+from tests.services.test_promise import discreet
 
 VISITS = pa.table(
     {
@@ -93,7 +93,7 @@ def require_drafted(here: Path, engine: str, source: str, capsys: pytest.Capture
     assert not [value for value in VALUES if value in told.lower()]
     assert f"engine: {engine}" in path.read_text().splitlines()
     path.write_text(filled(path.read_text()).replace("person: row", "person: patient_id"))
-    (table,) = load(path).tables.values()
+    (table,) = load_policy(path).tables.values()
     assert table.source == source
     assert {name: (column.type, column.role) for name, column in table.columns.items()} == PROPOSED
     question = "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis"
@@ -130,7 +130,7 @@ def test_columns_have_the_kinds_of_the_servers_types(clinic: PostgresServer, her
     assert discreet("init", "ward.beds", "--engine", nurse(clinic)) == 0
     path = here / "privacy.yaml"
     path.write_text(filled(path.read_text()))
-    found = {name: column.type.value for name, column in load(path).tables["beds"].columns.items()}
+    found = {name: column.type.value for name, column in load_policy(path).tables["beds"].columns.items()}
     assert found == {
         **dict.fromkeys(("small", "big", "whole", "größe", "flat"), "integer"),
         **dict.fromkeys(("part", "wide", "single"), "decimal"),
@@ -146,7 +146,7 @@ def test_columns_that_may_not_be_read_are_not_in_the_draft(clinic: PostgresServe
     assert discreet("init", "ward.stays", "--engine", nurse(clinic)) == 0
     path = here / "privacy.yaml"
     path.write_text(filled(path.read_text()))
-    columns = load(path).tables["stays"].columns
+    columns = load_policy(path).tables["stays"].columns
     assert {name: column.role for name, column in columns.items()} == {
         "person_id": Role.IDENTIFIER,
         "told": Role.IDENTIFIER,
@@ -170,7 +170,7 @@ def test_a_pattern_is_all_tables_that_fit_it(clinic: PostgresServer, here: Path)
     assert discreet("init", "ward.[bs]*", "ward.stays_1", "--engine", clinic.url) == 0
     path = here / "privacy.yaml"
     path.write_text(filled(path.read_text()))
-    found = {name: table.source for name, table in load(path).tables.items()}
+    found = {name: table.source for name, table in load_policy(path).tables.items()}
     assert found == {name: f"ward.{name}" for name in ("beds", "stays", "stays_1")}
 
 
@@ -193,11 +193,11 @@ def test_what_may_be_written_is_left_for_the_custodian_to_allow(clinic: Postgres
     path = here / "privacy.yaml"
     assert "# store: discreet " in path.read_text()
     path.write_text(filled(path.read_text()))
-    assert (load(path).store, load(path).data_version) == (None, "1")
+    assert (load_policy(path).store, load_policy(path).data_version) == (None, "1")
     path.write_text(
         path.read_text().replace("# store: ", "store: ").replace("# data_version: ", "data_version: ")
     )
-    assert (load(path).store, load(path).data_version) == ("discreet", "2")
+    assert (load_policy(path).store, load_policy(path).data_version) == ("discreet", "2")
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_spark_drafts_globs_and_tables_of_its_catalogue(
         assert discreet("init", "visits/*.parquet", "ward.*", "--engine", address(spark)) == 0
         path = here / "privacy.yaml"
         path.write_text(filled(path.read_text()))
-        tables = load(path).tables
+        tables = load_policy(path).tables
         assert {name: table.source for name, table in tables.items()} == {
             "visits": str(here / "visits" / "*.parquet"),
             "moods": "ward.moods",

@@ -13,22 +13,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.books import asking, looked_into
-from discreet.app.books import opened as opened_ledger
-from discreet.app.curator import Curator
-from discreet.app.policies import load
+from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.engine_faults import CHARGED_FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
+from discreet.services.curator import Curator
+from discreet.services.ledgers import open_ledger as opened_ledger
+from discreet.services.ledgers import open_ledger_readonly, resolve_analyst
+from discreet.services.policies import load_policy
 from discreet.sql.plan_execution import Release
-from tests.app import patients
 from tests.engines import servers
 from tests.engines.test_limits import ASKED, ROWS, policy_over
 from tests.patience import PATIENCE
+from tests.services import patients
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 
@@ -39,7 +39,7 @@ def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
     with ExitStack() as stack:
         server = stack.enter_context(servers.postgres())
         policy: Policy = policy_over(server.put({"visits": ROWS})["visits"])
-        engine, who = PostgreSQL.open(policy, server.url, servers.KEY), asking(policy, None)
+        engine, who = PostgreSQL.open(policy, server.url, servers.KEY), resolve_analyst(policy, None)
         with Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
 
             def stopped(work: object) -> Release:
@@ -47,7 +47,7 @@ def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
                 return work()  # type: ignore[operator, no-any-return]
 
             with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
-                curator.ask(ASKED, epsilon=Fraction("0.1"), watched=stopped)
+                curator.ask(ASKED, epsilon=Fraction("0.1"), run_with_deadline=stopped)
             assert fault.value.exit_code == 5
             assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
@@ -64,7 +64,7 @@ def test_whatever_charged_work_raises_is_a_fault_without_its_words(tmp_path: Pat
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).plan.guarantee
         with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
-            curator.charged("key", "text", guarantee, work, bytes)
+            curator.charge_and_release("key", "text", guarantee, work, bytes)
         assert fault.value.__context__ is None
         assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> 
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).plan.guarantee
         with pytest.raises(DataError, match=r"^There is no answer\. .* The charge stays\.$"):
-            curator.charged("key", "text", guarantee, work, bytes)
+            curator.charge_and_release("key", "text", guarantee, work, bytes)
 
 
 def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> No
             return work()  # type: ignore[operator, no-any-return]
 
         with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE):
-            curator.ask(COUNT, watched=stopped)
+            curator.ask(COUNT, run_with_deadline=stopped)
 
 
 @pytest.mark.night
@@ -107,5 +107,5 @@ def test_spark_that_is_killed_while_it_counts_is_a_fault_and_the_charge_stays(tm
     )
     assert done.returncode == 5, done.stderr
     assert CHARGED_FAULT_MESSAGE in done.stderr
-    with looked_into(load(tmp_path / "privacy.yaml")) as ledger:
+    with open_ledger_readonly(load_policy(tmp_path / "privacy.yaml")) as ledger:
         assert [entry.state for entry in ledger.list_entries()] == [EntryState.FAULTED]

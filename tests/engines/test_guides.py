@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.app.sample import SAMPLES
+from discreet.services.sample import SAMPLES
 from tests.engines.servers import PostgresServer, SparkServer
 from tests.test_docs import DOCS, require_shown
 

@@ -13,10 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.books import asking
-from discreet.app.books import opened as opened_ledger
-from discreet.app.curator import Curator
+from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
@@ -25,6 +22,9 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.engine_faults import FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.spark import Spark
+from discreet.services.curator import Curator
+from discreet.services.ledgers import open_ledger as opened_ledger
+from discreet.services.ledgers import resolve_analyst
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
 
 SHORT = 0.3
@@ -91,7 +91,7 @@ def test_a_statement_that_waits_for_a_lock_is_stopped_and_stays_charged(postgres
 
     place = postgres.put({"visits": ROWS})["visits"]
     policy = policy_over(place)
-    engine, who = PostgreSQL.open(policy, postgres.url, KEY, seconds=SHORT), asking(policy, None)
+    engine, who = PostgreSQL.open(policy, postgres.url, KEY, seconds=SHORT), resolve_analyst(policy, None)
     with (
         Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator,
         dbapi.connect(postgres.url) as other,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.app.curator import Curator
 from discreet.core.policy import Policy
+from discreet.services.curator import Curator
 
 
 def test_a_public_table_is_linked_and_a_doubled_key_counts_once(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_public_table_is_linked_and_a_doubled_key_counts_once(tmp_path: Path) 
             },
         }
     )
-    with Curator.under(policy) as curator:
+    with Curator.open_policy(policy) as curator:
         question = "SELECT größe, COUNT(*) AS n FROM visits JOIN clinics ON clinic = id GROUP BY größe"
         counts = curator.ask(question, epsilon=10).table["n"].to_pylist()
     assert abs(sum(counts) - 300) < 12

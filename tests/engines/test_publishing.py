@@ -15,17 +15,17 @@ import pytest
 import yaml
 
 from discreet.anonymity.models import KAnonymity
-from discreet.app.publishers import publisher
-from discreet.app.publishing.anonymizer import Anonymizer
-from discreet.app.publishing.table_request import build_file_table
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.pattern_shares import compute_engine_pattern_shares
 from discreet.papers import lecture_tables as tables
-from tests.app.test_promise import discreet
+from discreet.services.anonymize.anonymizer import Anonymizer
+from discreet.services.anonymize.table_request import build_file_table
+from discreet.services.publishers import open_publisher
 from tests.engines.servers import PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address, store
+from tests.services.test_promise import discreet
 
 DISEASES = ("flu", "cancer", "HIV")
 PEOPLE = pa.table(
@@ -80,7 +80,7 @@ def rows_of(table: pa.Table) -> Rows:
 def kept(server: Server, relation: str) -> pa.Table:
     """The rows of a table or folder that the engine keeps."""
     named = {"release": build_file_table(relation, {}, engine=address(server))}
-    with publisher(address(server), named) as engine:
+    with open_publisher(address(server), named) as engine:
         return engine.count('SELECT * FROM "release"').secret
 
 
@@ -251,7 +251,7 @@ def test_a_table_is_judged_and_released_privately_where_it_is(
 
 @spark_by_night
 def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: Path) -> None:
-    from discreet.app.drafting.identifiers import PATTERNS
+    from discreet.services.policy_draft.hipaa_identifiers import PATTERNS
 
     values = ["ann@example.org", "12 Main Street", "12 streets", "+4912345678", "13053-1234", "x", None]
     rows = pa.table({"v": values})
@@ -261,7 +261,7 @@ def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: 
         ("duckdb", str(tmp_path / "rows.parquet")),
         (address(server), server.put({"rows": rows})["rows"]),
     ):
-        with publisher(engine, {"rows": build_file_table(source, {}, engine=engine)}) as opened:
+        with open_publisher(engine, {"rows": build_file_table(source, {}, engine=engine)}) as opened:
             found.append(compute_engine_pattern_shares(opened, "rows", ["v"], PATTERNS))
     assert found[0] == found[1]
     assert found[0]["v"]["addresses"] == pytest.approx(1 / 6)

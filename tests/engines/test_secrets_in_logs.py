@@ -12,11 +12,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from discreet.accounting.store_key import get_shared_store_key
-from discreet.app.users import users_of
+from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.postgres import PostgreSQL
+from discreet.services.users import open_user_storage
 from tests.engines.servers import PostgresServer, SparkServer
 
 LOGGED = {
@@ -79,7 +79,7 @@ def test_that_check_would_notice_a_key_that_is_bound_to_a_statement(postgres: Po
 @pytest.mark.xdist_group("postgres")
 def test_the_key_of_sessions_is_drawn_by_the_server_and_in_no_log(postgres: PostgresServer) -> None:
     ledger = logging(postgres.schema())
-    with users_of(ledger) as users, users_of(ledger) as others:
+    with open_user_storage(ledger) as users, open_user_storage(ledger) as others:
         secret = users.secret
         assert secret == others.secret
         assert len(set(secret)) > 20

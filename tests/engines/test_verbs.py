@@ -16,20 +16,20 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from discreet.app.counts import itemsets, streams, tables
-from discreet.app.counts.publication import Publication, make
-from discreet.app.curator import Curator
-from discreet.app.policies import load
-from discreet.app.trials.record_trial import Named, attack_record
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
+from discreet.services import itemsets, stream, tabulate
+from discreet.services.attack.record_evaluation import RecordRequest, attack_record
+from discreet.services.count_publication import Publication, release_counts
+from discreet.services.curator import Curator
+from discreet.services.policies import load_policy
 from discreet.sql.true_values import compute_true_values
-from tests.app.test_promise import discreet
 from tests.conftest import seeded
 from tests.engines.servers import Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address
 from tests.http.served import both_doors
+from tests.services.test_promise import discreet
 
 PEOPLE = 300
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -82,11 +82,13 @@ def here_and_there(folder: Path, server: Server) -> Iterator[Path]:
 
 
 def publications(curator: Curator) -> Iterator[Publication]:
-    cells = tables.Request(table="people", columns=("town", "ill"), epsilon=0.5)
-    yield tables.publication(curator, cells)
-    yield itemsets.publication(curator, itemsets.Request(table="people", epsilon=0.5))
+    cells = tabulate.TabulateRequest(table="people", columns=("town", "ill"), epsilon=0.5)
+    yield tabulate.plan_table_release(curator, cells)
+    yield itemsets.plan_itemsets_release(curator, itemsets.ItemsetsRequest(table="people", epsilon=0.5))
     asked = [f"SELECT COUNT(*) FROM people WHERE age > {age} AND ill = 'yes'" for age in (30, 40)]
-    yield streams.publication(curator, streams.Request(table="people", epsilon=0.5), asked, lambda *_: None)
+    yield stream.plan_stream_release(
+        curator, stream.StreamRequest(table="people", epsilon=0.5), asked, lambda *_: None
+    )
 
 
 @shows("`tabulate`, `itemsets` and `stream`")
@@ -96,7 +98,10 @@ def test_the_same_coins_publish_the_same_counts_on_every_engine(server: Server, 
     for policy in here_and_there(tmp_path, server):
         with Curator.open(policy, random=seeded(3)) as curator:
             found.append(
-                [make(curator, publication).rows.to_pylist() for publication in publications(curator)]
+                [
+                    release_counts(curator, publication).rows.to_pylist()
+                    for publication in publications(curator)
+                ]
             )
     assert found[0] == found[1]
     assert all(found[0])
@@ -172,17 +177,17 @@ def test_a_policy_is_served_where_its_rows_are(server: Server, tmp_path: Path) -
         assert [town for town, _ in answer["rows"]] == ["north", "south"]
         assert answer["rows"] == again["rows"]
         assert doors.charges() == 1
-        plan = doors.curators.of("alice").plan(COUNTED, epsilon=2).plan
-        with doors.curators.engine() as engine:
+        plan = doors.curators.for_analyst("alice").plan(COUNTED, epsilon=2).plan
+        with doors.curators.open_engine() as engine:
             towns = drawn()["town"].to_pylist()
             assert compute_true_values(plan, engine).columns["n"] == {
                 (town,): towns.count(town) for town in towns
             }
             found = attack_record(
-                load(policy), engine, Named(table="people", person={"age": "20"}, column="ill")
+                load_policy(policy), engine, RecordRequest(table="people", person={"age": "20"}, column="ill")
             )
-    assert [found.seen[0].rows, found.seen[0].posterior] == [1, 1.0]
-    assert found.seen[2].posterior <= found.cap
+    assert [found.beliefs[0].matching_rows, found.beliefs[0].posterior] == [1, 1.0]
+    assert found.beliefs[2].posterior <= found.promised_cap
 
 
 def test_what_reads_no_row_needs_no_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,7 +233,7 @@ def test_an_engine_that_is_not_there_is_one_sentence_and_costs_nothing(
 
 def test_a_policy_keeps_the_address_that_is_told(tmp_path: Path) -> None:
     policy = written(tmp_path / "told", "duckdb", "people")
-    found = load(policy, engine=NOWHERE)
+    found = load_policy(policy, engine=NOWHERE)
     assert isinstance(found, Policy)
     assert (found.engine, found.tables["people"].source) == (NOWHERE, "people")
 

@@ -12,11 +12,11 @@ import pytest
 import typer
 import uvicorn
 
-from discreet.app.cli import FAMILIES, VERBS, command_line
-from discreet.app.sample import write, write_policy
-from tests.app import patients, surveys
-from tests.app.test_promise import discreet
+from discreet.cli.main import COMMAND_GROUPS, COMMANDS, build_app
+from discreet.services.sample import write_policy, write_samples
 from tests.fuzz.mutations import NOT_UTF8, Mutations
+from tests.services import patients, surveys
+from tests.services.test_promise import discreet
 
 BY_DAY, BY_NIGHT = 45, 3_600
 BATCH = 30
@@ -141,7 +141,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patients.write(each)
     write_beside(place)
     write_attacked(place)
-    write(place / "sample", lambda _: None)
+    write_samples(place / "sample", lambda _: None)
     write_policy(place / "sample")
     (place / "survey.yaml").write_text(surveys.TEXT)
     with pytest.MonkeyPatch.context() as patch:
@@ -195,7 +195,7 @@ def begin(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
     """Enter a fresh copy of the folder, where a server stops as soon as it listens."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("DISCREET_ADULT", raising=False)
-    monkeypatch.setattr("discreet.app.commands.serve.until_stopped", serve_a_moment)
+    monkeypatch.setattr("discreet.cli.serve.until_stopped", serve_a_moment)
     monkeypatch.setattr(uvicorn.Server, "main_loop", stop_at_once)
 
     def enter(number: int) -> Path:
@@ -229,7 +229,7 @@ def fresh(begin: Callable[[int], Path]) -> Path:
 
 def list_options(words: tuple[str, ...]) -> dict[str, str]:
     """List the options of a verb, or of the inner verb of a family, and the kind of value each takes."""
-    command: Any = typer.main.get_command(command_line(words))
+    command: Any = typer.main.get_command(build_app(words))
     for word in words[:2]:
         command = getattr(command, "commands", {}).get(word, command)
     return {
@@ -245,7 +245,7 @@ def list_options(words: tuple[str, ...]) -> dict[str, str]:
 def mutate_line(seed: int, lines: tuple[tuple[str, ...], ...]) -> list[str]:
     """Return one of the lines with odd words, or with other values that may be right."""
     draw, words = Mutations(seed), lines[seed % len(lines)]
-    options, verbs = list_options(words), words[: 2 if words[0] in FAMILIES else 1]
+    options, verbs = list_options(words), words[: 2 if words[0] in COMMAND_GROUPS else 1]
     if draw.below(2):
         return draw.mutate_words(words, options)
     return [*verbs, *draw.vary_words(words[len(verbs) :], options, LIKELY)]
@@ -282,9 +282,9 @@ def find_failures(
 
 def test_every_command_is_mutated() -> None:
     lines = (*QUICK, *SLOW)
-    assert {line[0] for line in lines} == {*VERBS, *FAMILIES}
-    for family in FAMILIES:
-        group: Any = typer.main.get_command(command_line([family]))
+    assert {line[0] for line in lines} == {*COMMANDS, *COMMAND_GROUPS}
+    for family in COMMAND_GROUPS:
+        group: Any = typer.main.get_command(build_app([family]))
         inner = group.commands[family].commands
         assert {line[1] for line in lines if line[0] == family} >= set(inner)
 

@@ -12,10 +12,10 @@ import pyarrow.csv
 import pytest
 
 from discreet import Curator
-from tests.app import patients
-from tests.app.test_promise import discreet
 from tests.fuzz.mutations import Mutations
 from tests.fuzz.test_command_lines import RANDOMIZED, write_beside
+from tests.services import patients
+from tests.services.test_promise import discreet
 
 BY_DAY, BY_NIGHT = 12, 600
 COUNT = "SELECT COUNT(*) AS n FROM patients"

@@ -15,8 +15,8 @@ from discreet.engines.engine_faults import CUSTODIAN_LOG
 from tests.fuzz.mutations import Mutations
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire import bytes_of
-from tests.wire.served import PASSWORD, write_data
+from tests.pgwire import bytes_of
+from tests.pgwire.served import PASSWORD, write_data
 
 BY_DAY, BY_NIGHT = 40, 1_200
 BODIES: dict[str, object] = {

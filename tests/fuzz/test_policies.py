@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from discreet.app.policies import blanks, load, policy_version, promise_of
 from discreet.core.errors import RequestError
-from tests.app import patients
+from discreet.services.policies import compute_policy_version, get_promise, list_blanks, load_policy
 from tests.fuzz.mutations import Mutations
-from tests.wire.served import POLICY
+from tests.pgwire.served import POLICY
+from tests.services import patients
 
 BY_DAY, BY_NIGHT = 60, 2_400
 
@@ -33,10 +33,10 @@ def check_policy(path: Path, draw: Mutations) -> None:
 
 def read_policy(path: Path) -> RequestError | None:
     try:
-        policy = load(path)
-        policy_version(policy)
-        promise_of(policy)
-        blanks(path)
+        policy = load_policy(path)
+        compute_policy_version(policy)
+        get_promise(policy)
+        list_blanks(path)
     except RequestError as refusal:
         return refusal
     return None

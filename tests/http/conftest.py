@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.served import Server, both_doors
-from tests.wire.served import write_data
+from tests.pgwire.served import write_data
 
 
 @pytest.fixture

@@ -15,18 +15,18 @@ from pathlib import Path
 import httpx
 
 from discreet.accounting.ledger_storage import is_database_address
-from discreet.app.http.entering import COOKIE, PROOF
-from discreet.app.policies import load
-from discreet.app.serve.admission import Admission
-from discreet.app.serve.catalog import BuiltIn
-from discreet.app.serve.curators import Curators
-from discreet.app.serve.deadlines import Deadlines
-from discreet.app.serve.process import Served
-from discreet.app.tls import Certificate
-from discreet.app.users import Role, UserBook, UserFile, beside, users_of
-from discreet.app.users.sessions import Sessions
+from discreet.cli.server_process import ServerProcess
+from discreet.http.authentication import CSRF_HEADER, SESSION_COOKIE
+from discreet.pgwire.catalog import BuiltinCatalog
+from discreet.services.policies import load_policy
+from discreet.services.serving.admission import Admission
+from discreet.services.serving.curators import Curators
+from discreet.services.serving.query_timeouts import Deadlines
+from discreet.services.serving.tls import TlsCertificate
+from discreet.services.users import Role, UserAccounts, UserFile, get_user_file_path, open_user_storage
+from discreet.services.users.sessions import Sessions
 from tests.patience import PATIENCE
-from tests.wire.served import PASSWORD
+from tests.pgwire.served import PASSWORD
 
 PEOPLE = {"carl": Role.CUSTODIAN, "alice": Role.ANALYST, "bob": Role.ANALYST, "audrey": Role.AUDITOR}
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -39,7 +39,7 @@ class Server:
     url: str
     postgres: int
     curators: Curators
-    users: UserBook
+    users: UserAccounts
     folder: Path
 
     @contextmanager
@@ -47,11 +47,11 @@ class Server:
         """Somebody who is logged in, or a stranger."""
         with httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False) as client:
             if user is not None:
-                found, sessions = self.users.find(user), Sessions(self.users.file)
+                found, sessions = self.users.find(user), Sessions(self.users.storage)
                 assert found is not None
                 session, text = sessions.open(found)
-                client.cookies.set(COOKIE, text)
-                client.headers[PROOF] = sessions.proof(session)
+                client.cookies.set(SESSION_COOKIE, text)
+                client.headers[CSRF_HEADER] = sessions.derive_csrf_token(session)
             yield client
 
     def charges(self, analyst: str = "alice") -> int:
@@ -64,11 +64,11 @@ def _people() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "users.db"
         with UserFile(str(path)) as file:
-            add_people(UserBook(file))
+            add_people(UserAccounts(file))
         return path.read_bytes()
 
 
-def add_people(users: UserBook) -> None:
+def add_people(users: UserAccounts) -> None:
     for name, role in PEOPLE.items():
         users.add(name, role, name if role is Role.ANALYST else None, PASSWORD)
 
@@ -76,35 +76,35 @@ def add_people(users: UserBook) -> None:
 @contextmanager
 def both_doors(
     folder: Path,
-    certificate: Certificate | None = None,
+    certificate: TlsCertificate | None = None,
     slack: float | None = None,
     ledger: str | None = None,
     admission: Admission | None = None,
 ) -> Iterator[Server]:
     """The server, ready; it ends with the block."""
-    policy = load(folder / "privacy.yaml", ledger=ledger)
+    policy = load_policy(folder / "privacy.yaml", ledger=ledger)
     if not is_database_address(policy.ledger):
-        Path(beside(policy.ledger)).write_bytes(_people())
+        Path(get_user_file_path(policy.ledger)).write_bytes(_people())
     deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
     with (
-        Curators.under(policy, deadlines=deadlines, admission=admission) as curators,
-        users_of(policy.ledger) as file,
-        closing(BuiltIn(policy)) as catalog,
+        Curators.open_policy(policy, deadlines=deadlines, admission=admission) as curators,
+        open_user_storage(policy.ledger) as file,
+        closing(BuiltinCatalog(policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as web,
         socket.create_server(("127.0.0.1", 0)) as wire,
     ):
-        users = UserBook(file)
-        if not users.all():
+        users = UserAccounts(file)
+        if not users.list_all():
             add_people(users)
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
-        served = Served(
+        served = ServerProcess(
             curators=curators,
-            file=file,
+            user_storage=file,
             catalog=catalog,
             certificate=certificate,
             policy_file=folder / "privacy.yaml",
         )
-        serving = served.doors(web, wire, stopped, ready.set)
+        serving = served.run_listeners(web, wire, stopped, ready.set)
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()
         assert ready.wait(PATIENCE)

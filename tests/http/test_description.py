@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from discreet.app.http.replies import STATUS
+from discreet.http.responses import STATUS_BY_CODE
 from tests.http.served import COUNT, Server, both_doors
-from tests.wire.served import write_data
+from tests.pgwire.served import write_data
 
 PATHS = ("/api/ask", "/api/dummy")
 NAMING = (("post", "/api/jobs"), ("post", "/api/attacks"))
@@ -48,7 +48,7 @@ def test_every_route_has_a_summary_and_describes_its_answers_and_refusals(long_l
                 schema = each["content"]["application/json"]["schema"]
                 assert schema == {"$ref": "#/components/schemas/Refusal"}, (path, status)
     refusals = {status for _, _, each in operations for status in each["responses"] if status >= "400"}
-    assert refusals | {"405"} == {str(status) for status in STATUS.values()}
+    assert refusals | {"405"} == {str(status) for status in STATUS_BY_CODE.values()}
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from discreet.app.host_names import OtherNameError, OtherOriginError, require_names, require_own_host
 from discreet.core.errors import RequestError
-from tests.app.surveys import TWO_ANSWERS, served, write_survey
+from discreet.http.host_names import (
+    CrossOriginError,
+    MisdirectedRequestError,
+    normalize_host_names,
+    require_own_host,
+)
 from tests.http.served import Server
 from tests.patience import PATIENCE
+from tests.services.surveys import TWO_ANSWERS, served, write_survey
 
 OWN = [
     "localhost",
@@ -49,19 +54,19 @@ def test_own_names_are_answered_for(host: str) -> None:
 
 @pytest.mark.parametrize("host", OTHERS)
 def test_other_names_and_origins_are_refused(host: str) -> None:
-    with pytest.raises(OtherNameError):
+    with pytest.raises(MisdirectedRequestError):
         require_own_host([(b"host", host.encode())], ("data.example",), "192.0.2.7")
     for origin in (f"https://{host}", "null", "", host, "file://localhost"):
-        with pytest.raises(OtherOriginError):
+        with pytest.raises(CrossOriginError):
             require_own_host([(b"Origin", origin.encode())], ("data.example",), "192.0.2.7")
-    with pytest.raises(OtherNameError):
+    with pytest.raises(MisdirectedRequestError):
         require_own_host([(b"host", b"localhost"), (b"host", b"localhost")], (), "")
 
 
 @pytest.mark.parametrize("name", ["https://data.example", "data.example:80", "data.example/x", "", "*"])
 def test_what_is_no_name_is_refused_at_the_start(name: str) -> None:
     with pytest.raises(RequestError, match="takes a host name"):
-        require_names([name])
+        normalize_host_names([name])
 
 
 def ask(url: str, method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:

@@ -22,7 +22,7 @@ import pytest
 
 from tests.http.served import Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import POLICY, write_data
+from tests.pgwire.served import POLICY, write_data
 
 PEOPLE = 400
 WITH_ROLES = (

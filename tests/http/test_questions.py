@@ -14,12 +14,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.answers import unpacked
+from discreet.accounting.entries import EntryState
 from discreet.core.guarantees import PureDP
+from discreet.services.answers import answer_from_bytes
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
-from tests.wire.served import PASSWORD, slowed
+from tests.pgwire.served import PASSWORD, slowed
 
 GROUPED = "SELECT sex, COUNT(*) AS n, AVG(height) AS h FROM people GROUP BY sex ORDER BY sex"
 
@@ -129,7 +129,7 @@ def test_the_answer_to_a_client_that_hung_up_is_kept_under_its_key(server: Serve
     assert entry.state is EntryState.SETTLED
     stored = server.curators.ledger.find_stored_answer("alice", entry.question_key)
     assert stored is not None
-    assert unpacked(stored.answer)[0]["n"].to_pylist() == told[0].json()["rows"][0]
+    assert answer_from_bytes(stored.answer)[0]["n"].to_pylist() == told[0].json()["rows"][0]
 
 
 def test_a_refused_question_leaves_its_key_free(server: Server) -> None:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.progress import Tell
-from discreet.app.serve.job import FullError, JobState, Outcome, TooLateError, Work
-from discreet.app.serve.jobs import MOST_OPEN, Jobs, is_left_behind
-from discreet.app.users import UserFile
+from discreet.accounting.entries import EntryState
 from discreet.core.errors import ModelNotMetError
 from discreet.core.guarantees import PureDP
+from discreet.services.progress import ProgressCallback
+from discreet.services.serving.job import JobOutcome, JobState, JobWork, NotCancellableError, QueueFullError
+from discreet.services.serving.job_queue import MAX_OPEN_JOBS, JobQueue, has_running_job
+from discreet.services.users import UserFile
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
-from tests.wire.served import CANARY, slowed
+from tests.pgwire.served import CANARY, slowed
 
 STAGES = ("counting", "searching", "charging", "writing")
 
@@ -43,25 +43,25 @@ class Steps:
         self.come, self.go = (threading.Semaphore(0) for _ in range(2))
         self.charged = False
 
-    def work(self) -> Work:
-        return Work(kind="steps", name="steps", stages=STAGES, binding="charging", do=self.do)
+    def work(self) -> JobWork:
+        return JobWork(kind="steps", name="steps", stages=STAGES, charging_stage="charging", run=self.do)
 
-    def do(self, tell: Tell, folder: Path) -> Outcome:
+    def do(self, tell: ProgressCallback, folder: Path) -> JobOutcome:
         for stage in STAGES:
             tell(stage)
             self.charged = self.charged or stage == "charging"
             self.come.release()
             assert self.go.acquire(timeout=PATIENCE)
-        return Outcome(found=CANARY, document={"kind": "steps"}, file=folder / "steps.parquet")
+        return JobOutcome(results=CANARY, document={"kind": "steps"}, file=folder / "steps.parquet")
 
     def reached(self) -> None:
         assert self.come.acquire(timeout=PATIENCE)
 
 
 def test_stages_are_told_and_nothing_else_that_is_said_on_the_way(file: UserFile) -> None:
-    jobs, seen = Jobs(file), []
+    jobs, seen = JobQueue(file), []
 
-    def do(tell: Tell, folder: Path) -> Outcome:
+    def do(tell: ProgressCallback, folder: Path) -> JobOutcome:
         for text, part in (
             ("counting 48,843 rows", None),
             (f"reading {CANARY}", None),
@@ -71,55 +71,55 @@ def test_stages_are_told_and_nothing_else_that_is_said_on_the_way(file: UserFile
             ("counting", None),
         ):
             tell(text, part)
-            (job,) = jobs.all()
-            seen.append((job.stage, job.share))
-        return Outcome()
+            (job,) = jobs.list_jobs()
+            seen.append((job.stage, job.fraction_done))
+        return JobOutcome()
 
-    jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
-    while not jobs.all()[0].over:
+    jobs.submit("carl", JobWork(kind="steps", name="steps", stages=STAGES, run=do))
+    while not jobs.list_jobs()[0].is_over:
         threading.Event().wait(0.01)
     jobs.close()
     half = ("searching", 0.375)
     assert seen == [("counting", 0), ("counting", 0), half, half, ("writing", 0.75), ("writing", 0.75)]
-    assert jobs.all()[0].share == 1
+    assert jobs.list_jobs()[0].fraction_done == 1
 
 
 def test_a_job_is_cancelled_before_it_costs_anything_and_not_later(file: UserFile) -> None:
-    jobs, first, second = Jobs(file), Steps(), Steps()
-    running, waiting = jobs.start("carl", first.work()), jobs.start("carl", second.work())
+    jobs, first, second = JobQueue(file), Steps(), Steps()
+    running, waiting = jobs.submit("carl", first.work()), jobs.submit("carl", second.work())
     first.reached()
     jobs.cancel(waiting)
     assert waiting.state is JobState.CANCELLED
     jobs.cancel(running)
     first.go.release()
     third = Steps()
-    charged = jobs.start("carl", third.work())
+    charged = jobs.submit("carl", third.work())
     for _ in range(3):
         third.reached()
         third.go.release()
     third.reached()
     assert (running.state, first.charged, second.charged) == (JobState.CANCELLED, False, False)
-    with pytest.raises(TooLateError, match="charged"):
+    with pytest.raises(NotCancellableError, match="charged"):
         jobs.cancel(charged)
     third.go.release()
-    while not charged.over:
+    while not charged.is_over:
         threading.Event().wait(0.01)
     jobs.close()
     assert (charged.state, third.charged) == (JobState.DONE, True)
-    with pytest.raises(TooLateError, match="is finished"):
+    with pytest.raises(NotCancellableError, match="is finished"):
         jobs.cancel(charged)
 
 
 def test_more_than_a_few_are_not_taken_on_and_a_server_that_ends_fails_them(file: UserFile) -> None:
-    jobs, steps = Jobs(file), Steps()
-    job = jobs.start("carl", steps.work())
-    waiting = [jobs.start("carl", Steps().work()) for _ in range(MOST_OPEN - 1)]
-    with pytest.raises(FullError, match="queue is full"):
-        jobs.start("carl", Steps().work())
+    jobs, steps = JobQueue(file), Steps()
+    job = jobs.submit("carl", steps.work())
+    waiting = [jobs.submit("carl", Steps().work()) for _ in range(MAX_OPEN_JOBS - 1)]
+    with pytest.raises(QueueFullError, match="queue is full"):
+        jobs.submit("carl", Steps().work())
     steps.reached()
     ending = threading.Thread(target=jobs.close)
     ending.start()
-    while not jobs._stopped.is_set():
+    while not jobs._stop_event.is_set():
         threading.Event().wait(0.01)
     steps.go.release()
     ending.join()
@@ -135,21 +135,21 @@ def busy() -> None:
 
 
 def test_a_server_that_ends_interrupts_what_runs_and_lets_it_clean_up(file: UserFile) -> None:
-    jobs, begun, cleaned = Jobs(file), threading.Event(), threading.Event()
+    jobs, begun, cleaned = JobQueue(file), threading.Event(), threading.Event()
 
-    def do(tell: Tell, folder: Path) -> Outcome:
+    def do(tell: ProgressCallback, folder: Path) -> JobOutcome:
         try:
             begun.set()
             busy()
         finally:
             cleaned.set()
-        return Outcome()
+        return JobOutcome()
 
-    job = jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+    job = jobs.submit("carl", JobWork(kind="steps", name="steps", stages=STAGES, run=do))
     assert begun.wait(PATIENCE)
     jobs.close()
     assert cleaned.wait(PATIENCE)
-    for each in (job, *Jobs(file).all()):
+    for each in (job, *JobQueue(file).list_jobs()):
         assert each.failure is not None
         assert (each.state, each.failure.code) == (JobState.FAILED, "stopped")
 
@@ -157,27 +157,27 @@ def test_a_server_that_ends_interrupts_what_runs_and_lets_it_clean_up(file: User
 def test_what_does_not_let_itself_be_interrupted_is_left_behind(
     file: UserFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.app.serve.jobs.GRACE", 0.01)
-    jobs, begun, go, over = Jobs(file), threading.Event(), threading.Event(), threading.Event()
+    monkeypatch.setattr("discreet.services.serving.job_queue.GRACE", 0.01)
+    jobs, begun, go, over = JobQueue(file), threading.Event(), threading.Event(), threading.Event()
 
-    def do(tell: Tell, folder: Path) -> Outcome:
+    def do(tell: ProgressCallback, folder: Path) -> JobOutcome:
         begun.set()
         try:
             go.wait(PATIENCE)
         finally:
             over.set()
-        return Outcome(document={"kind": "steps"})
+        return JobOutcome(document={"kind": "steps"})
 
-    job = jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+    job = jobs.submit("carl", JobWork(kind="steps", name="steps", stages=STAGES, run=do))
     assert begun.wait(PATIENCE)
     jobs.close()
-    assert is_left_behind()
+    assert has_running_job()
     go.set()
     assert over.wait(PATIENCE)
-    while is_left_behind():
+    while has_running_job():
         threading.Event().wait(0.01)
     assert job.state is JobState.FAILED
-    assert [each.state for each in Jobs(file).all()] == [JobState.FAILED]
+    assert [each.state for each in JobQueue(file).list_jobs()] == [JobState.FAILED]
 
 
 def test_what_a_job_had_reserved_when_the_server_ended_counts_as_spent(server: Server) -> None:
@@ -189,13 +189,13 @@ def test_what_a_job_had_reserved_when_the_server_ended_counts_as_spent(server: S
 
     slowed(server.curators, "alice", held)
     with UserFile(":memory:") as file:
-        jobs = Jobs(file)
+        jobs = JobQueue(file)
 
-        def do(tell: Tell, folder: Path) -> Outcome:
-            server.curators.of("alice").ask(COUNT, epsilon=0.1)
-            return Outcome()
+        def do(tell: ProgressCallback, folder: Path) -> JobOutcome:
+            server.curators.for_analyst("alice").ask(COUNT, epsilon=0.1)
+            return JobOutcome()
 
-        jobs.start("carl", Work(kind="steps", name="steps", stages=STAGES, do=do))
+        jobs.submit("carl", JobWork(kind="steps", name="steps", stages=STAGES, run=do))
         assert begun.wait(PATIENCE)
         jobs.close()
     assert [each.state for each in ledger.list_entries()] == [EntryState.ORPHANED]
@@ -204,16 +204,16 @@ def test_what_a_job_had_reserved_when_the_server_ended_counts_as_spent(server: S
 
 def test_the_stage_of_a_job_is_seen_by_other_servers_which_do_not_cancel_it(path: str) -> None:
     with UserFile(path) as here, UserFile(path) as there:
-        jobs, steps, others = Jobs(here), Steps(), Jobs(there)
-        job = jobs.start("carl", steps.work())
+        jobs, steps, others = JobQueue(here), Steps(), JobQueue(there)
+        job = jobs.submit("carl", steps.work())
         steps.reached()
-        found = others.find(job.id)
+        found = others.find_job(job.id)
         assert found is not None
         assert (found.state, found.stage) == (JobState.RUNNING, "counting")
-        with pytest.raises(TooLateError, match="on another server"):
+        with pytest.raises(NotCancellableError, match="on another server"):
             others.cancel(found)
         steps.go.release(len(STAGES))
-        while not job.over:
+        while not job.is_over:
             threading.Event().wait(0.01)
         jobs.close()
         others.close()
@@ -222,39 +222,39 @@ def test_the_stage_of_a_job_is_seen_by_other_servers_which_do_not_cancel_it(path
 
 def test_after_a_restart_the_document_is_there_and_what_was_found_on_data_is_not(path: str) -> None:
     with UserFile(path) as file:
-        jobs, steps = Jobs(file), Steps()
+        jobs, steps = JobQueue(file), Steps()
         steps.go.release(len(STAGES))
-        job = jobs.start("carl", steps.work())
+        job = jobs.submit("carl", steps.work())
         for _ in STAGES:
             steps.reached()
-        while not job.over:
+        while not job.is_over:
             threading.Event().wait(0.01)
         jobs.close()
         assert job.outcome is not None
-        assert job.outcome.found == CANARY
+        assert job.outcome.results == CANARY
         assert [each.name for each in Path(path).parent.glob("ledger.releases/*")] == []
     with UserFile(path) as file:
-        found = Jobs(file).find(job.id)
+        found = JobQueue(file).find_job(job.id)
         assert found is not None
         assert found.outcome is not None
         assert (found.state, found.outcome.document) == (JobState.DONE, {"kind": "steps"})
         assert found.outcome.file == job.outcome.file
-        assert found.outcome.found is None
+        assert found.outcome.results is None
     assert CANARY.encode() not in Path(path).read_bytes()
 
 
 def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restart(path: str) -> None:
-    def unforeseen(tell: Tell, folder: Path) -> Outcome:
+    def unforeseen(tell: ProgressCallback, folder: Path) -> JobOutcome:
         raise ValueError(CANARY)
 
-    def unmet(tell: Tell, folder: Path) -> Outcome:
+    def unmet(tell: ProgressCallback, folder: Path) -> JobOutcome:
         raise ModelNotMetError(f"No release: {CANARY}.")
 
     with UserFile(path) as file:
-        jobs = Jobs(file)
-        works = [Work(kind="steps", name="steps", stages=STAGES, do=do) for do in (unforeseen, unmet)]
-        first, second = (jobs.start("carl", work) for work in works)
-        while not second.over:
+        jobs = JobQueue(file)
+        works = [JobWork(kind="steps", name="steps", stages=STAGES, run=do) for do in (unforeseen, unmet)]
+        first, second = (jobs.submit("carl", work) for work in works)
+        while not second.is_over:
             threading.Event().wait(0.01)
         jobs.close()
     assert first.failure is not None
@@ -266,9 +266,9 @@ def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restar
 
 KILLED = """
 import os, signal, sys
-from discreet.app.serve.job import Work
-from discreet.app.serve.jobs import Jobs
-from discreet.app.users import UserFile
+from discreet.services.serving.job import Work
+from discreet.services.serving.job_queue import Jobs
+from discreet.services.users import UserFile
 
 def do(tell, folder):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -281,17 +281,17 @@ def test_a_job_that_ran_when_the_server_was_killed_has_failed(path: str) -> None
     ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, timeout=PATIENCE)
     assert ended.returncode == -9
     with UserFile(path) as file:
-        (job,) = Jobs(file).all()
+        (job,) = JobQueue(file).list_jobs()
         assert job.failure is not None
         assert (job.state, job.failure.code) == (JobState.FAILED, "stopped")
         assert "counts as spent" in job.failure.message
 
 
 def test_a_file_of_users_that_knew_no_jobs_learns_them(path: str) -> None:
-    with UserFile(path) as file, file.writing() as rows:
+    with UserFile(path) as file, file.write_transaction() as rows:
         rows.execute("DROP TABLE job")
         rows.execute("ALTER TABLE attempt DROP COLUMN process")
         rows.execute("ALTER TABLE token DROP COLUMN expires")
         rows.execute("PRAGMA user_version = 1")
     with UserFile(path) as file:
-        assert Jobs(file).all() == []
+        assert JobQueue(file).list_jobs() == []

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from discreet.app.http.entering import COOKIE
-from discreet.app.users import Role
+from discreet.http.authentication import SESSION_COOKIE
+from discreet.services.users import Role
 from tests.http.served import COUNT, Server
-from tests.wire.served import PASSWORD
+from tests.pgwire.served import PASSWORD
 
 QUESTION = {"sql": COUNT}
 ROUTES: list[tuple[str, str, object, str]] = [
@@ -47,7 +47,7 @@ def test_strangers_and_forged_sessions_are_told_to_log_in(server: Server) -> Non
     with server.client(None) as client:
         for forged in (None, "x", "eyJ.x", "." * 100):
             for method, path, body, _ in ROUTES:
-                cookies = {} if forged is None else {"cookie": f"{COOKIE}={forged}"}
+                cookies = {} if forged is None else {"cookie": f"{SESSION_COOKIE}={forged}"}
                 told = client.request(method, path, json=body, headers=cookies)
                 assert (told.status_code, told.json()["code"]) == (401, "login"), path
         told = client.get("/api/ledger", headers={"authorization": "Bearer discreet_x"})
@@ -73,10 +73,10 @@ def test_a_login_sets_a_cookie_that_scripts_and_other_sites_cannot_use(server: S
         assert server.charges() == 0
         proof = {"X-CSRF-Token": told.json()["csrf"]}
         assert client.post("/api/ask", json=QUESTION, headers=proof).status_code == 200
-        text = client.cookies[COOKIE]
+        text = client.cookies[SESSION_COOKIE]
         assert client.post("/api/logout", headers=proof).json() == {"ended": True}
         assert client.get("/api/session").status_code == 401
-        assert client.get("/api/session", headers={"cookie": f"{COOKIE}={text}"}).status_code == 401
+        assert client.get("/api/session", headers={"cookie": f"{SESSION_COOKIE}={text}"}).status_code == 401
 
 
 def test_guessing_is_throttled_and_names_are_not_told(server: Server) -> None:
@@ -127,7 +127,7 @@ def test_tokens_expire_and_end_with_another_password(server: Server) -> None:
         with server.client(None) as program:
             assert program.get("/api/session", headers=asked).status_code == 200
             expired = {"id": made["id"], "now": "2020-01-01T00:00:00+00:00"}
-            with server.users.file.writing() as rows:
+            with server.users.storage.write_transaction() as rows:
                 rows.execute("UPDATE token SET expires = :now WHERE id = :id", expired)
             unknown = program.get("/api/session", headers={"authorization": "Bearer discreet_x"})
             gone = program.get("/api/session", headers=asked)
@@ -149,7 +149,7 @@ def test_who_is_removed_is_out_at_once(server: Server) -> None:
 
 
 def test_a_password_for_one_login_opens_nothing_else(server: Server) -> None:
-    first = server.users.add("carol", Role.CUSTODIAN, None, once=True)
+    first = server.users.add("carol", Role.CUSTODIAN, None, must_change_password=True)
     with server.client("carol") as client:
         for method, path, body, _ in ROUTES:
             told = client.request(method, path, json=body)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import httpx
 
-from discreet.app.tls import Certificate
+from discreet.services.serving.tls import TlsCertificate
 from tests.http.served import both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import PASSWORD, write_data
-from tests.wire.test_tls import certificate
+from tests.pgwire.served import PASSWORD, write_data
+from tests.pgwire.test_tls import certificate
 
 __all__ = ["certificate"]
 
 
-def test_a_client_that_checks_the_certificate_is_served(tmp_path: Path, certificate: Certificate) -> None:
+def test_a_client_that_checks_the_certificate_is_served(tmp_path: Path, certificate: TlsCertificate) -> None:
     write_data(tmp_path)
-    trusted = ssl.create_default_context(cafile=str(certificate.certificate))
+    trusted = ssl.create_default_context(cafile=str(certificate.certificate_file))
     with (
         both_doors(tmp_path, certificate) as server,
         httpx.Client(base_url=server.url, verify=trusted, trust_env=False, timeout=PATIENCE) as client,

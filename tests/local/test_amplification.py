@@ -26,9 +26,9 @@ from discreet.local import (
     SubsetSelection,
     UnaryEncoding,
 )
-from discreet.local.design import design
+from discreet.local.design import design_frequencies
 from discreet.local.operator import Operator
-from discreet.local.pure import Pure
+from discreet.local.pure_oracles import PureFrequencyOracle
 from tests.statistical import power
 
 SEEDS = st.integers(0, 10**6)
@@ -56,7 +56,7 @@ def test_no_property_is_breached_under_any_prior_where_gamma_is_below_the_bound(
     prior = generator.dirichlet(np.full(operator.values, 10 ** generator.uniform(-1, 1)))
     codes = np.arange(1 << operator.values)[1:-1, None]
     properties = list((codes >> np.arange(operator.values) & 1).astype(bool))
-    assert operator.breaches(prior, properties, promise) == ()
+    assert operator.find_breaches(prior, properties, promise) == ()
 
 
 @given(SEEDS, PRIORS)
@@ -68,11 +68,11 @@ def test_some_prior_attains_the_bound_so_that_any_smaller_promise_is_breached(se
     likely, unlikely = int(matrix[:, worst].argmax()), int(matrix[:, worst].argmin())
     prior = np.zeros(operator.values)
     prior[likely], prior[unlikely] = rho1, 1 - rho1
-    (swing,) = operator.swings(prior, [np.arange(operator.values) == likely])
+    (swing,) = operator.posterior_ranges(prior, [np.arange(operator.values) == likely])
     assert swing.highest == pytest.approx(highest_posterior(rho1, operator.epsilon), rel=1e-9)
     if swing.highest > rho1 * 1.0001:
         smaller = Promise(rho1, rho1 + 0.999 * (swing.highest - rho1))
-        assert operator.breaches(prior, [np.arange(operator.values) == likely], smaller) == (swing,)
+        assert operator.find_breaches(prior, [np.arange(operator.values) == likely], smaller) == (swing,)
 
 
 @given(SEEDS)
@@ -82,7 +82,9 @@ def test_no_posterior_passes_the_bound_from_worst_case_information(seed: int) ->
     information = operator.worst_case_information(prior)
     assert information <= worst_case_information_for_epsilon(operator.epsilon) + 1e-12
     codes = np.arange(1 << operator.values)[1:-1, None]
-    for swing in operator.swings(prior, list((codes >> np.arange(operator.values) & 1).astype(bool))):
+    for swing in operator.posterior_ranges(
+        prior, list((codes >> np.arange(operator.values) & 1).astype(bool))
+    ):
         if 0 < swing.prior < 1:
             assert swing.highest <= bound_posterior_from_information(swing.prior, information) + 1e-9
 
@@ -92,7 +94,7 @@ def test_every_operator_that_is_designed_for_a_promise_keeps_it(
     rho1: float, more: float, values: int
 ) -> None:
     promise = Promise(rho1, rho1 + more)
-    for each in design(promise, values, clients=1000):
+    for each in design_frequencies(promise, values, clients=1000):
         assert each.operator.gamma <= promise.gamma * (1 + 1e-12)
         assert promise.admits(each.operator.guarantee)
 
@@ -101,24 +103,26 @@ def test_every_operator_that_is_designed_for_a_promise_keeps_it(
 @pytest.mark.parametrize(
     "kind", [KaryResponse, HadamardResponse, LocalHashing, UnaryEncoding, SubsetSelection]
 )
-def test_the_sampled_law_never_amplifies_by_more_than_was_asked_for(kind: type[Pure], epsilon: float) -> None:
+def test_the_sampled_law_never_amplifies_by_more_than_was_asked_for(
+    kind: type[PureFrequencyOracle], epsilon: float
+) -> None:
     for values in (2, 7, 1000):
-        found = kind.under(epsilon, values).gamma
+        found = kind.for_epsilon(epsilon, values).gamma
         assert found <= math.exp(epsilon) * (1 + 1e-15)
         assert math.log(found) == pytest.approx(epsilon, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", [KaryResponse, HadamardResponse, UnaryEncoding, SubsetSelection])
-def test_the_check_of_a_law_would_notice_a_fifth_more_epsilon(kind: type[Pure]) -> None:
+def test_the_check_of_a_law_would_notice_a_fifth_more_epsilon(kind: type[PureFrequencyOracle]) -> None:
     """The conformance suite counts 200,000 reports of each value, column by column."""
-    right, bolder = (kind.under(epsilon, 5).matrix() for epsilon in (1.0, 1.2))
+    right, bolder = (kind.for_epsilon(epsilon, 5).matrix() for epsilon in (1.0, 1.2))
     found = [power(a, b, 200_000, family=right.size) for a, b in zip(right[0], bolder[0], strict=True)]
     assert max(found) > 1 - 1e-3
 
 
 LARGE: tuple[Operator, ...] = (
-    UnaryEncoding.under(1, 200),
-    SubsetSelection.under(1, 200),
+    UnaryEncoding.for_epsilon(1, 200),
+    SubsetSelection.for_epsilon(1, 200),
     Rappor(values=200),
 )
 
@@ -127,20 +131,20 @@ LARGE: tuple[Operator, ...] = (
 def test_operators_whose_reports_cannot_be_listed_state_bounds(operator: Operator) -> None:
     prior = np.full(200, 1 / 200)
     holds = np.arange(200) < 20
-    (swing,) = operator.swings(prior, [holds])
+    (swing,) = operator.posterior_ranges(prior, [holds])
     assert swing.prior == pytest.approx(0.1)
     assert swing.highest == pytest.approx(sigmoid(math.log(0.1 / 0.9) + operator.epsilon))
     assert operator.worst_case_information(prior) == worst_case_information_for_epsilon(operator.epsilon)
     keeping = Promise(0.1, swing.highest)
-    assert operator.breaches(prior, [holds], keeping) == ()
-    assert operator.breaches(prior, [holds], Promise(0.1, swing.highest - 0.01)) == (swing,)
+    assert operator.find_breaches(prior, [holds], keeping) == ()
+    assert operator.find_breaches(prior, [holds], Promise(0.1, swing.highest - 0.01)) == (swing,)
     with pytest.raises(ValueError, match="too many different reports for a matrix"):
         operator.matrix()
 
 
 def test_a_report_that_is_the_property_attains_the_bound_of_unary_encoding() -> None:
-    operator, prior = UnaryEncoding.under(1, 200), np.full(200, 1 / 200)
+    operator, prior = UnaryEncoding.for_epsilon(1, 200), np.full(200, 1 / 200)
     holds = np.arange(200) < 20
     report = np.packbits(np.pad(holds, (0, 56)), bitorder="little").view(np.uint64)[None]
-    (swing,) = operator.swings(prior, [holds])
+    (swing,) = operator.posterior_ranges(prior, [holds])
     assert operator.posterior(prior, report)[holds].sum() == pytest.approx(swing.highest)

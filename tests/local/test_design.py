@@ -18,9 +18,9 @@ from discreet.core.errors import DataError, InvalidParameterError, RequestError
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.local import (
-    Bits,
+    BitFormat,
     BoundedLaplace,
-    Codes,
+    CodeFormat,
     HadamardResponse,
     KaryResponse,
     LocalHashing,
@@ -32,10 +32,10 @@ from discreet.local import (
     UnaryEncoding,
 )
 from discreet.local.baskets import design_baskets
-from discreet.local.collecting import collect, tallied
-from discreet.local.design import design, design_mean, require_kept
-from discreet.local.notation import read, write
+from discreet.local.design import design_frequencies, design_mean, require_promise_kept
 from discreet.local.operator import Operator
+from discreet.local.operator_json import operator_from_json, operator_to_json
+from discreet.local.report_collection import count_stored_reports, randomize_and_count
 from tests.conformance.test_operators import EXAMPLES
 
 PROMISE = Promise(0.01, 0.05)
@@ -45,13 +45,13 @@ PROMISE = Promise(0.01, 0.05)
 
 
 def test_few_values_are_best_randomized_as_they_are_and_many_by_subsets() -> None:
-    assert isinstance(design(PROMISE, 3, clients=1000)[0].operator, KaryResponse)
-    assert isinstance(design(PROMISE, 1000, clients=1000)[0].operator, SubsetSelection)
+    assert isinstance(design_frequencies(PROMISE, 3, clients=1000)[0].operator, KaryResponse)
+    assert isinstance(design_frequencies(PROMISE, 1000, clients=1000)[0].operator, SubsetSelection)
 
 
 @pytest.mark.parametrize("values", [2, 10, 500])
 def test_designs_come_in_the_order_of_their_errors_and_these_are_standard_deviations(values: int) -> None:
-    found = design(PROMISE, values, clients=2500)
+    found = design_frequencies(PROMISE, values, clients=2500)
     errors = [each.error for each in found]
     assert errors == sorted(errors) or errors == pytest.approx(sorted(errors), rel=1e-8)
     for each in found:
@@ -59,12 +59,12 @@ def test_designs_come_in_the_order_of_their_errors_and_these_are_standard_deviat
 
 
 def test_errors_fall_with_the_root_of_the_number_of_clients() -> None:
-    few, many = (design(PROMISE, 50, clients)[0].error for clients in (1000, 100_000))
+    few, many = (design_frequencies(PROMISE, 50, clients)[0].error for clients in (1000, 100_000))
     assert few == pytest.approx(10 * many)
 
 
 def test_a_report_takes_as_many_bits_as_its_codes_need() -> None:
-    found = design(PROMISE, 1000, clients=1000)
+    found = design_frequencies(PROMISE, 1000, clients=1000)
     bits = {type(each.operator): each.bits for each in found}
     assert bits[UnaryEncoding] == bits[SubsetSelection] == 1000
     assert bits[KaryResponse] == bits[HadamardResponse] == 10
@@ -82,20 +82,20 @@ def test_the_piecewise_mean_is_no_worse_than_the_published_continuous_one(epsilo
     """Its variance at the ends of [-1, 1] is 1 / (h - 1) + (h + 3) / (3 (h - 1)**2), h = exp(epsilon / 2)."""
     h = math.exp(epsilon / 2)
     published = 1 / (h - 1) + (h + 3) / (3 * (h - 1) ** 2)
-    assert PiecewiseMean.under(epsilon).variance(0, 1) <= published * (1 + 1e-6)
+    assert PiecewiseMean.for_epsilon(epsilon).variance(0, 1) <= published * (1 + 1e-6)
 
 
 def test_a_promise_about_presence_cannot_be_kept_as_taking_part_is_seen() -> None:
     with pytest.raises(RequestError, match="presence"):
-        design(Promise(0.01, 0.05, secret="presence"), 10, clients=1000)
+        design_frequencies(Promise(0.01, 0.05, secret="presence"), 10, clients=1000)
 
 
 def test_an_operator_that_is_weaker_than_the_promise_is_refused_in_one_sentence() -> None:
-    require_kept(KaryResponse.under(PROMISE.epsilon, 10), PROMISE)
+    require_promise_kept(KaryResponse.for_epsilon(PROMISE.epsilon, 10), PROMISE)
     with pytest.raises(RequestError, match=r"a belief of 1% become 6\.95%; promised is 5%\. Its epsilon"):
-        require_kept(KaryResponse.under(2, 10), PROMISE)
+        require_promise_kept(KaryResponse.for_epsilon(2, 10), PROMISE)
     with pytest.raises(RequestError, match="rule a value out"):
-        require_kept(ModularNoise(values=11, reach=1, share=Fraction(1)), PROMISE)
+        require_promise_kept(ModularNoise(values=11, reach=1, share=Fraction(1)), PROMISE)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1, 10, 20, 25, 29, 30])
@@ -104,7 +104,7 @@ def test_the_law_of_bounded_laplace_noise_that_is_drawn_stays_within_epsilon(
     epsilon: float, values: int
 ) -> None:
     """At a large epsilon some reports are so rare that drawing them in parts of 2**64 rounds them much."""
-    operator = BoundedLaplace.under(epsilon, values)
+    operator = BoundedLaplace.for_epsilon(epsilon, values)
     assert math.exp(epsilon) * 0.999 < operator.gamma <= math.exp(epsilon) * (1 + 1e-12)
 
 
@@ -115,14 +115,14 @@ def test_what_is_designed_for_a_promise_keeps_it_however_strict_or_lax_it_is(
     prior: float, posterior: float
 ) -> None:
     promise = Promise(prior, posterior)
-    shares = design(promise, 7, clients=10)
+    shares = design_frequencies(promise, 7, clients=10)
     means = design_mean(promise, clients=10, values=11)
     for each in (*shares, *means, *design_baskets(promise, items=9, size=3, clients=10)):
-        require_kept(each.operator, promise)
+        require_promise_kept(each.operator, promise)
 
 
 def test_a_family_has_its_epsilon_divided() -> None:
-    found = design(Promise(0.01, 0.05, group=10), 10, clients=1000)[0]
+    found = design_frequencies(Promise(0.01, 0.05, group=10), 10, clients=1000)[0]
     assert found.operator.epsilon == pytest.approx(PROMISE.epsilon / 10)
 
 
@@ -191,16 +191,18 @@ def test_numbers_beyond_the_range_are_moved_to_its_ends_and_missing_ones_refused
 
 @pytest.mark.parametrize("operator", [each[0] for each in EXAMPLES.values()], ids=list(EXAMPLES))
 def test_what_is_read_has_the_law_of_what_was_written(operator: Operator) -> None:
-    again = read(json.loads(json.dumps(write(operator))))
+    again = operator_from_json(json.loads(json.dumps(operator_to_json(operator))))
     assert type(again) is type(operator)
     assert again.gamma == operator.gamma
     assert np.array_equal(again.matrix(), operator.matrix())
 
 
 def test_an_operator_may_be_given_by_epsilon_or_by_numbers() -> None:
-    assert read({"operator": "kary-response", "values": 5, "epsilon": 1}) == KaryResponse.under(1, 5)
+    assert operator_from_json(
+        {"operator": "kary-response", "values": 5, "epsilon": 1}
+    ) == KaryResponse.for_epsilon(1, 5)
     given = {"operator": "modular-noise", "values": 1001, "reach": 100, "share": "1/2"}
-    assert read(given) == ModularNoise(values=1001, reach=100, share=Fraction("0.5"))
+    assert operator_from_json(given) == ModularNoise(values=1001, reach=100, share=Fraction("0.5"))
 
 
 @pytest.mark.parametrize(
@@ -215,46 +217,46 @@ def test_an_operator_may_be_given_by_epsilon_or_by_numbers() -> None:
 )
 def test_what_is_no_operator_is_refused_with_the_way_out(data: dict[str, Any], said: str) -> None:
     with pytest.raises(RequestError, match=said.replace(".", r"\.")):
-        read(data)
+        operator_from_json(data)
 
 
 # -- Through an engine -------------------------------------------------------------------------------------
 
 
 def test_many_bits_are_counted_in_several_statements(random: Randomness, tmp_path: Path) -> None:
-    operator = UnaryEncoding.under(1, 1300)
+    operator = UnaryEncoding.for_epsilon(1, 1300)
     reports = operator.randomize(np.arange(50), random)
-    pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
-    assert len(operator.form.tally("reports")) == 3
+    pq.write_table(operator.report_format.to_arrow(reports), tmp_path / "reports.parquet")
+    assert len(operator.report_format.build_count_queries("reports")) == 3
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
-        counts = tallied(operator, engine, "reports")
-    assert np.array_equal(counts.cells, operator.form.count(reports).cells)
+        counts = count_stored_reports(operator, engine, "reports")
+    assert np.array_equal(counts.cells, operator.report_format.count(reports).cells)
 
 
 def test_collecting_in_parts_counts_every_client(random: Randomness) -> None:
-    operator = KaryResponse.under(1, 10)
+    operator = KaryResponse.for_epsilon(1, 10)
     for threads in (1, 3):
-        counts = collect(operator, np.arange(1001) % 10, random, threads=threads)
+        counts = randomize_and_count(operator, np.arange(1001) % 10, random, threads=threads)
         assert counts.clients == counts.cells.sum() == 1001
 
 
 def test_collecting_from_nobody_is_refused(random: Randomness) -> None:
     with pytest.raises(InvalidParameterError, match="at least one client"):
-        collect(KaryResponse.under(1, 10), np.zeros(0, np.int64), random)
+        randomize_and_count(KaryResponse.for_epsilon(1, 10), np.zeros(0, np.int64), random)
 
 
 @pytest.mark.parametrize(
     ("form", "table", "said"),
     [
-        (Codes(outputs=3), {"report": [0, 1, 3]}, "codes from 0 to 2"),
-        (Codes(outputs=3), {"report": [0, None]}, "empty or not integers"),
-        (Codes(outputs=3), {"report": ["a"]}, "empty or not integers"),
-        (Codes(outputs=3), {"report": pa.array([2**64 - 1], pa.uint64())}, "empty or not integers"),
-        (Codes(outputs=3), {"answer": [0]}, "no column report"),
-        (Bits(width=3), {"w0": [8]}, "3 bits"),
-        (Bits(width=3, ones=2), {"w0": [1]}, "2 bits that are set"),
-        (Bits(width=3, cohorts=2), {"cohort": [2], "w0": [1]}, "cohorts from 0 to 1"),
-        (Bits(width=65), {"w0": [1]}, "no column w1"),
+        (CodeFormat(outputs=3), {"report": [0, 1, 3]}, "codes from 0 to 2"),
+        (CodeFormat(outputs=3), {"report": [0, None]}, "empty or not integers"),
+        (CodeFormat(outputs=3), {"report": ["a"]}, "empty or not integers"),
+        (CodeFormat(outputs=3), {"report": pa.array([2**64 - 1], pa.uint64())}, "empty or not integers"),
+        (CodeFormat(outputs=3), {"answer": [0]}, "no column report"),
+        (BitFormat(width=3), {"w0": [8]}, "3 bits"),
+        (BitFormat(width=3, ones=2), {"w0": [1]}, "2 bits that are set"),
+        (BitFormat(width=3, cohorts=2), {"cohort": [2], "w0": [1]}, "cohorts from 0 to 1"),
+        (BitFormat(width=65), {"w0": [1]}, "no column w1"),
     ],
 )
 def test_stored_reports_that_no_client_sends_are_refused(form: Any, table: Any, said: str) -> None:
@@ -265,13 +267,13 @@ def test_stored_reports_that_no_client_sends_are_refused(form: Any, table: Any, 
 @pytest.mark.parametrize(
     ("form", "table", "said"),
     [
-        (Codes(outputs=3), {"report": [0, 1, 3]}, "codes from 0 to 2"),
-        (Codes(outputs=3), {"report": pa.array([0, None], pa.int64())}, "empty or not integers"),
-        (Bits(width=3), {"w0": [8]}, "3 bits"),
-        (Bits(width=3), {"w0": [-1]}, "3 bits"),
-        (Bits(width=64), {"w0": pa.array([1, None], pa.int64())}, "64 bits"),
-        (Bits(width=3, ones=2), {"w0": [1]}, "2 bits that are set"),
-        (Bits(width=3, cohorts=2), {"cohort": [5], "w0": [1]}, "cohorts from 0 to 1"),
+        (CodeFormat(outputs=3), {"report": [0, 1, 3]}, "codes from 0 to 2"),
+        (CodeFormat(outputs=3), {"report": pa.array([0, None], pa.int64())}, "empty or not integers"),
+        (BitFormat(width=3), {"w0": [8]}, "3 bits"),
+        (BitFormat(width=3), {"w0": [-1]}, "3 bits"),
+        (BitFormat(width=64), {"w0": pa.array([1, None], pa.int64())}, "64 bits"),
+        (BitFormat(width=3, ones=2), {"w0": [1]}, "2 bits that are set"),
+        (BitFormat(width=3, cohorts=2), {"cohort": [5], "w0": [1]}, "cohorts from 0 to 1"),
     ],
 )
 def test_an_engine_refuses_them_too(form: Any, table: Any, said: str, tmp_path: Path) -> None:

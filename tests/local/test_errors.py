@@ -20,13 +20,13 @@ from discreet.local import (
     SubsetSelection,
     UnaryEncoding,
 )
-from discreet.local.collecting import collect
-from discreet.local.operator import Frequencies
-from discreet.local.pure import Pure
+from discreet.local.operator import FrequencyOracle
+from discreet.local.pure_oracles import PureFrequencyOracle
+from discreet.local.report_collection import randomize_and_count
 
 SURELY = 6.1
 CLIENTS = 512
-ORACLES: tuple[type[Pure], ...] = (
+ORACLES: tuple[type[PureFrequencyOracle], ...] = (
     KaryResponse,
     HadamardResponse,
     LocalHashing,
@@ -53,26 +53,30 @@ every_oracle = pytest.mark.parametrize("kind", ORACLES, ids=lambda kind: kind.__
     ],
 )
 def test_stated_errors_at_epsilon_1_are_those_of_the_literature(
-    kind: type[Pure], values: int, stated: float
+    kind: type[PureFrequencyOracle], values: int, stated: float
 ) -> None:
-    found = kind.under(1, values).variance(1 / values, 1)
+    found = kind.for_epsilon(1, values).variance(1 / values, 1)
     assert found == pytest.approx(stated, rel=2e-3)
 
 
-def squared_errors(operator: Frequencies, times: int, random: Randomness) -> list[float]:
+def squared_errors(operator: FrequencyOracle, times: int, random: Randomness) -> list[float]:
     """n MSE of the raw shares in each of many collections, values being equally common."""
     truth = np.arange(CLIENTS) % operator.values
     shares = np.bincount(truth, minlength=operator.values) / CLIENTS
     reports = operator.randomize(np.tile(truth, times), random)
     parts = np.split(reports, times)
-    return [CLIENTS * float(np.mean((operator.raw(operator.form.count(y)) - shares) ** 2)) for y in parts]
+    return [
+        CLIENTS
+        * float(np.mean((operator.estimate_raw_shares(operator.report_format.count(y)) - shares) ** 2))
+        for y in parts
+    ]
 
 
 @every_oracle
 def test_measured_error_is_within_three_percent_of_the_stated_one(
-    kind: type[Pure], random: Randomness
+    kind: type[PureFrequencyOracle], random: Randomness
 ) -> None:
-    operator = kind.under(1, 128)
+    operator = kind.for_epsilon(1, 128)
     found = np.array(squared_errors(operator, 1500, random))
     stated = operator.variance(1 / 128, 1)
     assert SURELY * found.std(ddof=1) / math.sqrt(found.size) < 0.03 * stated
@@ -91,23 +95,23 @@ def test_measured_error_of_rappor_is_within_ten_percent_of_the_stated_one(random
 
 @every_oracle
 def test_twenty_large_collections_agree_with_the_law_value_by_value(
-    kind: type[Pure], random: Randomness
+    kind: type[PureFrequencyOracle], random: Randomness
 ) -> None:
     """Each support is a sum of coins of known chances: none of 2,560 is further off than 1e-9 allows."""
-    operator, clients = kind.under(1, 128), 20_000
+    operator, clients = kind.for_epsilon(1, 128), 20_000
     truth = np.arange(clients) % 128
     expected = operator.q + (operator.p - operator.q) * np.bincount(truth, minlength=128) / clients
     # the chance to be further off is below twice that of a binomial, by Hoeffding's inequality for sums
     reach = math.sqrt(math.log(2 * 2560 / 1e-9) / 2 / clients)
     for _ in range(20):
-        counts = collect(operator, truth, random)
-        assert np.abs(operator.supports(counts) / clients - expected).max() < reach
+        counts = randomize_and_count(operator, truth, random)
+        assert np.abs(operator.count_supports(counts) / clients - expected).max() < reach
 
 
 def test_many_values_are_collected_in_little_memory_and_the_law_holds(random: Randomness) -> None:
-    operator = UnaryEncoding.under(1, 10_000)
+    operator = UnaryEncoding.for_epsilon(1, 10_000)
     truth = np.arange(2000) % 3
-    counts = collect(operator, truth, random, threads=2)
+    counts = randomize_and_count(operator, truth, random, threads=2)
     found = operator.estimate(counts)
     assert counts.clients == 2000
     low, high = found.intervals(1 - 1e-9 / 10_000)

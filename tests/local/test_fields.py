@@ -10,15 +10,15 @@ import pytest
 
 from discreet.core.errors import InvalidParameterError
 from discreet.local import LocalHashing
-from discreet.local.fields import field_of, spread_counts, spread_weights
-from discreet.local.hadamard_response import transform
+from discreet.local.finite_fields import make_finite_field, transform_counts, transform_weights
+from discreet.local.hadamard_response import walsh_hadamard_transform
 
 SIZES = (2, 3, 4, 5, 7, 8, 16)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_tables_are_those_of_a_field(size: int) -> None:
-    field = field_of(size)
+    field = make_finite_field(size)
     add, times = field.add, field.multiply
     for a, b, c in product(range(min(size, 8)), repeat=3):
         assert add[a, b] == add[b, a]
@@ -34,14 +34,14 @@ def test_tables_are_those_of_a_field(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 6, 9, 10, 15])
 def test_other_sizes_are_refused(size: int) -> None:
     with pytest.raises(InvalidParameterError, match="a prime or a power of 2"):
-        field_of(size)
+        make_finite_field(size)
 
 
 @pytest.mark.parametrize(("size", "values"), [(2, 5), (3, 10), (4, 17), (5, 6), (8, 9)])
 def test_two_values_meet_in_exactly_one_seed_of_so_many_as_there_are_buckets(size: int, values: int) -> None:
     operator = LocalHashing(values=values, buckets=size, truth=Fraction("0.9"))
     outputs = np.arange(operator.outputs)
-    held = operator.contains(outputs, np.arange(values)[:, None])
+    held = operator.support_mask(outputs, np.arange(values)[:, None])
     together = (held[:, None, :] & held[None, :, :]).sum(axis=2)
     assert np.all(np.diag(together) == operator.seeds)
     assert np.all(together[~np.eye(values, dtype=bool)] * size == operator.seeds)
@@ -52,15 +52,17 @@ def test_transforms_are_the_sums_that_they_stand_for(size: int, digits: int) -> 
     generator = np.random.default_rng(3)
     seeds = size**digits
     operator = LocalHashing(values=seeds, buckets=size, truth=Fraction("0.9"))
-    held = operator.contains(np.arange(seeds * size), np.arange(seeds)[:, None])
+    held = operator.support_mask(np.arange(seeds * size), np.arange(seeds)[:, None])
     counts, weights = generator.integers(0, 100, seeds * size), generator.normal(size=seeds)
-    found = spread_counts(counts.reshape(-1, size), field_of(size), digits)
+    found = transform_counts(counts.reshape(-1, size), make_finite_field(size), digits)
     assert np.array_equal(found, held @ counts)
-    assert spread_weights(weights, field_of(size), digits).ravel() == pytest.approx(weights @ held)
+    assert transform_weights(weights, make_finite_field(size), digits).ravel() == pytest.approx(
+        weights @ held
+    )
 
 
 def test_the_hadamard_transform_is_its_matrix() -> None:
     places = np.arange(16)
     matrix = 1 - 2 * (np.bitwise_count(places[:, None] & places) & 1).astype(np.int64)
     vector = np.random.default_rng(4).integers(-50, 50, 16)
-    assert np.array_equal(transform(vector), matrix @ vector)
+    assert np.array_equal(walsh_hadamard_transform(vector), matrix @ vector)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
@@ -98,11 +98,16 @@ def test_guarantee_audit_catches_a_twin_with_half_the_sensitivity(random: Random
     allowed = math.log(
         EXAMPLE.guarantee.profile(0.0) + sum(EXAMPLE.mass(z) for z in range(1, 60))
     ) - math.log(sum(EXAMPLE.mass(z) for z in range(1, 60)))
-    found = epsilon_lower_bound(int((moved > 0).sum()), int((base > 0).sum()), TRIALS, miss=FALSE_ALARM)
+    found = compute_epsilon_lower_bound(
+        int((moved > 0).sum()), int((base > 0).sum()), TRIALS, error_rate=FALSE_ALARM
+    )
     assert 0.8 * allowed < found <= allowed
     twin = many.release_many(Exact(sizes + 4), random).value
     assert (
-        epsilon_lower_bound(int((twin > 0).sum()), int((base > 0).sum()), TRIALS, miss=FALSE_ALARM) > allowed
+        compute_epsilon_lower_bound(
+            int((twin > 0).sum()), int((base > 0).sum()), TRIALS, error_rate=FALSE_ALARM
+        )
+        > allowed
     )
 
 

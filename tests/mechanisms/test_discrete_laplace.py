@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
@@ -80,14 +80,14 @@ def test_guarantee_bounds_the_loss_at_every_output(mechanism: DiscreteLaplace, y
 
 def test_guarantee_survives_an_audit_that_comes_close(random: Randomness) -> None:
     at_zero, at_neighbour = (sum(y <= 0 for y in draw(count, random)) for count in (0, 3))
-    found = epsilon_lower_bound(at_zero, at_neighbour, TRIALS, miss=FALSE_ALARM)
+    found = compute_epsilon_lower_bound(at_zero, at_neighbour, TRIALS, error_rate=FALSE_ALARM)
     assert 0.8 * EXAMPLE.epsilon < found <= EXAMPLE.epsilon
 
 
 def test_guarantee_audit_catches_a_twin_with_a_third_of_the_sensitivity(random: Randomness) -> None:
     broken = DiscreteLaplace(epsilon=Fraction(3, 2), sensitivity=1)
     at_zero, at_neighbour = (sum(y <= 0 for y in draw(count, random, broken)) for count in (0, 3))
-    assert epsilon_lower_bound(at_zero, at_neighbour, TRIALS, miss=FALSE_ALARM) > broken.epsilon
+    assert compute_epsilon_lower_bound(at_zero, at_neighbour, TRIALS, error_rate=FALSE_ALARM) > broken.epsilon
 
 
 def test_guarantee_of_a_vector_is_met_by_the_whole_vector(random: Randomness) -> None:
@@ -97,7 +97,7 @@ def test_guarantee_of_a_vector_is_met_by_the_whole_vector(random: Randomness) ->
         int((EXAMPLE.release_many(Exact(v), random).value.reshape(-1, 3) <= 0).all(axis=1).sum())
         for v in (base, moved)
     ]
-    found = epsilon_lower_bound(hits[0], hits[1], TRIALS, miss=FALSE_ALARM)
+    found = compute_epsilon_lower_bound(hits[0], hits[1], TRIALS, error_rate=FALSE_ALARM)
     assert 0.5 * EXAMPLE.epsilon < found <= EXAMPLE.epsilon
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
@@ -110,7 +110,7 @@ def test_guarantee_survives_an_audit_that_catches_half_the_sensitivity(random: R
     found = {}
     for mechanism in (honest, broken):
         hits, others = (draw(mechanism, table, random).count(0) for table in (there, here))
-        found[mechanism] = epsilon_lower_bound(hits, others, TRIALS, miss=FALSE_ALARM)
+        found[mechanism] = compute_epsilon_lower_bound(hits, others, TRIALS, error_rate=FALSE_ALARM)
     assert 1.2 < found[honest] <= 2 < found[broken]
 
 
@@ -138,7 +138,7 @@ def test_concentrated_bounds_every_renyi_divergence(
 ) -> None:
     relation = Relation.PRESENCE if monotone else Relation.VALUE
     mechanism = Exponential(epsilon=epsilon, sensitivity=2, monotone=monotone, relation=relation)
-    rho = float(mechanism.concentrated.rho)
+    rho = float(mechanism.zcdp.rho)
     here = mechanism.probabilities(table)
     for moves in product((0, 2) if monotone else (-2, 0, 2), repeat=table.size):
         there = mechanism.probabilities(table + np.array(moves))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
@@ -163,7 +163,7 @@ def test_guarantee_survives_an_audit_that_catches_a_relation_mistaken_for_the_ot
         for first, second in ((far, far + 1), (far + 1, far)):
             a, b = noisy(mechanism, first, random), noisy(mechanism, second, random)
             hits.append(int(((a <= far) & (b > far)).sum()))
-        found.append(epsilon_lower_bound(hits[0], hits[1], TRIALS, miss=FALSE_ALARM))
+        found.append(compute_epsilon_lower_bound(hits[0], hits[1], TRIALS, error_rate=FALSE_ALARM))
     assert 1.7 < found[0] <= 2 < found[1]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
@@ -185,7 +185,7 @@ def test_guarantee_survives_an_audit_that_catches_a_quarter_of_the_noise(random:
             sum(mechanism.release(Exact(rows), random).value <= 0 for _ in range(TRIALS))
             for rows in (here, there)
         )
-        found.append(epsilon_lower_bound(hits, others, TRIALS, miss=FALSE_ALARM))
+        found.append(compute_epsilon_lower_bound(hits, others, TRIALS, error_rate=FALSE_ALARM))
     assert 0.3 < found[0] <= 2 < found[1]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
@@ -110,7 +110,7 @@ def test_guarantee_survives_an_audit_that_catches_half_the_sensitivity(random: R
     for sensitivity in (2, 1):
         mechanism = NoisyMax(epsilon=Fraction(4), sensitivity=sensitivity)
         hits, others = (draw(mechanism, table, random).count(0) for table in (there, here))
-        found.append(epsilon_lower_bound(hits, others, TRIALS, miss=FALSE_ALARM))
+        found.append(compute_epsilon_lower_bound(hits, others, TRIALS, error_rate=FALSE_ALARM))
     assert 2 < found[0] <= 4 < found[1]
 
 

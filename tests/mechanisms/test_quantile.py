@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
@@ -191,7 +191,7 @@ def test_guarantee_survives_an_audit_that_catches_half_the_sensitivity(random: R
             sum(mechanism.release(Exact(rows), random).value == 4 for _ in range(2 * TRIALS))
             for rows in (here, there)
         )
-        found.append(epsilon_lower_bound(hits, others, 2 * TRIALS, miss=FALSE_ALARM))
+        found.append(compute_epsilon_lower_bound(hits, others, 2 * TRIALS, error_rate=FALSE_ALARM))
     assert 1 < found[0] <= 2 < found[1]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
@@ -91,7 +91,7 @@ def test_guarantee_survives_an_audit_that_catches_a_coin_of_doubled_epsilon(rand
     for factor in (1, 2):
         mechanism = RandomizedResponse(epsilon=EXAMPLE.epsilon * factor, values=5)
         hits, others = (int((answers(mechanism, truth, random) == 0).sum()) for truth in (0, 1))
-        found.append(epsilon_lower_bound(hits, others, TRIALS, miss=FALSE_ALARM))
+        found.append(compute_epsilon_lower_bound(hits, others, TRIALS, error_rate=FALSE_ALARM))
     assert 1.4 < found[0] <= 1.5 < found[1]
 
 

@@ -17,7 +17,7 @@ from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.mining.attributes import Attribute
-from discreet.mining.counting import ArrayCounter
+from discreet.mining.bin_counters import ArrayCounter
 from discreet.mining.schema import Schema
 from tests.conftest import seeded
 
@@ -73,8 +73,8 @@ def engine(folder: Path, terms: Policy) -> DuckDB:
 
 def at_hand(schema: Schema, columns: Mapping[str, Any], *, rows_per_person: int = 1) -> ArrayCounter:
     assert schema.target is not None
-    codes = schema.codes([columns[each.name] for each in schema.attributes])
-    targets = schema.target.codes(columns[schema.target.name]).astype(np.int64)
+    codes = schema.encode([columns[each.name] for each in schema.attributes])
+    targets = schema.target.encode(columns[schema.target.name]).astype(np.int64)
     return ArrayCounter(schema=schema, codes=codes, targets=targets, rows_per_person=rows_per_person)
 
 
@@ -94,5 +94,5 @@ class Watched(Closeable):
 
 def binary(number: int, classes: Sequence[str] = ("no", "yes")) -> Schema:
     """Attributes of two values each, and a target."""
-    attributes = [Attribute.category(f"x{j}", ["0", "1"], missing=False) for j in range(number)]
+    attributes = [Attribute.category(f"x{j}", ["0", "1"], has_missing_bin=False) for j in range(number)]
     return Schema(attributes=tuple(attributes), target=Attribute.category("y", classes))

@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.audit import Audited, audit
+from discreet.attacks.epsilon_audit import EpsilonAudit, audit_epsilon
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.additive import Additive
+from discreet.mining.additive_model import AdditiveModel
 from discreet.mining.attributes import Attribute
-from discreet.mining.bayes import Bayes
-from discreet.mining.boosting import Boosting
-from discreet.mining.budget import for_noise
-from discreet.mining.counting import ArrayCounter
-from discreet.mining.criteria import GRID, Criterion, Gini, Max, Squared
-from discreet.mining.growing import SELECTIONS, SPLITTING, Growth, grow
-from discreet.mining.learning import Recipe, learn
+from discreet.mining.bin_counters import ArrayCounter
+from discreet.mining.boosting import BoostingPlan
+from discreet.mining.decision_tree import DecisionTree
+from discreet.mining.model_training import ModelPlan, train_from_counter
+from discreet.mining.naive_bayes import NaiveBayesPlan
 from discreet.mining.schema import Schema
-from discreet.mining.splits import Splits
-from discreet.mining.tree import Tree
+from discreet.mining.split_criteria import GRID, Criterion, Gini, MajorityCount, SquaredError
+from discreet.mining.training_budget import make_noise_budget
+from discreet.mining.tree_growth import SELECTIONS, SPLIT_SHARE, TreePlan, grow_tree
+from discreet.mining.tree_splits import Splits
 from tests.conftest import seeded
 from tests.mining.rows import binary
 from tests.statistical import FALSE_ALARM
@@ -44,7 +44,7 @@ DELTA = 1e-3
 RUNS, MORE_RUNS = 600, 2_000
 SCHEMA = binary(1)
 NUMBERS = Schema(
-    attributes=SCHEMA.attributes, target=Attribute.numeric("y", 0, 4, bins=4, step=1, missing=False)
+    attributes=SCHEMA.attributes, target=Attribute.numeric("y", 0, 4, bins=4, step=1, has_missing_bin=False)
 )
 
 
@@ -54,14 +54,14 @@ class Remembering(ArrayCounter):
 
     known: dict[Any, Exact[Integers]] = field(default_factory=dict)
 
-    def by_node(self, splits: Splits) -> Exact[Integers]:
+    def count_cells_by_node(self, splits: Splits) -> Exact[Integers]:
         if splits not in self.known:
-            self.known[splits] = ArrayCounter.by_node(self, splits)
+            self.known[splits] = ArrayCounter.count_cells_by_node(self, splits)
         return self.known[splits]
 
-    def in_nodes(self, splits: Splits) -> Exact[Integers]:
+    def count_by_node(self, splits: Splits) -> Exact[Integers]:
         if ("in", splits) not in self.known:
-            self.known["in", splits] = ArrayCounter.in_nodes(self, splits)
+            self.known["in", splits] = ArrayCounter.count_by_node(self, splits)
         return self.known["in", splits]
 
 
@@ -77,56 +77,60 @@ def counter(schema: Schema, rows: list[tuple[int, ...]], claimed: int = ROWS) ->
 class Case:
     """A learner, what others' rows are, and what one person's are."""
 
-    recipe: Recipe
+    recipe: ModelPlan
     others: tuple[tuple[int, int], ...]
     person: tuple[int, int]
     delta: float = 0.0
     rows: int = ROWS
 
-    def audited(self, *, twin: bool) -> Audited:
+    def audited(self, *, twin: bool) -> EpsilonAudit:
         paid = 1 if twin else self.rows
         recipe = replace(self.recipe, rows_per_person=paid)
         with_her = counter(recipe.schema, [*self.others, *[self.person] * self.rows], paid)
         without = counter(recipe.schema, list(self.others), paid)
         sides = [_drawing(recipe, each, seeded(seed)) for each, seed in ((with_her, 1), (without, 2))]
-        return audit(*sides, claimed=EPSILON, delta=self.delta, runs=RUNS, confidence=1 - FALSE_ALARM)
+        return audit_epsilon(*sides, claimed=EPSILON, delta=self.delta, runs=RUNS, confidence=1 - FALSE_ALARM)
 
 
-def _drawing(recipe: Recipe, rows: ArrayCounter, random: Randomness) -> Callable[[int], list[object]]:
-    return lambda runs: [_shown(learn(recipe, rows, random)) for _ in range(runs)]
+def _drawing(recipe: ModelPlan, rows: ArrayCounter, random: Randomness) -> Callable[[int], list[object]]:
+    return lambda runs: [_shown(train_from_counter(recipe, rows, random)) for _ in range(runs)]
 
 
-def _shown(model: Tree | Additive) -> object:
+def _shown(model: DecisionTree | AdditiveModel) -> object:
     """All that is released, but for what is declared."""
-    if isinstance(model, Tree):
+    if isinstance(model, DecisionTree):
         return (
             model.root.rows,
             *model.root.value,
             *(each for child in model.root.children for each in child.value),
         )
-    return *model.scores.beforehand.tolist(), *model.scores.table.reshape(-1).tolist()
+    return *model.scores.intercepts.tolist(), *model.scores.table.reshape(-1).tolist()
 
 
 CASES = {
-    "leaves": Case(Growth(schema=SCHEMA, epsilon=EPSILON, criterion=Gini(), depth=0), ((0, 0),) * 3, (0, 1)),
+    "leaves": Case(
+        TreePlan(schema=SCHEMA, epsilon=EPSILON, criterion=Gini(), depth=0), ((0, 0),) * 3, (0, 1)
+    ),
     "tree": Case(
-        Growth(schema=SCHEMA, epsilon=EPSILON, criterion=Gini(), depth=1), ((0, 0), (1, 1)) * 3, (0, 1)
+        TreePlan(schema=SCHEMA, epsilon=EPSILON, criterion=Gini(), depth=1), ((0, 0), (1, 1)) * 3, (0, 1)
     ),
     "number of rows": Case(
-        Growth(schema=SCHEMA, epsilon=EPSILON, criterion=Gini()), ((0, 0), (1, 1)) * 3, (0, 1)
+        TreePlan(schema=SCHEMA, epsilon=EPSILON, criterion=Gini()), ((0, 0), (1, 1)) * 3, (0, 1)
     ),
     "regression": Case(
-        Growth(schema=NUMBERS, epsilon=EPSILON, criterion=Squared(bins=4), depth=0), ((0, 0),) * 3, (0, 3)
+        TreePlan(schema=NUMBERS, epsilon=EPSILON, criterion=SquaredError(bins=4), depth=0),
+        ((0, 0),) * 3,
+        (0, 3),
     ),
-    "bayes": Case(Bayes(schema=SCHEMA, epsilon=EPSILON), ((0, 0), (1, 1)) * 20, (0, 1)),
+    "bayes": Case(NaiveBayesPlan(schema=SCHEMA, epsilon=EPSILON), ((0, 0), (1, 1)) * 20, (0, 1)),
     "pure forest": Case(
-        Boosting(schema=SCHEMA, budget=PureDP(epsilon=EPSILON, relation=Relation.PRESENCE), rows=400),
+        BoostingPlan(schema=SCHEMA, budget=PureDP(epsilon=EPSILON, relation=Relation.PRESENCE), rows=400),
         ((0, 0), (1, 1)) * 200,
         (0, 1),
         rows=MANY,
     ),
     "concentrated forest": Case(
-        Boosting(schema=SCHEMA, budget=for_noise("audit", EPSILON, DELTA, None), rows=400),
+        BoostingPlan(schema=SCHEMA, budget=make_noise_budget("audit", EPSILON, DELTA, None), rows=400),
         ((0, 0), (1, 1)) * 200,
         (0, 1),
         delta=DELTA,
@@ -166,27 +170,27 @@ class Quartered:
     def sensitivity(self) -> int:
         return max(1, self.over.sensitivity // 4)
 
-    def terms(self, counts: Integers) -> Integers:
-        return self.over.terms(counts)
+    def score_side(self, counts: Integers) -> Integers:
+        return self.over.score_side(counts)
 
 
-def _choices(criterion: Criterion, selection: str) -> Audited:
+def _choices(criterion: Criterion, selection: str) -> EpsilonAudit:
     """All attributes tell the classes apart; the new row is on the wrong side of the first one alone."""
     schema = binary(ATTRIBUTES)
-    growth = Growth(
-        schema=schema, epsilon=CHOICE / SPLITTING, criterion=criterion, selection=selection, depth=1
+    growth = TreePlan(
+        schema=schema, epsilon=CHOICE / SPLIT_SHARE, criterion=criterion, selection=selection, depth=1
     )
     others = [(kind,) * (ATTRIBUTES + 1) for kind in (0, 1) for _ in range(EACH)]
     person = (0, *[1] * ATTRIBUTES)
     sides = [_chosen(growth, rows, seed) for rows, seed in ((others, 3), ([*others, person], 4))]
-    return audit(*sides, claimed=CHOICE, runs=MORE_RUNS, confidence=1 - FALSE_ALARM)
+    return audit_epsilon(*sides, claimed=CHOICE, runs=MORE_RUNS, confidence=1 - FALSE_ALARM)
 
 
-def _chosen(growth: Growth, rows: list[tuple[int, ...]], seed: int) -> Callable[[int], list[object]]:
+def _chosen(growth: TreePlan, rows: list[tuple[int, ...]], seed: int) -> Callable[[int], list[object]]:
     random, over = seeded(seed), counter(growth.schema, rows, 1)
 
     def drawn(runs: int) -> list[object]:
-        return [f"{grow(growth, over, random)[0].levels[0][0].attribute}" for _ in range(runs)]
+        return [f"{grow_tree(growth, over, random)[0].levels[0][0].attribute}" for _ in range(runs)]
 
     return drawn
 
@@ -202,5 +206,5 @@ def test_a_choice_that_believes_a_quarter_of_the_sensitivity_is_caught(selection
 
 
 def test_a_choice_by_the_commonest_classes_holds_too() -> None:
-    assert _choices(Max(), "exponential").holds
-    assert Max().sensitivity < Gini().sensitivity / GRID
+    assert _choices(MajorityCount(), "exponential").holds
+    assert MajorityCount().sensitivity < Gini().sensitivity / GRID

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from discreet.core.exact_values import Exact
-from discreet.mining import statements
+from discreet.mining import count_sql
 from discreet.mining.attributes import Attribute
-from discreet.mining.counting import EngineCounter
-from discreet.mining.learning import plan, train
+from discreet.mining.bin_counters import EngineCounter
+from discreet.mining.model_training import plan_training, train_model
 from discreet.mining.schema import Schema
-from discreet.mining.scores import GRID, Scores, outputs, residuals
-from discreet.mining.splits import Split, Splits
+from discreet.mining.scores import GRID, Scores, compute_residuals, count_outputs
+from discreet.mining.tree_splits import Split, Splits
 from tests.conftest import seeded
 from tests.mining.rows import COLUMNS, Watched, at_hand, drawn, engine, policy, written
 
@@ -41,15 +41,17 @@ def people(tmp_path: Path) -> Path:
 
 def test_the_engine_counts_what_the_rows_at_hand_count(people: Path) -> None:
     terms = policy(people)
-    schema = Schema.of_table(terms.tables["people"], "ill", logarithmic=["pay"])
+    schema = Schema.from_table(terms.tables["people"], "ill", logarithmic=["pay"])
     here = at_hand(schema, drawn(2_000))
     sets = [("age", "work"), ("owner",), ("ill", "since", "work"), ("pay", "owner")]
     with engine(people, terms) as over:
         there = EngineCounter(engine=over, schema=schema, table="people")
         for splits in (Splits(), SPLITS):
-            assert (there.by_node(splits).secret == here.by_node(splits).secret).all()
-            assert (there.in_nodes(splits).secret == here.in_nodes(splits).secret).all()
-        for mine, theirs in zip(there.marginals(sets).secret, here.marginals(sets).secret, strict=True):
+            assert (there.count_cells_by_node(splits).secret == here.count_cells_by_node(splits).secret).all()
+            assert (there.count_by_node(splits).secret == here.count_by_node(splits).secret).all()
+        for mine, theirs in zip(
+            there.count_marginals(sets).secret, here.count_marginals(sets).secret, strict=True
+        ):
             assert (mine == theirs).all()
 
 
@@ -61,21 +63,21 @@ def test_what_is_missing_is_counted_in_its_bin_however_it_is_declared(tmp_path: 
     written(tmp_path, rows)
     declared = {name: {**column, "nulls": nulls or name == "ill"} for name, column in COLUMNS.items()}
     terms = policy(tmp_path, columns=declared)
-    schema = Schema.of_table(terms.tables["people"], "ill")
+    schema = Schema.from_table(terms.tables["people"], "ill")
     splits = Splits(
         levels=(
-            (Split(attribute=0, first=frozenset(range(schema.attributes[0].regular - (not nulls)))),),
+            (Split(attribute=0, first=frozenset(range(schema.attributes[0].regular_bins - (not nulls)))),),
             (Split(attribute=4, first=frozenset(range(7))), Split(attribute=2, first=frozenset({0, 1}))),
         )
     )
     here = at_hand(schema, {**rows, "age": rows["age"].astype(float)})
-    scores = Scores(table=np.arange(schema.cells)[None, :] / 64 % 1, beforehand=np.zeros(1))
+    scores = Scores(table=np.arange(schema.cells)[None, :] / 64 % 1, intercepts=np.zeros(1))
     with engine(tmp_path, terms) as over:
         there = EngineCounter(engine=over, schema=schema, table="people")
         for each in (Splits(), splits):
-            assert (there.by_node(each).secret == here.by_node(each).secret).all()
-            assert (there.in_nodes(each).secret == here.in_nodes(each).secret).all()
-        assert np.abs(there.residuals(scores).secret - here.residuals(scores).secret).sum() <= 25
+            assert (there.count_cells_by_node(each).secret == here.count_cells_by_node(each).secret).all()
+            assert (there.count_by_node(each).secret == here.count_by_node(each).secret).all()
+        assert np.abs(there.sum_residuals(scores).secret - here.sum_residuals(scores).secret).sum() <= 25
 
 
 @pytest.mark.parametrize("target", ["ill", "work", "pay"])
@@ -95,18 +97,24 @@ def test_one_person_more_moves_no_count_by_more_than_is_paid_for_whatever_is_mis
     for newcomers in ([], [newcomer], [newcomer | {target: known[target]}]):
         written(tmp_path, {name: each + [new[name] for new in newcomers] for name, each in rows.items()})
         terms = policy(tmp_path, columns=declared)
-        schema = Schema.of_table(terms.tables["people"], target, classes=target != "pay")
+        schema = Schema.from_table(terms.tables["people"], target, is_classification=target != "pay")
         first = frozenset({0})
         level = Split(attribute=[each.name for each in schema.attributes].index("owner"), first=first)
         splits = Splits(levels=((level,),))
         with engine(tmp_path, terms) as over:
             counter = EngineCounter(engine=over, schema=schema, table="people")
-            counts = [counter.by_node(each).secret for each in (Splits(), splits)]
-            counts += [counter.in_nodes(splits).secret]
-            counts += list(counter.marginals([("work",), ("owner", "work"), ("ill", "since", "age")]).secret)
+            counts = [counter.count_cells_by_node(each).secret for each in (Splits(), splits)]
+            counts += [counter.count_by_node(splits).secret]
+            counts += list(
+                counter.count_marginals([("work",), ("owner", "work"), ("ill", "since", "age")]).secret
+            )
             if target != "pay":
-                table = np.random.default_rng(1).normal(size=(outputs(schema.classes), schema.cells)).round(2)
-                counts += [counter.residuals(Scores(table=table, beforehand=np.zeros(len(table)))).secret]
+                table = (
+                    np.random.default_rng(1)
+                    .normal(size=(count_outputs(schema.classes), schema.cells))
+                    .round(2)
+                )
+                counts += [counter.sum_residuals(Scores(table=table, intercepts=np.zeros(len(table)))).secret]
         found.append(counts)
     d = len(schema.attributes)
     most = [d, d, 1, 1, 1, 1, d * GRID * (1 if target == "ill" else 2)]
@@ -125,21 +133,23 @@ def test_the_engine_and_an_array_put_every_number_into_the_same_bin(
     values = np.arange(low, low + reach + 1)
     database = duckdb.connect()
     database.execute("CREATE TABLE t AS SELECT * FROM (SELECT unnest(?) AS x)", [values.tolist()])
-    rows = statements.Rows(table="t", attributes=(attribute,), most=None).sql('"x" AS x')
+    rows = count_sql.RowSelection(table="t", attributes=(attribute,), max_rows_per_person=None).write_sql(
+        '"x" AS x'
+    )
     found = dict(database.sql(f"SELECT x, c0 FROM ({rows})").fetchall())
-    assert [found[each] for each in values.tolist()] == attribute.codes(values).tolist()
+    assert [found[each] for each in values.tolist()] == attribute.encode(values).tolist()
 
 
 @pytest.mark.parametrize("target", ["ill", "work"])
 def test_the_engine_sums_the_residuals_of_the_rows_at_hand(people: Path, target: str) -> None:
     terms = policy(people)
-    schema = Schema.of_table(terms.tables["people"], target)
+    schema = Schema.from_table(terms.tables["people"], target)
     generator = np.random.default_rng(1)
-    shape = outputs(schema.classes), schema.cells
-    scores = Scores(table=generator.normal(size=shape).round(2), beforehand=generator.normal(size=shape[0]))
+    shape = count_outputs(schema.classes), schema.cells
+    scores = Scores(table=generator.normal(size=shape).round(2), intercepts=generator.normal(size=shape[0]))
     with engine(people, terms) as over:
-        there = EngineCounter(engine=over, schema=schema, table="people").residuals(scores).secret
-    here = at_hand(schema, drawn(2_000)).residuals(scores).secret
+        there = EngineCounter(engine=over, schema=schema, table="people").sum_residuals(scores).secret
+    here = at_hand(schema, drawn(2_000)).sum_residuals(scores).secret
     # scores add up to the same; exp may differ in its last bit, and so a residual by one step
     assert np.abs(there - here).sum() <= len(schema.attributes)
 
@@ -147,8 +157,8 @@ def test_the_engine_sums_the_residuals_of_the_rows_at_hand(people: Path, target:
 def test_a_row_counts_once_an_attribute_and_a_residual_keeps_its_bound() -> None:
     generator = np.random.default_rng(2)
     for classes in (2, 3, 7):
-        scores = generator.normal(scale=8, size=(5_000, outputs(classes)))
-        apart = np.abs(residuals(scores, generator.integers(0, classes, 5_000)))
+        scores = generator.normal(scale=8, size=(5_000, count_outputs(classes)))
+        apart = np.abs(compute_residuals(scores, generator.integers(0, classes, 5_000)))
         most = 1 if classes == 2 else 2
         assert apart.sum(axis=1).max() <= most * GRID
         assert (apart**2).sum(axis=1).max() <= most * GRID**2
@@ -159,19 +169,21 @@ def test_a_person_is_counted_with_the_declared_rows_at_most(tmp_path: Path) -> N
     rows["ill"] = np.full(300, "yes")
     written(tmp_path, {**rows, "who": ["one"] * 100 + [f"p{i}" for i in range(200)]})
     terms = policy(tmp_path, person="who", rows_per_person=3)
-    made = plan("bayes", terms, "people", "ill", epsilon=1)
+    made = plan_training("bayes", terms, "people", "ill", epsilon=1)
     with engine(tmp_path, terms) as over:
-        counter = EngineCounter(engine=over, schema=made.schema, table="people", most=made.most)
-        counts = counter.in_nodes(Splits()).secret
+        counter = EngineCounter(
+            engine=over, schema=made.schema, table="people", max_rows_per_person=made.max_rows_per_person
+        )
+        counts = counter.count_by_node(Splits()).secret
     assert counts.tolist() == [[0, 203]]
-    assert counter.rows_per_person == made.recipe.rows_per_person == 3
+    assert counter.rows_per_person == made.model_plan.rows_per_person == 3
 
 
 def _trained(kind: str, folder: Path, **options: Any) -> list[str]:
     terms = policy(folder)
-    made = plan(kind, terms, "people", LEARNED[kind], epsilon=1, **options)
+    made = plan_training(kind, terms, "people", LEARNED[kind], epsilon=1, **options)
     with Watched(engine(folder, terms)) as over:
-        train(made, over, seeded(3))
+        train_model(made, over, seeded(3))
         return over.asked
 
 

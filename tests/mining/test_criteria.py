@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.criteria import GRID, MOST, Criterion, Gain, Gini, Max, Squared, criterion
+from discreet.mining.split_criteria import (
+    GRID,
+    MAX_COUNT,
+    Criterion,
+    Gini,
+    InformationGain,
+    MajorityCount,
+    SquaredError,
+    make_criterion,
+)
 
 ALL: dict[str, tuple[Criterion, int, int]] = {
     "gini": (Gini(), 3, -1),
-    "max": (Max(), 4, 1),
-    "gain": (Gain(rows=3_000), 3, -1),
-    "squared": (Squared(bins=7), 7, -1),
+    "max": (MajorityCount(), 4, 1),
+    "gain": (InformationGain(rows=3_000), 3, -1),
+    "squared": (SquaredError(bins=7), 7, -1),
 }
 every = pytest.mark.parametrize("name", ALL)
 
@@ -26,7 +35,10 @@ def moved(criterion: Criterion, counts: Integers) -> Integers:
     """By how much the score of a split rises for a row more, of each class, on its first side."""
     classes = counts.shape[-1]
     return np.stack(
-        [criterion.terms(counts + one) - criterion.terms(counts) for one in np.eye(classes, dtype=np.int64)]
+        [
+            criterion.score_side(counts + one) - criterion.score_side(counts)
+            for one in np.eye(classes, dtype=np.int64)
+        ]
     )
 
 
@@ -34,7 +46,7 @@ def moved(criterion: Criterion, counts: Integers) -> Integers:
 @given(data=st.data())
 def test_no_row_moves_a_score_further_than_stated_or_the_other_way(name: str, data: st.DataObject) -> None:
     criterion, classes, sign = ALL[name]
-    size = data.draw(st.sampled_from([1, 3, 20, 900, 10**6, 2 * MOST]))
+    size = data.draw(st.sampled_from([1, 3, 20, 900, 10**6, 2 * MAX_COUNT]))
     counts = np.array([data.draw(st.lists(st.integers(0, size), min_size=classes, max_size=classes))])
     found = sign * moved(criterion, counts)
     assert found.min() >= 0
@@ -63,22 +75,26 @@ def test_scores_are_what_the_literature_defines(counts: list[int]) -> None:
     shares = [each / max(rows, 1) for each in counts]
     impurity = rows * (1 - sum(share**2 for share in shares)) if rows else 0
     entropy = -rows * sum(share * math.log2(share) for share in shares if share)
-    assert Gini().terms(table)[0] / GRID == pytest.approx(-impurity, abs=1 / GRID)
-    assert Max().terms(table)[0] == max(counts)
-    assert Gain(rows=25_000).terms(table)[0] / GRID == pytest.approx(-entropy, rel=0.02, abs=0.02 * rows + 1)
+    assert Gini().score_side(table)[0] / GRID == pytest.approx(-impurity, abs=1 / GRID)
+    assert MajorityCount().score_side(table)[0] == max(counts)
+    assert InformationGain(rows=25_000).score_side(table)[0] / GRID == pytest.approx(
+        -entropy, rel=0.02, abs=0.02 * rows + 1
+    )
     target = np.repeat(np.arange(len(counts)), counts)
     squares = ((target - target.mean()) ** 2).sum() if rows else 0
-    assert Squared(bins=len(counts)).terms(table)[0] / GRID == pytest.approx(-squares, abs=1 / GRID, rel=1e-9)
+    assert SquaredError(bins=len(counts)).score_side(table)[0] / GRID == pytest.approx(
+        -squares, abs=1 / GRID, rel=1e-9
+    )
 
 
 def test_the_sensitivity_of_gain_is_that_of_the_declared_rows() -> None:
     for rows in (1, 2, 100, 32_561, 10**9):
         exact = rows * math.log2(rows) - (rows - 1) * math.log2(max(rows - 1, 1))
-        assert Gain(rows=rows).sensitivity / GRID == pytest.approx(exact, rel=0.01, abs=1 / GRID)
+        assert InformationGain(rows=rows).sensitivity / GRID == pytest.approx(exact, rel=0.01, abs=1 / GRID)
 
 
 def test_a_criterion_is_named_and_gain_needs_a_bound() -> None:
     with pytest.raises(InvalidParameterError, match="criterion must be one of gini, max, gain; got entropy"):
-        criterion("entropy", 10)
+        make_criterion("entropy", 10)
     with pytest.raises(RequestError, match="needs a declared bound on the number of rows"):
-        criterion("gain", None)
+        make_criterion("gain", None)

@@ -142,7 +142,7 @@ def test_an_epsilon_that_leaves_next_to_no_noise_predicts_numbers(kind: Any) -> 
 
 
 def test_a_value_that_is_no_date_is_not_repeated_in_the_error() -> None:
-    since = Attribute.of_column(
+    since = Attribute.from_column(
         "since", Column(type=ColumnType.DATE, low=date(2000, 1, 1), high=date(2009, 12, 31))
     )
     schema = Schema(attributes=(since,), target=Attribute.category("class", ["a", "b"]))

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.attacks.audit import Audited, audit
+from discreet.attacks.epsilon_audit import EpsilonAudit, audit_epsilon
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.randomness import Randomness
@@ -25,11 +25,11 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import boosting
 from discreet.mining.attributes import Codes
-from discreet.mining.boosting import Boosting, boost
-from discreet.mining.budget import for_noise
-from discreet.mining.counting import ArrayCounter
+from discreet.mining.bin_counters import ArrayCounter
+from discreet.mining.boosting import BoostingPlan, boost_scores
 from discreet.mining.scores import GRID, Scores
-from discreet.mining.splits import Splits
+from discreet.mining.training_budget import make_noise_budget
+from discreet.mining.tree_splits import Splits
 from tests.conftest import seeded
 from tests.mining.rows import binary
 from tests.statistical import FALSE_ALARM
@@ -42,30 +42,30 @@ Table = tuple[Codes, Integers]
 
 
 def budgeted(kind: str, epsilon: Fraction) -> PureDP | ZeroConcentratedDP:
-    return for_noise("audit", epsilon, 0 if kind == "pure" else DELTA, None)
+    return make_noise_budget("audit", epsilon, 0 if kind == "pure" else DELTA, None)
 
 
-class OneRound(Boosting):
+class OneRound(BoostingPlan):
     """A twin that spends all of its budget in every round."""
 
-    def _part(self, rounds: int) -> Fraction:
+    def _get_round_share(self, rounds: int) -> Fraction:
         return Fraction(1)
 
 
-class OneAttribute(Boosting):
+class OneAttribute(BoostingPlan):
     """A twin whose noise is that of one attribute, though it counts the cells of all."""
 
-    def _noise(self, part: Fraction, l1: int, squared_l2: int, places: int) -> Noise:
+    def _make_noise(self, share: Fraction, l1: int, squared_l2: int, places: int) -> Noise:
         d = len(self.schema.attributes)
-        return super()._noise(part, l1 // d, squared_l2 // d, places)
+        return super()._make_noise(share, l1 // d, squared_l2 // d, places)
 
 
-class TwoClasses(Boosting):
+class TwoClasses(BoostingPlan):
     """A twin that takes the residuals of many classes for one."""
 
-    def sums(self, rounds: int) -> Noise:
+    def make_residual_noise(self, rounds: int) -> Noise:
         d, places = len(self.schema.attributes), self.schema.cells * self.schema.classes
-        return self._noise(self._part(rounds), d * GRID, d * GRID**2, places)
+        return self._make_noise(self._get_round_share(rounds), d * GRID, d * GRID**2, places)
 
 
 TWINS = (OneRound, OneAttribute, TwoClasses)
@@ -81,11 +81,13 @@ class Both(ArrayCounter):
     other: ArrayCounter
     pairs: list[tuple[Integers, Integers]]
 
-    def by_node(self, splits: Splits) -> Exact[Integers]:
-        return self._noted(ArrayCounter.by_node(self, splits), self.other.by_node(splits))
+    def count_cells_by_node(self, splits: Splits) -> Exact[Integers]:
+        return self._noted(
+            ArrayCounter.count_cells_by_node(self, splits), self.other.count_cells_by_node(splits)
+        )
 
-    def residuals(self, scores: Scores) -> Exact[Integers]:
-        return self._noted(ArrayCounter.residuals(self, scores), self.other.residuals(scores))
+    def sum_residuals(self, scores: Scores) -> Exact[Integers]:
+        return self._noted(ArrayCounter.sum_residuals(self, scores), self.other.sum_residuals(scores))
 
     def _noted(self, own: Exact[Integers], other: Exact[Integers]) -> Exact[Integers]:
         self.pairs.append((own.secret.reshape(-1), other.secret.reshape(-1)))
@@ -117,11 +119,11 @@ class Release:
         return float(self.noise.rate) * float(further.sum())
 
 
-HONEST = boosting._noisy
+HONEST = boosting._release_noisy
 
 
 def run(
-    plan: Boosting, own: Table, other: Table, random: Randomness, patch: pytest.MonkeyPatch
+    plan: BoostingPlan, own: Table, other: Table, random: Randomness, patch: pytest.MonkeyPatch
 ) -> list[Release]:
     """All that is released of the first table."""
     found: list[Release] = []
@@ -133,18 +135,18 @@ def run(
         found.append(Release(noise, released.reshape(-1), *here.pairs[-1]))
         return released
 
-    patch.setattr(boosting, "_noisy", noisy)
-    boost(plan, here, random)
+    patch.setattr(boosting, "_release_noisy", noisy)
+    boost_scores(plan, here, random)
     return found
 
 
-def worst(plan: Boosting, person: int) -> Table:
+def worst(plan: BoostingPlan, person: int) -> Table:
     """Others of the first class, and so many rows of one person of the last, all in the first cells."""
     targets = np.array([0] * OTHERS + [plan.schema.classes - 1] * person, np.int64)
     return np.zeros((len(targets), len(plan.schema.attributes)), np.int16), targets
 
 
-def drawn(plan: Boosting, others: int, person: int, seed: int) -> tuple[Table, Table]:
+def drawn(plan: BoostingPlan, others: int, person: int, seed: int) -> tuple[Table, Table]:
     """Random rows, without and with those of one more person."""
     generator = np.random.default_rng(seed)
     codes = generator.integers(0, 2, (others + person, len(plan.schema.attributes))).astype(np.int16)
@@ -155,7 +157,7 @@ def drawn(plan: Boosting, others: int, person: int, seed: int) -> tuple[Table, T
 # -- Exactly ------------------------------------------------------------------------------------------
 
 
-def allowed(plan: Boosting) -> float:
+def allowed(plan: BoostingPlan) -> float:
     return float(plan.budget.epsilon if isinstance(plan.budget, PureDP) else plan.budget.rho)
 
 
@@ -166,12 +168,12 @@ def test_no_neighbour_makes_a_run_tell_more_than_its_budget(
     kind: str, classes: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = binary(3, [str(each) for each in range(classes)])
-    plan = Boosting(schema=schema, budget=budgeted(kind, Fraction(1)), rows=MANY, rows_per_person=rows)
+    plan = BoostingPlan(schema=schema, budget=budgeted(kind, Fraction(1)), rows=MANY, rows_per_person=rows)
     for seed in range(12):
         without, with_her = drawn(plan, 3 * seed, 1 + seed % rows, seed)
         for own, other in ((without, with_her), (with_her, without)):
             spent = [each.spent for each in run(plan, own, other, seeded(seed), monkeypatch)]
-            assert len(spent) == plan.rounds(MANY)
+            assert len(spent) == plan.choose_rounds(MANY)
             assert sum(spent) <= allowed(plan) * (1 + 1e-9)
 
 
@@ -180,7 +182,7 @@ def test_no_neighbour_makes_a_run_tell_more_than_its_budget(
 def test_the_worst_neighbours_make_a_run_tell_nearly_all_of_its_budget(
     kind: str, attributes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Boosting(schema=binary(attributes), budget=budgeted(kind, Fraction(4)), rows=MANY)
+    plan = BoostingPlan(schema=binary(attributes), budget=budgeted(kind, Fraction(4)), rows=MANY)
     released = run(plan, worst(plan, 1), worst(plan, 0), seeded(1), monkeypatch)
     assert 0.85 * allowed(plan) < sum(each.spent for each in released) <= allowed(plan)
 
@@ -188,7 +190,7 @@ def test_the_worst_neighbours_make_a_run_tell_nearly_all_of_its_budget(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("twin", TWINS)
 def test_a_twin_that_pays_for_less_than_it_releases_is_caught(
-    kind: str, twin: type[Boosting], monkeypatch: pytest.MonkeyPatch
+    kind: str, twin: type[BoostingPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     classes = ["a", "b", "c"] if twin is TwoClasses else ["a", "b"]
     plan = twin(schema=binary(4, classes), budget=budgeted(kind, Fraction(4)), rows=MANY)
@@ -199,7 +201,7 @@ def test_a_twin_that_pays_for_less_than_it_releases_is_caught(
 # -- By an audit --------------------------------------------------------------------------------------
 
 
-def audited(plan: Boosting, patch: pytest.MonkeyPatch, *, runs: int) -> Audited:
+def audited(plan: BoostingPlan, patch: pytest.MonkeyPatch, *, runs: int) -> EpsilonAudit:
     """With one person more, and without her, by the loss of all that a run releases."""
 
     def losses(own: int, other: int, seed: int) -> Callable[[int], list[float]]:
@@ -209,15 +211,15 @@ def audited(plan: Boosting, patch: pytest.MonkeyPatch, *, runs: int) -> Audited:
             sign * sum(each.loss for each in run(plan, *tables, random, patch)) for _ in range(number)
         ]
 
-    return audit(
+    return audit_epsilon(
         losses(1, 0, 1), losses(0, 1, 2), claimed=allowed(plan), runs=runs, confidence=1 - FALSE_ALARM
     )
 
 
 def test_an_audit_certifies_much_of_a_forests_epsilon_and_never_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many runs could show 3.3 at most."""
-    plan = Boosting(schema=binary(1), budget=budgeted("pure", Fraction(4)), rows=OTHERS)
-    assert plan.rounds(OTHERS) == 2
+    plan = BoostingPlan(schema=binary(1), budget=budgeted("pure", Fraction(4)), rows=OTHERS)
+    assert plan.choose_rounds(OTHERS) == 2
     found = audited(plan, monkeypatch, runs=1_200)
     assert found.holds
     assert found.lower_bound > 1.6
@@ -228,7 +230,7 @@ def test_an_audit_certifies_much_of_a_forests_epsilon_and_never_more(monkeypatch
     [pytest.param(OneRound, 1, MANY, marks=pytest.mark.night), (OneAttribute, 16, OTHERS)],
 )
 def test_an_audit_catches_a_twin(
-    twin: type[Boosting], attributes: int, rows: int, monkeypatch: pytest.MonkeyPatch
+    twin: type[BoostingPlan], attributes: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = twin(schema=binary(attributes), budget=budgeted("pure", Fraction(3, 2)), rows=rows)
     assert not audited(plan, monkeypatch, runs=1_500).holds

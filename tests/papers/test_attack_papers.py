@@ -20,10 +20,10 @@ from discreet.attacks import (
     Similarity,
     Skewness,
 )
-from discreet.attacks.attack import Findings
-from discreet.attacks.known import Register, from_register
+from discreet.attacks.attacker_knowledge import Register, read_register
+from discreet.attacks.class_matching import match_people
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import from_classes
-from discreet.attacks.matching import match
 from discreet.papers.lecture_tables import (
     FOUR_ANONYMOUS,
     MICRODATA,
@@ -50,7 +50,7 @@ def test_removing_names_leaves_everybody_of_the_table_to_the_voter_list() -> Non
     sets = against(MICRODATA.drop_columns(["name"]), VOTERS)
     found = Linkage().run(sets)
     assert (found.success, found.baseline, found.attempts) == (1.0, 1 / 10, 10)
-    assert sets.unmatched == 1  # Mike
+    assert sets.unmatched_people == 1  # Mike
     assert found.figures["unique"] == 10 / 11
 
 
@@ -191,7 +191,9 @@ def test_joes_disease_is_known_on_his_birthday() -> None:
     """Three diseases may be his before and after; he is the only one who moved."""
     first, second = release_of(BEFORE), release_of(AFTER)
     known = known_of(BIRTHDAYS, first, "age_after", truth=["disease"])
-    found = Birthday(column="disease").run(match(first, known), match(second, known, {"age": "age_after"}))
+    found = Birthday(column="disease").run(
+        match_people(first, known), match_people(second, known, {"age": "age_after"})
+    )
     assert found.attempts == 1
     (joe,) = found.victims
     assert "age 10" in joe.victim
@@ -210,7 +212,7 @@ def test_joe_moves_into_the_group_without_diversity() -> None:
         Joe  | 10  | 11        | M   | 17000
     """)
     known = known_of(joe, first, "age_after")
-    sets = match(first, known), match(second, known, {"age": "age_after"})
+    sets = match_people(first, known), match_people(second, known, {"age": "age_after"})
     assert ClassInference(column="disease").run(sets[0]).victims[0].posterior == pytest.approx(2 / 3)
     assert believed(Intersection(column="disease").run(*sets)) == [("disease is pneumonia", 1.0)]
 
@@ -218,6 +220,6 @@ def test_joe_moves_into_the_group_without_diversity() -> None:
 def test_a_name_is_looked_up_in_the_register() -> None:
     published = release_of(FOUR_ANONYMOUS)
     with engine(voters=PEOPLE) as opened:
-        known = from_register(opened, Register(table="voters", person="name"), published)
-        found = Homogeneity(column="disease").run(match(published, known))
+        known = read_register(opened, Register(table="voters", name_column="name"), published)
+        found = Homogeneity(column="disease").run(match_people(published, known))
     assert [each.victim for each in found.victims] == ["Bob"]

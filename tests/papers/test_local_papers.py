@@ -63,11 +63,13 @@ def test_the_three_operators_breach_what_the_slides_say_that_they_breach() -> No
     """R1 makes the unlikely likely, R2 the uncertain certain, R3 neither."""
     unlikely, uncertain = Promise(0.01, 0.5), Promise(0.41, 0.95)
     properties = [IS_ZERO, OUTSIDE]
-    assert [each.prior for each in R1.breaches(PRIOR, properties, unlikely)] == [pytest.approx(0.01)]
-    assert R1.breaches(PRIOR, properties, uncertain) == ()
-    assert R2.breaches(PRIOR, properties, unlikely) == ()
-    assert [each.highest for each in R2.breaches(PRIOR, properties, uncertain)] == [1.0]
-    assert R3.breaches(PRIOR, properties, unlikely) == R3.breaches(PRIOR, properties, uncertain) == ()
+    assert [each.prior for each in R1.find_breaches(PRIOR, properties, unlikely)] == [pytest.approx(0.01)]
+    assert R1.find_breaches(PRIOR, properties, uncertain) == ()
+    assert R2.find_breaches(PRIOR, properties, unlikely) == ()
+    assert [each.highest for each in R2.find_breaches(PRIOR, properties, uncertain)] == [1.0]
+    assert (
+        R3.find_breaches(PRIOR, properties, unlikely) == R3.find_breaches(PRIOR, properties, uncertain) == ()
+    )
 
 
 def test_mutual_information_calls_the_worse_operator_the_better_one() -> None:

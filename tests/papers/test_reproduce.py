@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from discreet.app.reproducing.adult_files import bench_of
 from discreet.papers import (
     REPRODUCTIONS,
     Reproduction,
@@ -17,6 +16,7 @@ from discreet.papers import (
     run_reproduction,
 )
 from discreet.papers.reproduction import matches_printed
+from discreet.services.reproduce import make_inputs
 from tests.conftest import SHARED
 
 PAPERS = SHARED / "papers"
@@ -51,16 +51,16 @@ DIFFERING = {  # what is known to be wrong in print, and nothing else is
 
 @pytest.fixture(scope="module")
 def bench(adult: Path) -> ReproductionInputs:
-    return bench_of(adult, required=True)
+    return make_inputs(adult, required=True)
 
 
 @pytest.fixture(scope="module")
 def without_adult(tmp_path_factory: pytest.TempPathFactory) -> ReproductionInputs:
-    return bench_of(tmp_path_factory.mktemp("empty"), required=False)
+    return make_inputs(tmp_path_factory.mktemp("empty"), required=False)
 
 
 def value(found: Reproduction, what: str) -> float | str:
-    return next(line.recomputed for line in found.lines if line.what == what)
+    return next(line.recomputed for line in found.lines if line.description == what)
 
 
 @pytest.mark.parametrize("name", REPRODUCTIONS)
@@ -70,7 +70,7 @@ def test_just_what_is_known_to_be_wrong_differs_and_every_difference_is_explaine
     found = run_reproduction(name, bench)
     wrong = [line for line in found.lines if line.verdict is Verdict.DIFFERS]
     assert len(wrong) == DIFFERING.get(name, 0)
-    assert all(line.why for line in wrong)
+    assert all(line.reason for line in wrong)
     assert found.name == name
 
 
@@ -119,7 +119,7 @@ def test_recomputed_numbers_are_those_of_independent_computations(
 
 def test_the_printed_noise_of_egm_has_another_epsilon_in_every_group(bench: ReproductionInputs) -> None:
     found = run_reproduction("egm-table-2", bench)
-    real = {line.what.split(" (")[0]: line.recomputed for line in found.lines[1:]}
+    real = {line.description.split(" (")[0]: line.recomputed for line in found.lines[1:]}
     assert real["Never-worked"] == pytest.approx(8.4, abs=0.05)
     assert float(real["Private"]) < 0.003
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.http.served import Server, both_doors
+from tests.pgwire.served import Served, served, write_data
 from tests.security.attacked import attacked  # noqa: F401  a fixture
-from tests.wire.served import Served, served, write_data
 
 
 @pytest.fixture

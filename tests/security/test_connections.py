@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from discreet.app.http.door import MOST_AT_ONCE
-from discreet.app.wire import server as wire
+from discreet.http.app_context import MAX_PENDING_QUERIES
+from discreet.pgwire import listener as wire
 from tests.http.served import COUNT, Server, both_doors
-from tests.wire.bytes_of import (
+from tests.pgwire.bytes_of import (
     SYNC,
     Bytes,
     bind,
@@ -27,7 +27,7 @@ from tests.wire.bytes_of import (
     startup,
     states,
 )
-from tests.wire.served import PASSWORD, Served, slowed, write_data
+from tests.pgwire.served import PASSWORD, Served, slowed, write_data
 
 
 @pytest.mark.parametrize("change", ["removed", "another password"])
@@ -40,7 +40,7 @@ def test_who_was_removed_or_changed_is_out_at_once(web: Server, change: str, nex
         if change == "removed":
             web.users.remove("alice")
         else:
-            web.users.change("alice", "another password")
+            web.users.change_password("alice", "another password")
         line.send(next_)
         told = line.until(b"E")
         assert fields(told[-1][1])["S"] == "FATAL"
@@ -68,7 +68,7 @@ def _salt(port: int, user: str) -> str:
 
 
 def test_strangers_who_say_nothing_keep_nobody_out(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(wire, "MAX_CONNECTIONS", 4)
     with ExitStack() as stack:
         silent = [stack.enter_context(Bytes(server.port)) for _ in range(12)]
         line = stack.enter_context(Bytes(server.port))
@@ -77,7 +77,7 @@ def test_strangers_who_say_nothing_keep_nobody_out(server: Served, monkeypatch: 
 
 
 def test_one_user_does_not_take_every_connection(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(wire, "MAX_CONNECTIONS", 4)
     tried = [("alice", b"Z"), ("alice", b"Z"), ("alice", b"E"), ("bob", b"Z"), ("bob", b"Z"), ("bob", b"E")]
     with ExitStack() as stack:
         for user, last in tried:
@@ -116,9 +116,9 @@ def test_one_analyst_takes_no_more_places_by_pages_than_by_requests(web: Server)
     """Plans and dummies keep threads busy, too."""
     go = threading.Event()
     slowed(web.curators, "alice", go.wait)
-    with web.client() as client, ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+    with web.client() as client, ThreadPoolExecutor(MAX_PENDING_QUERIES) as pool:
         try:
-            for number in range(MOST_AT_ONCE):
+            for number in range(MAX_PENDING_QUERIES):
                 pool.submit(_asks(web, number))
             while client.post("/api/plan", json={"sql": COUNT}).status_code != 429:
                 pass

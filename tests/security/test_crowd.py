@@ -17,10 +17,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.app.serve.admission import Admission
+from discreet.services.serving.admission import Admission
 from tests.http.served import Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import PASSWORD, write_data
+from tests.pgwire.served import PASSWORD, write_data
 
 QUESTIONS = 70
 EPSILON = 0.05

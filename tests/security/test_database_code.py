@@ -15,13 +15,13 @@ import psycopg
 import pytest
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.store_key import get_shared_store_key
-from discreet.app.users.user_database import UserDatabase
+from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.postgres_publisher import PostgreSQLPublisher
+from discreet.services.users.user_database import UserDatabase
 from tests.engines.servers import KEY
 from tests.security.attacked import PROMISE, Attacked, policy_of, sources_of
 

@@ -11,13 +11,13 @@ from contextlib import closing
 import pytest
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.app.users.user_database import UserDatabase
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.engines.postgres import PostgreSQL, connect_postgres, fetch_table
 from discreet.engines.postgres_inventory import PostgreSQLInventory
 from discreet.engines.postgres_publisher import PostgreSQLPublisher
 from discreet.engines.shadow_database import ShadowDatabase
+from discreet.services.users.user_database import UserDatabase
 from tests.engines.servers import KEY
 from tests.security.attacked import PROMISE, Attacked, list_traps, policy_of, sources_of
 
@@ -174,7 +174,7 @@ def test_no_shadow_of_a_function_runs_as_the_role_of_the_ledger(attacked: Attack
     with Ledger(place, PROMISE) as ledger:
         ask(ledger)
         assert ledger.get_total_spent() == PureDP(epsilon=0.5)
-    with UserDatabase(place) as users, users.reading() as rows:
+    with UserDatabase(place) as users, users.read_transaction() as rows:
         assert rows.execute("SELECT format FROM secret").fetchone()
     assert attacked.caught == []
     tables = attacked.run("discreet", "SELECT DISTINCT schemaname FROM pg_tables WHERE tableowner = 'keeper'")

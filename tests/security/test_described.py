@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from tests.http.served import Server
 from tests.patience import PATIENCE
-from tests.wire.served import CANARY
+from tests.pgwire.served import CANARY
 
 UNCHANGED = ("/api/login", "/api/password", "/api/logout")
 """What would end the session that everything else is sent with."""

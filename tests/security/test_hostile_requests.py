@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from discreet.app.http.entering import COOKIE, PROOF
-from discreet.app.users import UserFile
-from discreet.app.users.attempts import MOST, Attempts, Reply
-from discreet.app.users.throttle import FREE, Throttle
+from discreet.http.authentication import CSRF_HEADER, SESSION_COOKIE
+from discreet.services.users import UserFile
+from discreet.services.users.idempotency_keys import MAX_KEYS_PER_USER, IdempotencyKeys, StoredResponse
+from discreet.services.users.login_throttle import FREE_FAILURES, LoginThrottle
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import CANARY, write_data
+from tests.pgwire.served import CANARY, write_data
 
 OPEN = {("post", "/api/login")}
 """What needs no session."""
@@ -41,14 +41,18 @@ def operations(server: Server) -> list[tuple[str, str]]:
 
 def test_no_route_is_open_to_a_stranger_and_none_changes_anything_without_its_proof(served: Server) -> None:
     with served.client(None) as stranger, served.client("carl") as carl:
-        cookie = {"cookie": f"{COOKIE}={carl.cookies[COOKIE]}"}
+        cookie = {"cookie": f"{SESSION_COOKIE}={carl.cookies[SESSION_COOKIE]}"}
         for method, path in operations(served):
             if (method, path) in OPEN:
                 continue
             place = re.sub(r"{\w+}", "1", path)
             assert stranger.request(method, place, json={}).status_code == 401, path
             if method != "get":
-                for proof in ({}, {PROOF: "0" * 64}, {PROOF.lower(): carl.headers[PROOF][:-1]}):
+                for proof in (
+                    {},
+                    {CSRF_HEADER: "0" * 64},
+                    {CSRF_HEADER.lower(): carl.headers[CSRF_HEADER][:-1]},
+                ):
                     told = stranger.request(method, place, json={}, headers=cookie | proof)
                     assert (told.status_code, told.json()["code"]) == (403, "forbidden"), path
 
@@ -122,50 +126,50 @@ def test_another_version_of_the_protocol_is_refused(served: Server) -> None:
 
 
 def test_guesses_that_are_made_at_once_are_no_more_than_those_one_by_one() -> None:
-    throttle = Throttle(clock=lambda: 0.0)
-    together, tried = threading.Barrier(3 * FREE), []
+    throttle = LoginThrottle(clock=lambda: 0.0)
+    together, tried = threading.Barrier(3 * FREE_FAILURES), []
 
     def guess() -> None:
         together.wait()
-        with throttle.trying("alice", "here") as seconds:
+        with throttle.track_login("alice", "here") as seconds:
             together.wait()  # all of them are within before one has failed
             if seconds == 0:
                 tried.append(1)
-                throttle.failed("alice", "here")
+                throttle.record_failure("alice", "here")
 
-    threads = [threading.Thread(target=guess) for _ in range(3 * FREE)]
+    threads = [threading.Thread(target=guess) for _ in range(3 * FREE_FAILURES)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(tried) == FREE
-    assert throttle.wait("alice", "here") > 1
-    assert throttle.wait("bob", "here") == 0
+    assert len(tried) == FREE_FAILURES
+    assert throttle.get_wait_seconds("alice", "here") > 1
+    assert throttle.get_wait_seconds("bob", "here") == 0
 
 
 def test_keys_without_end_fill_no_disk_and_the_last_ones_hold(served: Server) -> None:
     with UserFile(str(served.folder / "ledger.users.db")) as file:
-        attempts, done = Attempts(file), []
+        attempts, done = IdempotencyKeys(file), []
 
-        def reply(number: int) -> Reply:
+        def reply(number: int) -> StoredResponse:
             done.append(number)
-            return Reply(status=200, kind="text/plain", body=str(number).encode())
+            return StoredResponse(status=200, media_type="text/plain", body=str(number).encode())
 
         def asked(number: int) -> bytes:
-            return attempts.once("bob", f"key {number}", "request", lambda: reply(number)).body
+            return attempts.run_or_replay("bob", f"key {number}", "request", lambda: reply(number)).body
 
-        with file.writing() as rows:
+        with file.write_transaction() as rows:
             rows.executemany(
                 "INSERT INTO attempt (user, key, digest, status, kind, headers, body)"
                 " VALUES ('bob', ?, x'00', 200, 'text/plain', '{}', x'00')",
-                [(f"old {number}",) for number in range(MOST)],
+                [(f"old {number}",) for number in range(MAX_KEYS_PER_USER)],
             )
         for number in range(5):
             assert asked(number) == asked(number)
-        with file.reading() as rows:
+        with file.read_transaction() as rows:
             kept = rows.execute("SELECT count(*) FROM attempt WHERE user = 'bob'").fetchone()[0]
     assert done == list(range(5))
-    assert kept <= MOST + 1
+    assert kept <= MAX_KEYS_PER_USER + 1
 
 
 def test_what_is_too_long_is_refused_at_every_route(served: Server) -> None:

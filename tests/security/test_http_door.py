@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.app.http.entering import PROOF
 from discreet.core.exact_values import Exact
+from discreet.http.authentication import CSRF_HEADER
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
+from tests.pgwire.served import CANARY, Slow, write_data
 from tests.security.canary import canary
 from tests.security.test_postgres_door import FORBIDDEN, NEIGHBOURS, TRAPS
-from tests.wire.served import CANARY, Slow, write_data
 
 PATHS = ("/api/plan", "/api/ask", "/api/dummy")
 
@@ -102,7 +102,7 @@ def test_pages_of_neighbouring_databases_cannot_be_told_apart_but_by_noise(tmp_p
 
 
 def _proof(client: httpx.Client) -> dict[str, str]:
-    return {"csrf": client.headers[PROOF]}
+    return {"csrf": client.headers[CSRF_HEADER]}
 
 
 def _page(told: httpx.Response) -> tuple[int, tuple[tuple[str, str], ...], str, tuple[str, ...]]:
@@ -173,7 +173,7 @@ def test_an_unforeseen_error_tells_a_number_and_the_custodians_log_the_rest(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError(f"division of {CANARY}")
 
-    monkeypatch.setattr(web.curators.of("alice"), "plan", fail)
+    monkeypatch.setattr(web.curators.for_analyst("alice"), "plan", fail)
     with web.client() as client:
         for path in PATHS[:2]:
             told = client.post(path, json={"sql": COUNT})
@@ -193,7 +193,7 @@ class Broken(Slow):
 
 
 def test_a_fault_is_charged_once_under_a_key_and_suspends(web: Server) -> None:
-    curator = web.curators.of("alice")
+    curator = web.curators.for_analyst("alice")
     curator._engine = Broken(curator._engine, lambda: None)
     key = {"Idempotency-Key": "k"}
     with web.client() as client, web.client("carl") as carl:

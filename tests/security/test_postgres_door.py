@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.app.users.throttle import Throttle
+from discreet.services.users.login_throttle import LoginThrottle
+from tests.pgwire.bytes_of import SYNC, Bytes, Message, bind, describe, execute, fields, kinds, parse, query
+from tests.pgwire.served import CANARY, PASSWORD, Served, served, write_data
 from tests.security.canary import canary
-from tests.wire.bytes_of import SYNC, Bytes, Message, bind, describe, execute, fields, kinds, parse, query
-from tests.wire.served import CANARY, PASSWORD, Served, served, write_data
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
 FORBIDDEN = [
@@ -240,7 +240,7 @@ def test_no_value_of_the_data_is_kept_or_logged(
 
 def test_guessing_is_throttled_and_names_are_not_told(tmp_path: Path) -> None:
     write_data(tmp_path)
-    with served(tmp_path, throttle=Throttle(clock=lambda: 0.0)) as server:
+    with served(tmp_path, throttle=LoginThrottle(clock=lambda: 0.0)) as server:
         for user in ("alice", "nobody"):
             assert [_refused(server, user, "wrong")["C"] for _ in range(5)] == ["28P01"] * 5
         throttled = [_refused(server, user, PASSWORD) for user in ("alice", "nobody")]
@@ -252,7 +252,10 @@ def test_guessing_is_throttled_and_names_are_not_told(tmp_path: Path) -> None:
 
 def test_logins_that_were_begun_together_are_throttled_as_if_one_after_the_other(tmp_path: Path) -> None:
     write_data(tmp_path)
-    with served(tmp_path, throttle=Throttle(clock=lambda: 0.0)) as server, ThreadPoolExecutor(12) as pool:
+    with (
+        served(tmp_path, throttle=LoginThrottle(clock=lambda: 0.0)) as server,
+        ThreadPoolExecutor(12) as pool,
+    ):
         told = list(pool.map(lambda _: _refused(server, "alice", "wrong")["C"], range(12)))
     assert sorted(told) == ["28000"] * 7 + ["28P01"] * 5
 

@@ -20,7 +20,7 @@ import pytest
 from tests.engines.servers import PostgresServer
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import CANARY, slowed, write_data
+from tests.pgwire.served import CANARY, slowed, write_data
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

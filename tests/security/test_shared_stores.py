@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.engines import find_shared_key
-from discreet.app.policies import load
+from discreet.accounting.entries import EntryState
 from discreet.engines.postgres import fetch_table
+from discreet.services.policies import load_policy
+from discreet.services.policy_engines import find_shared_key
 from tests.engines.servers import PostgresServer
 from tests.http.served import both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import POLICY, write_data
+from tests.pgwire.served import POLICY, write_data
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -123,7 +123,7 @@ def test_servers_that_were_alone_before_share_a_new_key(site: Site) -> None:
         folder = site.write_policy(name).with_name("ledger.store")
         folder.mkdir(mode=0o700)
         (folder / "key").write_bytes(key)
-    found = [find_shared_key(load(site.write_policy(name))) for name in ("one", "two", "three")]
+    found = [find_shared_key(load_policy(site.write_policy(name))) for name in ("one", "two", "three")]
     assert found[0] is not None
     assert len(found[0]) == 32
     assert found == [found[0]] * 3
@@ -196,8 +196,8 @@ def test_servers_with_files_and_a_ledger_in_postgresql_have_one_key(
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write_data(tmp_path / name, 300)
-        policy = load(tmp_path / name / "privacy.yaml", ledger=ledger)
-        with Curator.under(policy, analyst="alice") as curator:
+        policy = load_policy(tmp_path / name / "privacy.yaml", ledger=ledger)
+        with Curator.open_policy(policy, analyst="alice") as curator:
             ask(curator, 0)
         keys.append(find_shared_key(policy))
         assert not (tmp_path / name / "ledger.store" / "key").exists()

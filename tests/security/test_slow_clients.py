@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from discreet.app.http import lines
-from discreet.app.http.guard import HEADERS
+from discreet.http import connections
+from discreet.http.middleware import SECURITY_HEADERS
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import slowed, write_data
+from tests.pgwire.served import slowed, write_data
 
 HEAD = b"POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -25,8 +25,8 @@ SHORT = 1.0
 @pytest.fixture
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that waits for nobody for long, and has few places."""
-    monkeypatch.setattr(lines, "PATIENCE", SHORT)
-    monkeypatch.setattr(lines, "MOST", 8)
+    monkeypatch.setattr(connections, "TIMEOUT_SECONDS", SHORT)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 8)
     write_data(tmp_path, 300)
     with both_doors(tmp_path) as running:
         yield running
@@ -79,17 +79,19 @@ def _drip(line: socket.socket) -> None:
 
 
 def test_those_who_say_nothing_keep_nobody_out(impatient: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PATIENCE", 10 * PATIENCE)
+    monkeypatch.setattr(connections, "TIMEOUT_SECONDS", 10 * PATIENCE)
     with ExitStack() as stack:
-        silent = [stack.enter_context(_connected(impatient, b"")) for _ in range(3 * lines.MOST)]
+        silent = [
+            stack.enter_context(_connected(impatient, b"")) for _ in range(3 * connections.MAX_CONNECTIONS)
+        ]
         for _ in range(3):
             with impatient.client(None) as client:
                 assert client.get("/login").status_code == 200
-        assert all(_rest(each) == b"" for each in silent[: lines.MOST])
+        assert all(_rest(each) == b"" for each in silent[: connections.MAX_CONNECTIONS])
 
 
 def test_an_answer_takes_as_long_as_it_takes(impatient: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PATIENCE", 2 * SHORT)
+    monkeypatch.setattr(connections, "TIMEOUT_SECONDS", 2 * SHORT)
     slowed(impatient.curators, "alice", lambda: time.sleep(3 * SHORT))
     with impatient.client("alice") as client:
         assert client.post("/api/ask", json={"sql": COUNT}).status_code == 200
@@ -110,5 +112,5 @@ def test_what_cannot_be_read_is_refused_with_every_header_and_no_traceback(
     with _connected(fuzzed, sent) as line:
         head = _rest(line).partition(b"\r\n\r\n")[0].decode().lower()
     assert head.startswith("http/1.1 4")
-    assert all(f"{name}: {value}".lower() in head for name, value in HEADERS.items())
+    assert all(f"{name}: {value}".lower() in head for name, value in SECURITY_HEADERS.items())
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())

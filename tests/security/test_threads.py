@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Curator
+from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.answers import Answer
-from discreet.app.counts.publication import Made, make
-from discreet.app.counts.streams import Request, open_stream, publication
-from discreet.app.policies import load
-from discreet.app.users import Role, UserBook, users_of
-from discreet.app.users.attempts import Attempts, Reply
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError
 from discreet.core.guarantees import PureDP
 from discreet.mining.stream import StreamAnswer
+from discreet.services.answers import Answer
+from discreet.services.count_publication import ReleasedCounts, release_counts
+from discreet.services.policies import load_policy
+from discreet.services.stream import StreamRequest, open_stream, plan_stream_release
+from discreet.services.users import Role, UserAccounts, open_user_storage
+from discreet.services.users.idempotency_keys import IdempotencyKeys, StoredResponse
 from tests.engines.servers import PostgresServer
 from tests.threads import SLOW, THREADS, draw_slowly, run_at_once, select_errors
 
@@ -87,12 +87,12 @@ def test_one_question_to_one_curator_is_one_answer_and_one_charge(curator: Curat
 
 def test_an_open_stream_gives_as_many_fresh_answers_as_were_paid(tmp_path: Path) -> None:
     with Curator.open(write_policy(tmp_path), random=SLOW) as curator:
-        request = Request(
+        request = StreamRequest(
             table="people", columns=["age"], questions=99, method="weights", updates=1, epsilon=1
         )
         stream = open_stream(curator, request)
         told = run_at_once(lambda place: stream.ask(f"SELECT COUNT(*) FROM people WHERE age < {70 - place}"))
-    fresh = [each for each in told if isinstance(each, StreamAnswer) and each.fresh]
+    fresh = [each for each in told if isinstance(each, StreamAnswer) and each.is_fresh]
     assert len(fresh) == stream.answerer.updates <= 1
     assert all(isinstance(each, BudgetError) for each in select_errors(told))
 
@@ -100,10 +100,10 @@ def test_an_open_stream_gives_as_many_fresh_answers_as_were_paid(tmp_path: Path)
 def test_a_batch_that_many_threads_publish_is_released_and_charged_once(tmp_path: Path) -> None:
     texts = ["SELECT COUNT(*) FROM people WHERE ill", "SELECT COUNT(*) FROM people WHERE NOT ill"]
     with Curator.open(write_policy(tmp_path), random=SLOW) as curator:
-        batch = publication(curator, Request(table="people", epsilon=Fraction(1, 2)), texts)
-        told = run_at_once(lambda _: make(curator, batch))
+        batch = plan_stream_release(curator, StreamRequest(table="people", epsilon=Fraction(1, 2)), texts)
+        told = run_at_once(lambda _: release_counts(curator, batch))
         assert not select_errors(told)
-        assert len({str(each.rows.to_pylist()) for each in told if isinstance(each, Made)}) == 1
+        assert len({str(each.rows.to_pylist()) for each in told if isinstance(each, ReleasedCounts)}) == 1
         assert len(curator.ledger.list_entries()) == 1
 
 
@@ -124,13 +124,13 @@ def test_reservations_of_many_threads_stay_within_the_promise(tmp_path: Path) ->
 def test_a_request_that_many_threads_send_under_one_key_is_done_once(tmp_path: Path) -> None:
     done: list[bytes] = []
 
-    def work() -> Reply:
+    def work() -> StoredResponse:
         done.append(draw_slowly(8))
-        return Reply(status=200, kind="text/plain", body=done[-1])
+        return StoredResponse(status=200, media_type="text/plain", body=done[-1])
 
-    with users_of(load(write_policy(tmp_path)).ledger) as file:
-        UserBook(file).add("alice", Role.ANALYST, "analyst")
-        attempts = Attempts(file)
-        told = run_at_once(lambda _: attempts.once("alice", "7f3a", {"sql": "SELECT"}, work))
-    assert {each.body for each in told if isinstance(each, Reply)} == {*done}
+    with open_user_storage(load_policy(write_policy(tmp_path)).ledger) as file:
+        UserAccounts(file).add("alice", Role.ANALYST, "analyst")
+        attempts = IdempotencyKeys(file)
+        told = run_at_once(lambda _: attempts.run_or_replay("alice", "7f3a", {"sql": "SELECT"}, work))
+    assert {each.body for each in told if isinstance(each, StoredResponse)} == {*done}
     assert len(done) == 1

@@ -24,15 +24,15 @@ import psycopg
 import pytest
 from scipy.stats import ks_2samp
 
-from discreet.accounting.ledger_entries import EntryState
-from discreet.app.serve.admission import Admission
-from discreet.app.serve.deadlines import Deadlines
-from discreet.app.users import Role
+from discreet.accounting.entries import EntryState
 from discreet.core.errors import EngineFault
+from discreet.services.serving.admission import Admission
+from discreet.services.serving.query_timeouts import Deadlines
+from discreet.services.users import Role
 from discreet.sql.planner import Plan
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
-from tests.wire.served import PASSWORD, POLICY, served, slowed, write_data
+from tests.pgwire.served import PASSWORD, POLICY, served, slowed, write_data
 
 SLOWER = 0.25
 GRAIN = SLOWER / 10
@@ -158,7 +158,7 @@ def test_how_long_an_overrun_goes_on_cannot_be_told_from_what_comes_next(folder:
     with served(folder, slack=0.1) as server, ThreadPoolExecutor(1) as pool:
         curators = server.curators
         try:
-            curators.of("alice").ask(other, epsilon=0.01)
+            curators.for_analyst("alice").ask(other, epsilon=0.01)
             slowed(curators, "alice", ended.wait)
             with pytest.raises(EngineFault):
                 curators.ask("alice", curators.plan("alice", COUNT, epsilon=0.01))
@@ -168,7 +168,7 @@ def test_how_long_an_overrun_goes_on_cannot_be_told_from_what_comes_next(folder:
             assert stored.result(PATIENCE).repeated
         finally:
             ended.set()
-            wait(curators._abandoned.values(), PATIENCE)
+            wait(curators._abandoned_work.values(), PATIENCE)
 
 
 @pytest.mark.parametrize("power", [0, 2])
@@ -196,8 +196,8 @@ def test_a_late_answer_leaves_one_class_later_and_suspends(folder: Path, power: 
 FIRST = """
 import sys
 from pathlib import Path
-from discreet.app.policies import load
-from discreet.app.serve.curators import Curators
+from discreet.services.policies import load
+from discreet.services.serving.curators import Curators
 
 def watched(work):
     before = set(sys.modules)
@@ -257,7 +257,7 @@ def test_that_a_question_was_answered_cannot_be_seen_before_its_time(
         slowed(server.curators, "alice", end)
         deadlines = server.curators.deadlines
         assert deadlines is not None
-        least = deadlines.seconds(server.curators.of("alice").plan(COUNT).plan)
+        least = deadlines.compute_fixed_time(server.curators.for_analyst("alice").plan(COUNT).plan)
         look = stack.enter_context(_looking(server, door))
         client = stack.enter_context(server.client("alice"))
         pool = stack.enter_context(ThreadPoolExecutor(1))
@@ -272,11 +272,11 @@ def test_that_a_question_was_answered_cannot_be_seen_before_its_time(
 class Lenient(Deadlines):
     """Deadlines by which answers wait, and which a slow machine may overrun."""
 
-    def padded(
-        self, plan: Plan, work: Callable[[], T], abandon: Callable[[Future[T]], object] = lambda work: None
+    def run_until_deadline(
+        self, plan: Plan, compute: Callable[[], T], abandon: Callable[[Future[T]], object] = lambda work: None
     ) -> T:
-        ready = time.monotonic() + self.seconds(plan)
-        done = work()
+        ready = time.monotonic() + self.compute_fixed_time(plan)
+        done = compute()
         time.sleep(max(0.0, ready - time.monotonic()))
         return done
 
@@ -287,7 +287,9 @@ def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, do
     sql = "SELECT COUNT(*) FROM people"
     with both_doors(folder) as server:
         server.curators.deadlines = Lenient(policy=server.curators.policy, slack=2)
-        least = server.curators.deadlines.seconds(server.curators.of("bob").plan(sql).plan)
+        least = server.curators.deadlines.compute_fixed_time(
+            server.curators.for_analyst("bob").plan(sql).plan
+        )
         with server.client("alice") as alice:
             told = alice.post("/api/ask", json={"sql": sql}).json()
         began = time.monotonic()

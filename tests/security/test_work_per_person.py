@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import clusters, work
-from discreet.app.curator import Curator
-from discreet.app.policies import load, promise_of
-from discreet.app.work_limits import MEMORY, WorkLimits
 from discreet.core.errors import RequestError
 from discreet.core.policy import LONGEST_TEXT, Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
+from discreet.services.curator import Curator
+from discreet.services.policies import get_promise, load_policy
+from discreet.services.work_limits import STATEMENT_MEMORY, WorkLimits
 from discreet.sql.planner import plan_query
 
 POLICY = """
@@ -60,7 +60,7 @@ def test_work_that_one_person_causes_is_refused_before_it_is_charged(tmp_path: P
 
 
 def limits(folder: Path, **more: object) -> tuple[WorkLimits, Policy]:
-    policy = load(write_clinic(folder, present=False)).model_copy(update=more)
+    policy = load_policy(write_clinic(folder, present=False)).model_copy(update=more)
     table = policy.tables["visits"].model_copy(update={"most_rows": 20_000})
     policy = policy.model_copy(update={"tables": {"visits": table}})
     return WorkLimits(policy=policy), policy
@@ -80,11 +80,11 @@ def test_honest_questions_are_answered_and_one_person_is_a_small_part_of_them(
     tmp_path: Path, text: str, engine: str
 ) -> None:
     limit, policy = limits(tmp_path, engine=engine, store="prepared")
-    made = plan_query(text, policy, promise_of(policy), epsilon=1)
-    limit.require(made)
-    seconds, memory = limit.one_person(made)
-    assert 0 < seconds <= 0.05 * limit.fixed_time(made)
-    assert memory <= 0.05 * MEMORY
+    made = plan_query(text, policy, get_promise(policy), epsilon=1)
+    limit.require_within_limits(made)
+    seconds, memory = limit.estimate_person_work(made)
+    assert 0 < seconds <= 0.05 * limit.compute_fixed_time(made)
+    assert memory <= 0.05 * STATEMENT_MEMORY
 
 
 REFUSED = {
@@ -107,7 +107,7 @@ REFUSED = {
 def test_work_is_counted_wherever_it_hides(tmp_path: Path, text: str) -> None:
     limit, policy = limits(tmp_path)
     with pytest.raises(RequestError, match=r"rows_per_person|fewer times"):
-        limit.require(plan_query(text, policy, promise_of(policy), epsilon=1))
+        limit.require_within_limits(plan_query(text, policy, get_promise(policy), epsilon=1))
 
 
 def test_a_question_that_doubles_with_each_subquery_is_refused_at_once(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_question_that_doubles_with_each_subquery_is_refused_at_once(tmp_path:
         "SELECT cost, COUNT(*) AS n FROM t40 GROUP BY cost",
     ):
         with pytest.raises(RequestError, match="once its subqueries are written out"):
-            plan_query(f"{doubling} {text}", policy, promise_of(policy), epsilon=1)
+            plan_query(f"{doubling} {text}", policy, get_promise(policy), epsilon=1)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql://reader@host/clinic", "spark:local"])
@@ -128,9 +128,9 @@ def test_a_long_question_is_given_the_time_to_plan_it(tmp_path: Path, engine: st
     """Two hundred sums took DuckDB 0.4 s on a quiet machine and were given 0.25 s: a fault, and suspended."""
     limit, policy = limits(tmp_path, engine=engine, store="prepared")
     sums = ", ".join(f"SUM(age + {place}) AS m{place}" for place in range(200))
-    made = plan_query(f"SELECT {sums} FROM visits", policy, promise_of(policy), epsilon=1)
-    limit.require(made)
-    assert limit.fixed_time(made) >= 2
+    made = plan_query(f"SELECT {sums} FROM visits", policy, get_promise(policy), epsilon=1)
+    limit.require_within_limits(made)
+    assert limit.compute_fixed_time(made) >= 2
 
 
 def test_memory_that_one_person_takes_is_bounded(tmp_path: Path) -> None:
@@ -140,7 +140,9 @@ def test_memory_that_one_person_takes_is_bounded(tmp_path: Path) -> None:
     inner = "SELECT patient, MIN(note) AS m FROM visits GROUP BY patient"
     text = f"SELECT COUNT(*) AS n FROM ({inner}) AS t WHERE m < 'b'"
     with pytest.raises(RequestError, match="MiB of memory"):
-        WorkLimits(policy=policy, slack=1e6).require(plan_query(text, policy, promise_of(policy), epsilon=1))
+        WorkLimits(policy=policy, slack=1e6).require_within_limits(
+            plan_query(text, policy, get_promise(policy), epsilon=1)
+        )
 
 
 def test_slack_is_a_way_out_and_the_same_holds_without_a_server(tmp_path: Path) -> None:
@@ -148,12 +150,12 @@ def test_slack_is_a_way_out_and_the_same_holds_without_a_server(tmp_path: Path) 
     made = plan_query(
         "SELECT COUNT(*) AS n FROM visits WHERE " + " AND ".join(["UPPER(note) > 'A'"] * 12),
         policy,
-        promise_of(policy),
+        get_promise(policy),
         epsilon=1,
     )
     with pytest.raises(RequestError, match="--slack"):
-        limit.require(made)
-    WorkLimits(policy=policy, slack=1_000).require(made)
+        limit.require_within_limits(made)
+    WorkLimits(policy=policy, slack=1_000).require_within_limits(made)
 
 
 def test_what_a_store_keeps_of_a_person_is_bounded(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def test_what_a_store_keeps_of_a_person_is_bounded(tmp_path: Path) -> None:
         pa.table({name: [row[place] for row in rows] for place, name in enumerate(work.NAMES)}),
         tmp_path / "visits.parquet",
     )
-    with DuckDB.open(prepare_store(load(path), None)) as engine:
+    with DuckDB.open(prepare_store(load_policy(path), None)) as engine:
         text = "SELECT max(length(note)) AS longest, max(_discreet_rank) AS last FROM visits"
         found = engine.count(text).secret.to_pylist()
     assert found == [{"longest": LONGEST_TEXT, "last": 1_000}]

@@ -16,6 +16,7 @@ import pytest
 
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Column, ColumnType
+from discreet.sql import type_inference
 from discreet.sql.expression_types import count_decimal_places
 from discreet.sql.planner import DecomposedMeasure
 from tests.sql.claims import World, engine
@@ -95,8 +96,13 @@ def native(column: Column) -> str:
 
 
 def own(folder: Path) -> duckdb.DuckDBPyConnection:
-    """The same files in a DuckDB of their own."""
-    connection = duckdb.connect()
+    """The same files in a DuckDB of their own, which computes each expression as it is written.
+
+    Its optimizer turns `DATE_TRUNC('hour', d) <= DATE_TRUNC('hour', DATE '2020-01-31')` of a DATE column into
+    `d < DATE '2020-01-31'` (it adds an hour to the constant and casts the sum back to a day), so that equal
+    days are not equal; without a column, or with the rewriting left out, DuckDB says that they are.
+    """
+    connection = duckdb.connect(config={"disabled_optimizers": "expression_rewriter"})
     for name, table in policy(str(folder)).tables.items():
         columns = ", ".join(
             f"TRY_CAST({column} AS {native(entry)}) AS {column}" for column, entry in table.columns.items()
@@ -171,6 +177,29 @@ def test_categories_are_ordered_as_text_and_not_as_they_are_declared(
         assert list(over.count(made.statement).secret.to_pylist()[0].values()) == list(
             raw.execute(text).fetchone() or ()
         )
+
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+@pytest.mark.parametrize("unit", type_inference.UNITS)
+def test_truncated_days_and_moments_are_compared_as_duckdb_compares_them(unit: str, tmp_path: Path) -> None:
+    tables, terms = clean(Random(5)), policy(str(tmp_path))
+    assert {row["born"] for row in tables.people} == set(CLEAN["born"])
+    conditions = [
+        f"DATE_TRUNC('{unit}', {column}) {comparison} {constant}"
+        for column, kind in (("born", "DATE"), ("seen", "TIMESTAMP"))
+        for comparison in COMPARISONS
+        for constant in (f"DATE_TRUNC('{unit}', {kind} '2020-01-31')", f"{kind} '2020-02-01'")
+    ]
+    with engine(tables, tmp_path, terms) as over, own(tmp_path) as raw:
+        world = World(Relation.VALUE, terms, (over, over), (tables, tables))
+        for condition in conditions:
+            text = f"SELECT COUNT(*) AS n FROM people WHERE {condition}"
+            made = world.plan(text, tail=0)
+            assert made is not None, text
+            found = list(over.count(made.statement).secret.to_pylist()[0].values())
+            assert found == list(raw.execute(text).fetchone() or ()), text
 
 
 NOT_ALIKE = ("%", "/", "1e400")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from discreet.attacks.audit import epsilon_lower_bound
+from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
 from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -95,11 +95,11 @@ MEANS = Audited(
 @pytest.mark.parametrize("audited", [COUNTS, MEANS], ids=["COUNT", "AVG"])
 def test_no_answer_tells_more_than_its_epsilon(audited: Audited, tmp_path: Path) -> None:
     hits = audited.hits(tmp_path)
-    assert epsilon_lower_bound(*hits, RUNS, miss=FALSE_ALARM) <= audited.epsilon
-    assert epsilon_lower_bound(*hits, RUNS, miss=KNOWN) >= audited.epsilon / 2
+    assert compute_epsilon_lower_bound(*hits, RUNS, error_rate=FALSE_ALARM) <= audited.epsilon
+    assert compute_epsilon_lower_bound(*hits, RUNS, error_rate=KNOWN) >= audited.epsilon / 2
 
 
 @pytest.mark.parametrize("audited", [COUNTS, MEANS], ids=["COUNT", "AVG"])
 def test_an_engine_that_keeps_more_rows_is_caught(audited: Audited, tmp_path: Path) -> None:
     hits = audited.hits(tmp_path, rows_per_person=4)
-    assert epsilon_lower_bound(*hits, RUNS, miss=KNOWN) > audited.epsilon
+    assert compute_epsilon_lower_bound(*hits, RUNS, error_rate=KNOWN) > audited.epsilon

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from discreet.app.proposals import expected
 from discreet.core.engine import Engine
 from discreet.core.policy import ContributionBounding, Policy
 from discreet.engines.duckdb import DuckDB, query_released_tables
 from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.services.proposals import compute_expected_errors
 from discreet.sql.accuracy import find_error_bound, find_least_epsilon
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.plan_execution import execute_plan
@@ -205,7 +205,7 @@ def weighed(text: str, rows: Visits) -> Fraction:
 def test_the_error_of_a_mean_is_told_in_rows(tmp_path: Path) -> None:
     text = "SELECT AVG(cost) AS a FROM visits"
     told = [
-        expected(made(text, tmp_path, bounding=bounding))[0].note.replace(",", "").split()[1]
+        compute_expected_errors(made(text, tmp_path, bounding=bounding))[0].note.replace(",", "").split()[1]
         for bounding in ("rows", "weights")
     ]
     assert float(told[1]) == pytest.approx(float(told[0]), rel=0.1)

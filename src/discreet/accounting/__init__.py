@@ -4,6 +4,11 @@
 tightest proven epsilon and the theorem that proves it. `Accountant` is for a ledger, where questions and
 budgets are chosen along the way: a privacy filter that accepts a release only if the promise holds whatever
 comes next.
+
+The ledger is six files: `ledger` (reserve, settle, replay, read), `entries` (the rows of one transaction),
+`budget` (shares, accounts and the budget check), `hash_chain`, `high_water_marks` and `ledger_backup`. A
+budget check runs from `ledger` by `entries` and `budget` to the rule of the `accountant`. Storage is behind
+`ledger_storage`: SQLite (`ledger_file`) or PostgreSQL (`ledger_database`, over `shared_database`).
 """
 
 from discreet.accounting.accountant import Accountant

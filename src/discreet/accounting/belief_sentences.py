@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from discreet.accounting.ledger_entries import NonPrivateRelease
+from discreet.accounting.entries import NonPrivateRelease
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import format_chance, format_percent, format_percent_up
 from discreet.core.neighbor_relations import Relation

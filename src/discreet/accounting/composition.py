@@ -126,7 +126,7 @@ def compose_parallel(guarantees: Iterable[Guarantee], relation: Relation | str) 
             hint="Use mechanisms that are proven for added and removed people.",
         )
     bounds = [_find_epsilon_delta(each) for each in parts]
-    sums = [getattr(each, "concentrated", None) for each in parts]
+    sums = [getattr(each, "zcdp", None) for each in parts]
     if all(each is not None for each in bounds):
         epsilon, delta = (max((each[i] for each in bounds if each), default=Fraction(0)) for i in (0, 1))
         return convert_guarantee(_make_guarantee(epsilon, delta, Relation.PRESENCE), wanted)
@@ -181,7 +181,7 @@ def compose_gaussian(events: Events, relation: Relation, delta: float = 0.0) -> 
 
 def compose_zcdp(events: Events, relation: Relation, delta: float = 0.0) -> ZeroConcentratedDP | None:
     del delta
-    sums = [(n, each.concentrated) for each, n in events.items() if hasattr(each, "concentrated")]
+    sums = [(n, each.zcdp) for each, n in events.items() if hasattr(each, "zcdp")]
     if len(sums) < len(events):
         return None
     rho = sum((n * max(Fraction(each.rho), TINY) for n, each in sums), Fraction(0))

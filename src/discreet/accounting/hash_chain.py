@@ -11,6 +11,9 @@ Standing    Each change of a share or a suspension appends a link with the share
 Digests     A link holds the digest of its row, so that a changed row is found without a copy.
 Opening     checks the last link, its predecessor and each account: constant time.
 Verifying   recomputes every head, digest and running sum, and reports the first mismatch.
+Migration   A ledger that was written before entries were chained is chained as it is, in order, and a link
+            records the migration and its time: changes before it cannot be detected. One whose accounts are
+            not the sums of its entries is refused, as it was before.
 Limits      The hashes have no key: a deliberate rewrite of the whole chain leaves a valid chain. The
             high-water marks (`high_water_marks.py`), stored elsewhere, reveal that; the chain alone finds
             accidents and manual edits.
@@ -20,20 +23,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.guarantee_json import format_fraction
+from discreet.accounting.accountant import format_fraction
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 from discreet.core.randomness import Randomness
 
+EVERYBODY = ""
+"""The owner of the sums of all analysts together."""
 ORIGIN = "0" * 64
 IDENTITY_BYTES = 16
-SUMMED = ("epsilon", "rho", "delta", "events")
+SUMS = ("epsilon", "rho", "delta")
 NO_SUMS = ("0", "0", "0", 0)
 CHARGE = (
     "id",
@@ -47,8 +52,13 @@ CHARGE = (
     "delta",
     "number",
 )
+OUTCOME = ("state", "incident", "metadata", "answer")
+FINISHED = ("settled", "faulted")
 RELEASE = ("id", "time", "after", "name", "description", "certificate")
+TERMS = ("prior", "posterior", "secret", "group", "tail", "leak")
 LINK = "id, kind, analyst, body, previous, head"
+LINKS_OF_KIND = f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome')"
+"""The links of a rare kind, in the words of the index `link_of_kind`."""
 LINKS = (
     "CREATE TABLE link (id {number} PRIMARY KEY, kind TEXT NOT NULL, analyst {name}, body TEXT NOT NULL,"
     " previous TEXT NOT NULL, head TEXT NOT NULL)",
@@ -167,13 +177,10 @@ class HashChain:
         """Append a link with the current share and suspension of every analyst."""
         self.append(LinkKind.STANDING, {"accounts": {name: [*each] for name, each in standings.items()}})
 
-    def standings(self) -> dict[str, Standing] | None:
+    def read_standings(self) -> dict[str, Standing] | None:
         """Return the share and suspension of every analyst, or None for a ledger of an earlier format."""
-        row = self.rows.execute(
-            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome')"
-            " ORDER BY id DESC LIMIT 1",
-            {"kind": LinkKind.STANDING.value},
-        ).fetchone()
+        newest = f"{LINKS_OF_KIND} ORDER BY id DESC LIMIT 1"
+        row = self.rows.execute(newest, {"kind": LinkKind.STANDING.value}).fetchone()
         if row is None:
             return None
         found = self.parse_link(row).body["accounts"]
@@ -191,10 +198,7 @@ class HashChain:
 
     def list_links(self, kind: LinkKind) -> list[Link]:
         """Return all links of a rare kind: neither charges nor outcomes."""
-        found = self.rows.execute(
-            f"SELECT {LINK} FROM link WHERE kind = :kind AND kind NOT IN ('charge', 'outcome') ORDER BY id",
-            {"kind": kind.value},
-        )
+        found = self.rows.execute(f"{LINKS_OF_KIND} ORDER BY id", {"kind": kind.value})
         return [self.parse_link(row) for row in found.fetchall()]
 
     def list_heads(self, numbers: Iterable[int]) -> list[tuple[int, str]]:
@@ -233,6 +237,58 @@ class HashChain:
         if (before is None) != (last.id == 1) or last.previous != previous:
             raise self.storage.make_damage_error(f"a link of its chain is missing before link {last.id}")
 
+    def verify(self) -> None:
+        """Raise an error if the chain is incomplete, or does not match the entries and releases."""
+        found: dict[LinkKind, dict[int, Link]] = {kind: {} for kind in LinkKind}
+        for link in self._iterate_links():
+            found[link.kind][link.body.get("entry", link.body.get("release", link.id))] = link
+        self._check_entries(found[LinkKind.CHARGE], found[LinkKind.OUTCOME])
+        self._check_releases(found[LinkKind.RELEASE])
+
+    def _check_entries(self, charges: dict[int, Link], outcomes: dict[int, Link]) -> None:
+        damaged, running = self.storage.make_damage_error, dict[str, RunningSums]()
+        there = {number for (number,) in self.rows.execute("SELECT id FROM entry")}
+        for number in sorted(charges.keys() - there):
+            raise damaged(f"entry {number} was removed")
+        for number in sorted(there - charges.keys()):
+            raise damaged(f"entry {number} was inserted: its chain does not hold it")
+        names = (*CHARGE, *OUTCOME)
+        for values in self.rows.execute(f"SELECT {', '.join(names)} FROM entry ORDER BY id"):
+            row = dict(zip(names, values, strict=True))
+            charge = charges[row["id"]]
+            if charge.body["digest"] != digest_charge(row):
+                raise damaged(f"entry {row['id']} was changed")
+            if not _matches_outcome(row, outcomes.get(row["id"])):
+                raise damaged(f"the outcome of entry {row['id']} was changed")
+            for owner, carried in ((row["analyst"], charge.analyst_sums), (EVERYBODY, charge.total_sums)):
+                running[owner] = self.add_sums(running.get(owner, NO_SUMS), row)
+                if running[owner] != carried:
+                    raise damaged(f"the running sums of entry {row['id']} are not the sums of its entries")
+
+    def _check_releases(self, links: dict[int, Link]) -> None:
+        damaged = self.storage.make_damage_error
+        for values in self.rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id"):
+            row = dict(zip(RELEASE, values, strict=True))
+            link = links.pop(row["id"], None)
+            if link is None:
+                raise damaged(f"release {row['name']} was inserted: its chain does not hold it")
+            if link.body["digest"] != digest_release(row):
+                raise damaged(f"release {row['name']} was changed")
+        for link in links.values():
+            raise damaged(f"release {link.body['name']} was removed")
+
+    def _iterate_links(self) -> Iterator[Link]:
+        """Yield all links in order; raise an error for a missing link, or one that does not follow."""
+        expected, head, total = 1, ORIGIN, NO_SUMS
+        for row in self.rows.execute(f"SELECT {LINK} FROM link ORDER BY id"):
+            link = self.parse_link(row)
+            if link.id != expected or link.previous != head:
+                raise self.storage.make_damage_error(f"a link of its chain is missing before link {link.id}")
+            if link.kind is not LinkKind.CHARGE and link.total_sums != total:
+                raise self.storage.make_damage_error(f"the running sums of link {link.id} were changed")
+            expected, head, total = link.id + 1, link.head, link.total_sums
+            yield link
+
     def parse_link(self, row: Iterable[Any]) -> Link:
         """Return a link whose hash matches its body; raise an error for any other."""
         number, kind, analyst, text, previous, head = row
@@ -243,9 +299,8 @@ class HashChain:
             link = Link(
                 id=number, kind=LinkKind(kind), analyst=analyst, body=body, previous=previous, head=head
             )
-            fits = (body["id"], body["kind"], body["analyst"]) == (number, kind, analyst)
             fits = (
-                fits
+                (body["id"], body["kind"], body["analyst"]) == (number, kind, analyst)
                 and len(link.total_sums) == 4
                 and (link.kind is not LinkKind.CHARGE or len(link.analyst_sums) == 4)
             )
@@ -258,16 +313,54 @@ class HashChain:
     def add_sums(self, sums: RunningSums, row: Mapping[str, Any]) -> RunningSums:
         """Return the running sums after one more entry, given as its row."""
         epsilon, rho, delta = (
-            format_fraction(self._parse_fraction(before) + self._parse_fraction(row[name]))
-            for name, before in zip(SUMMED[:3], sums[:3], strict=True)
+            format_fraction(self.parse_fraction(before) + self.parse_fraction(row[name]))
+            for name, before in zip(SUMS, sums[:3], strict=True)
         )
         return epsilon, rho, delta, sums[3] + 1
 
-    def _parse_fraction(self, text: object) -> Fraction:
+    def parse_fraction(self, text: object) -> Fraction:
+        """Return a stored number as an exact fraction."""
         try:
             return Fraction(str(text))
         except (ValueError, ZeroDivisionError):
             raise self.storage.make_damage_error("it holds an invalid number") from None
+
+
+def _matches_outcome(row: dict[str, Any], outcome: Link | None) -> bool:
+    if outcome is None:
+        return row["state"] not in FINISHED
+    return bool(outcome.body["digest"] == digest_outcome(*(row[name] for name in OUTCOME)))
+
+
+def chain_existing_entries(rows: SqlTransaction, storage: LedgerStorage, format_version: int) -> None:
+    """Chain the entries and releases of a ledger of an older format, inside the caller's transaction."""
+    terms = rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
+    if terms is None:
+        return
+    chain, first = HashChain(rows, storage), dict[str, Any]()
+    entries = rows.execute(f"SELECT state, {', '.join(CHARGE)} FROM entry ORDER BY id").fetchall()
+    if entries:
+        # older copies of the same ledger get the same identity, so that they are recognized as such
+        row = dict(zip(CHARGE, entries[0][1:], strict=True))
+        first = {"identity": digest_charge(row)[: 2 * IDENTITY_BYTES], "time": row["time"]}
+    chain.append_terms(dict(zip(TERMS, terms, strict=True)), **first)
+    releases = rows.execute(f"SELECT {', '.join(RELEASE)} FROM release ORDER BY id").fetchall()
+    pending = [dict(zip(RELEASE, row, strict=True)) for row in releases]
+    running = {EVERYBODY: NO_SUMS}
+    for state, *values in entries:
+        row = dict(zip(CHARGE, values, strict=True))
+        while pending and pending[0]["after"] < row["id"]:
+            chain.append_release(pending.pop(0))
+        for owner in (row["analyst"], EVERYBODY):
+            running[owner] = chain.add_sums(running.get(owner, NO_SUMS), row)
+        chain.append_charge(row, running[row["analyst"]], running[EVERYBODY])
+        if state in FINISHED:
+            chain.append_outcome(row["id"])
+    for row in pending:
+        chain.append_release(row)
+    chain.append(
+        LinkKind.MIGRATION, {"format": format_version, "entries": len(entries), "time": format_current_time()}
+    )
 
 
 def hash_link(previous: object, body: object) -> str:

@@ -1,4 +1,4 @@
-"""High-water marks: the progress of a ledger, written in places outside the ledger itself.
+"""High-water marks: the progress of a ledger, written in places outside the ledger itself, and checked.
 
 Mark        Identity of the ledger, number of its links and the newest head, the sums of each analyst, the
             names of releases without differential privacy, ledgers with a separate promise, and a trail of
@@ -10,7 +10,10 @@ Places      A mark is in a file beside the store, in one beside the sources of e
 Atomic      Written in place, into one of two slots (`slot_file`), by one process at a time (a lock on the
             folder). A mark never goes back: a higher one of the same history is left in place. Plain JSON
             files of earlier versions are read and replaced.
-Copies      A mark of another history, which a copy of the ledger has written, stops the ledger.
+Copies      A ledger that is behind one of its marks is an older copy, and one with another history than its
+            mark is another copy. Both are refused; `discreet ledger restore` charges the lost entries.
+Separate    Where a ledger has marked data, a second one is not created or used by accident: it has a
+            separate promise only if the custodian says so, and then each names the other.
 Batched     Threads that wait for their marks share one write, as they share a commit.
 """
 
@@ -27,13 +30,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting.hash_chain import RunningSums
+from discreet.accounting.entries import LedgerTransaction
+from discreet.accounting.hash_chain import LinkKind, RunningSums
+from discreet.accounting.ledger_storage import make_ledger_error
+from discreet.accounting.privacy_unit import overlap
 from discreet.accounting.slot_file import NewerSlotsError, lock_folder, read_text, write_text
-from discreet.accounting.source_overlap import overlap
 from discreet.core.errors import EngineFault, RequestError
 
 FORMAT = 1
 BESIDE_SOURCES = ".discreet.mark"
+MOST_BACKUPS = 64
+RESTORE = "Put the newest ledger back, or charge what is lost by discreet ledger restore."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +266,108 @@ class HighWaterMarks:
                     f"The mark {file.path} cannot be written; the charge stays, and no data was read."
                 ) from None
             self.skipped[file.path] = error.strerror or "it cannot be written"
+
+
+def require_unmarked_data(place: str, bound: Iterable[tuple[MarkFile, HighWaterMark]]) -> None:
+    """Raise an error for a new ledger at `place` if another ledger has marked the data."""
+    for file, mark in bound:
+        raise make_ledger_error(
+            place,
+            f"is missing or empty, and the mark {file.path} says that these data have been asked about under "
+            f"the ledger {mark.place}",
+            "Name that ledger, put it back, or restore a backup by discreet ledger restore; a new promise "
+            "beside it takes discreet ledger create --separate-promise.",
+        )
+
+
+def check_marks(
+    transaction: LedgerTransaction, bound: Iterable[tuple[MarkFile, HighWaterMark]], *, separate: bool
+) -> None:
+    """Raise an error for a ledger behind its marks, or a second one over marked data unless `separate`."""
+    identity, named = transaction.chain.identity, transaction.list_separate_ledgers()
+    by_file: dict[MarkFile, list[HighWaterMark]] = {}
+    for file, mark in bound:
+        by_file.setdefault(file, []).append(mark)
+    for file, marks in by_file.items():
+        declared = any(mark.ledger == identity for mark in marks)
+        for mark in marks:
+            if mark.ledger == identity:
+                _check_mark(transaction, file, mark)
+            elif not (separate or declared or mark.ledger in named):
+                raise make_ledger_error(
+                    transaction.storage.place,
+                    f"is not the one of these data: the mark {file.path} says that they have been asked "
+                    f"about under the ledger {mark.place}",
+                    "Name that ledger; a new promise beside it takes discreet ledger create "
+                    "--separate-promise.",
+                )
+    record_separate_ledgers(transaction, (mark for marks in by_file.values() for mark in marks))
+
+
+def record_separate_ledgers(transaction: LedgerTransaction, marks: Iterable[HighWaterMark]) -> None:
+    """Record the ledgers with a separate promise about the same data, each once."""
+    identity, named = transaction.chain.identity, transaction.list_separate_ledgers()
+    for mark in marks:
+        if mark.ledger not in (identity, *named):
+            transaction.chain.append(LinkKind.SEPARATE, {"other": mark.ledger, "place": mark.place})
+            named[mark.ledger] = mark.place
+
+
+def has_marked_link(transaction: LedgerTransaction, mark: HighWaterMark) -> bool:
+    """Return whether the ledger has the link of a mark, or was charged for it when restored.
+
+    A ledger that was charged for the whole promise lacks at most names of releases.
+    """
+    found = transaction.chain.get_link(mark.count)
+    if found is not None and found.head == mark.head:
+        return True
+    return any(
+        {*mark.releases} <= {*link.body["releases"]}
+        if link.body["whole"]
+        else mark.is_covered_by(link.body["accounts"], link.body["releases"])
+        for link in transaction.chain.list_links(LinkKind.RESTORATION)
+    )
+
+
+def read_mark(transaction: LedgerTransaction) -> HighWaterMark:
+    """Return the current high-water mark of the ledger."""
+    chain = transaction.chain
+    last = chain.get_last_link()
+    if last is None:
+        raise transaction.storage.make_damage_error("its founding link is missing")
+    return HighWaterMark(
+        ledger=chain.identity,
+        place=transaction.storage.place,
+        count=last.id,
+        head=last.head,
+        total=last.total_sums,
+        accounts=transaction.accounts.read_sums(),
+        releases=tuple(f"{row['name']} ({row['description']})" for row in transaction.list_release_rows()),
+        separate=tuple(transaction.list_separate_ledgers()),
+        trail=_read_trail(transaction, last.id),
+    )
+
+
+def _check_mark(transaction: LedgerTransaction, file: MarkFile, mark: HighWaterMark) -> None:
+    """Raise an error for a ledger that lacks the link of one of its marks."""
+    if has_marked_link(transaction, mark):
+        return
+    place, last = transaction.storage.place, transaction.chain.get_last_link()
+    if last is None or last.id < mark.count:
+        raise make_ledger_error(
+            place, f"is behind its mark {file.path}: an older copy is in its place", RESTORE
+        )
+    raise make_ledger_error(
+        place, f"has another history than its mark {file.path}: it is another copy", RESTORE
+    )
+
+
+def _read_trail(transaction: LedgerTransaction, count: int) -> tuple[tuple[int, str], ...]:
+    """Return some links that identify an older copy: backups, and ever fewer of the far past."""
+    steps = {count - 2**power for power in range(count.bit_length()) if 2**power < count}
+    chain = transaction.chain
+    backups = [link.id for link in chain.list_links(LinkKind.BACKUP)[-MOST_BACKUPS:]]
+    return tuple(chain.list_heads({*steps, *backups}))
 
 
 def _parse_sums(value: Sequence[Any]) -> RunningSums:

@@ -21,60 +21,65 @@ Content     Questions, parameters, released answers and incident numbers. No val
 
 from __future__ import annotations
 
-import json
-import re
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.accounting.accountant import LEAK, Accountant
-from discreet.accounting.analyst_shares import parse_shares
-from discreet.accounting.budget_amounts import Cost, round_charge
-from discreet.accounting.guarantee_json import guarantee_to_json, is_serializable
-from discreet.accounting.hash_chain import LinkKind, format_current_time
-from discreet.accounting.high_water_marks import HighWaterMark
-from discreet.accounting.ledger_entries import Entry, EntryState, NonPrivateRelease, StoredAnswer
-from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.ledger_reader import LedgerReader
-from discreet.accounting.ledger_storage import SQLITE, LedgerStorage, SqlTransaction, is_database_address
-from discreet.accounting.ledger_terms import (
-    LedgerTerms,
-    PrivacyUnit,
-    change_units,
+from discreet.accounting.accountant import LEAK, Accountant, Cost, round_charge
+from discreet.accounting.belief_sentences import describe_ledger_belief
+from discreet.accounting.budget import AnalystAccount, BudgetAccounts, limit_to_share, parse_shares
+from discreet.accounting.entries import (
+    Entry,
+    LedgerTransaction,
+    NonPrivateRelease,
+    StoredAnswer,
+    guarantee_to_json,
+    is_serializable,
+    mapping_to_json,
+    require_incident,
+    require_text,
+)
+from discreet.accounting.hash_chain import EVERYBODY, LinkKind, format_current_time
+from discreet.accounting.high_water_marks import (
+    HighWaterMark,
+    HighWaterMarks,
     check_marks,
-    check_units,
-    has_history,
     has_marked_link,
     read_mark,
     record_separate_ledgers,
-    require_units,
     require_unmarked_data,
 )
-from discreet.accounting.ledger_totals import check_totals
-from discreet.accounting.ledger_transaction import LedgerTransaction
-from discreet.belief import Promise
+from discreet.accounting.ledger_database import LedgerDatabase, has_tables
+from discreet.accounting.ledger_file import LedgerFile
+from discreet.accounting.ledger_storage import SQLITE, LedgerStorage, SqlTransaction, is_database_address
+from discreet.accounting.privacy_unit import PrivacyUnit, change_units, check_units, require_units
+from discreet.belief import Belief, Promise
 from discreet.core.closeable import Closeable
-from discreet.core.errors import (
-    AlreadyRunningError,
-    DiscreetError,
-    InvalidParameterError,
-    RequestError,
-    require_parameter,
-)
+from discreet.core.errors import AlreadyRunningError, DiscreetError, require_parameter
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real
+from discreet.core.number_checks import Real, require_count
 
 SOLE_ANALYST = "analyst"
 T = TypeVar("T")
+R = TypeVar("R", bound=Entry | StoredAnswer | None)
 LONGEST_WAIT, MOMENT = 900.0, 0.05
 """In seconds: the longest wait for an answer by another process, and the interval between checks."""
-INCIDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Ledger(LedgerReader, Closeable):
+@dataclass(frozen=True, kw_only=True)
+class LedgerTerms:
+    """The data of a ledger, the places of its marks, and whether its promise is separate."""
+
+    marks: HighWaterMarks = field(default_factory=HighWaterMarks)
+    units: Mapping[str, PrivacyUnit] = field(default_factory=dict)
+    separate: bool = False
+
+
+class Ledger(Closeable):
     """The ledger of one promise. Without `analysts` the shares are unchanged; at first, all to one analyst.
 
     `address` is a path or an address as in `ledger_storage`; several processes and servers may open one
@@ -95,35 +100,41 @@ class Ledger(LedgerReader, Closeable):
         *,
         analysts: Mapping[str, Real] | None = None,
         leak: Real = LEAK,
-        foundation: LedgerTerms | None = None,
+        terms: LedgerTerms | None = None,
     ) -> None:
         self._nothing = Accountant(promise, leak=leak)
         shares = None if analysts is None else parse_shares(analysts)
-        founded = foundation or LedgerTerms()
-        self._units = founded.units
-        self.marks, bound = founded.marks, founded.marks.read()
-        if bound and not founded.separate and not has_ledger(str(address)):
+        terms = terms or LedgerTerms()
+        self._units = terms.units
+        self.marks, bound = terms.marks, terms.marks.read()
+        if bound and not terms.separate and not has_ledger(str(address)):
             require_unmarked_data(str(address), bound)
         self._reserved: set[int] = set()
         self._abandoned: set[int] = set()
         self.storage = _open_storage(str(address))
 
-        def found(book: LedgerTransaction) -> bool:
-            book.accounts.initialize_terms()
-            book.accounts.check_standings()
-            book.accounts.set_shares(shares or book.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)})
-            book.accounts.chain.check_last_link()
-            check_totals(book.accounts)
-            check_marks(book, bound, separate=founded.separate)
-            check_units(book, founded.units)
-            return has_history(book)
+        def initialize(transaction: LedgerTransaction) -> bool:
+            transaction.accounts.initialize_terms()
+            transaction.accounts.check_standings()
+            transaction.accounts.set_shares(
+                shares or transaction.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)}
+            )
+            transaction.chain.check_last_link()
+            transaction.accounts.check_totals()
+            check_marks(transaction, bound, separate=terms.separate)
+            check_units(transaction, terms.units)
+            return transaction.has_history()
 
         try:
-            if self._write(found):
+            if self.transact(initialize):
                 self.write_marks()
         except BaseException:
             self.storage.close()
             raise
+
+    @property
+    def promise(self) -> Promise:
+        return self._nothing.promise
 
     def close(self) -> None:
         """Close the ledger; open reservations of this process become orphans, and their charges stay."""
@@ -131,28 +142,22 @@ class Ledger(LedgerReader, Closeable):
         self._reserved.clear()
         if self._abandoned:
             with suppress(DiscreetError):
-                self._write(lambda _: None)
+                self.transact(lambda _: None)
         self.marks.close()
         self.storage.close()
 
     def set_shares(self, analysts: Mapping[str, Real]) -> None:
         """Replace the analysts' shares; raise an error unless they cover all past spending."""
         shares = parse_shares(analysts)
-        self._write(lambda book: book.accounts.set_shares(shares))
+        self.transact(lambda transaction: transaction.accounts.set_shares(shares))
 
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; raise `BudgetError` if the share lacks budget."""
-        _require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
+        require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
         stated, charge = self._price(guarantee)
-
-        def reserved(book: LedgerTransaction) -> Entry:
-            require_units(book, self._units)
-            return book.reserve(analyst, question_key, question_text, stated, charge)
-
-        entry = self._write(reserved)
-        self._reserved.add(entry.id)
-        self._write_marks_of_entry(entry)
-        return entry
+        return self._write_entry(
+            lambda transaction: transaction.reserve(analyst, question_key, question_text, stated, charge)
+        )
 
     def reserve_or_replay(
         self,
@@ -168,23 +173,19 @@ class Ledger(LedgerReader, Closeable):
         While another thread or process answers the same question, wait up to `timeout` seconds; then raise
         `AlreadyRunningError`.
         """
-        _require_text(
+        require_text(
             "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
         )
         stated, charge = self._price(guarantee)
         until = time.monotonic() + timeout
-
-        def begun(book: LedgerTransaction) -> Entry | StoredAnswer | None:
-            require_units(book, self._units)
-            return book.reserve_or_replay(analyst, question_key, question_text, stated, charge)
-
         while True:
-            found = self._write(begun)
-            if isinstance(found, Entry):
-                self._reserved.add(found.id)
-                self._write_marks_of_entry(found)
-            if found is not None:
-                return found
+            reply = self._write_entry(
+                lambda transaction: transaction.reserve_or_replay(
+                    analyst, question_key, question_text, stated, charge
+                )
+            )
+            if reply is not None:
+                return reply
             self._wait_for_answer(analyst, question_key, until)
 
     def abandon(self, entry: Entry) -> None:
@@ -193,101 +194,214 @@ class Ledger(LedgerReader, Closeable):
             self._reserved.discard(entry.id)
             self._abandoned.add(entry.id)
             with suppress(DiscreetError):  # the next write records it
-                self._write(lambda _: None)
+                self.transact(lambda _: None)
 
     def settle(self, entry: Entry, answer: bytes, metadata: Mapping[str, object] | None = None) -> Entry:
         """Store the released answer, to be replayed for free."""
         require_parameter(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
-        text = _to_json_text("settle.metadata", metadata or {})
-        return self._finish_entry(entry, "settle", lambda book: book.settle(entry, answer, text))
+        text = mapping_to_json("settle.metadata", metadata or {})
+        return self._finish_entry(
+            entry, "settle", lambda transaction: transaction.settle(entry, answer, text)
+        )
 
     def fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
-        named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
-        # the value given may be a message that holds data, so the error does not repeat it
-        require_parameter(named, "fault", "incident", "another text", "a number such as 20240229-7f3a")
-        return self._finish_entry(entry, "fault", lambda book: book.fault(entry, incident))
+        require_incident("fault", incident)
+        return self._finish_entry(entry, "fault", lambda transaction: transaction.fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
-        named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None
-        require_parameter(named, "suspend", "incident", "another text", "a number such as 20240229-7f3a")
-
-        def suspended(book: LedgerTransaction) -> None:
-            book.accounts.read_account(analyst)
-            book.accounts.suspend(analyst, incident)
-
-        self._write(suspended)
+        require_incident("suspend", incident)
+        self._set_suspension(analyst, incident)
 
     def clear_suspension(self, analyst: str) -> None:
         """Let a suspended analyst ask again."""
-
-        def cleared(book: LedgerTransaction) -> None:
-            book.accounts.read_account(analyst)
-            book.accounts.suspend(analyst, None)
-
-        self._write(cleared)
+        self._set_suspension(analyst, None)
 
     def record_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
     ) -> NonPrivateRelease:
         """Record a release without differential privacy, which `describe_belief` names from now on."""
-        _require_text("record_release", name=name, description=description)
-        text = _to_json_text("record_release.certificate", certificate or {})
-        release = self._write(lambda book: book.record_release(name, description, text))
+        require_text("record_release", name=name, description=description)
+        text = mapping_to_json("record_release.certificate", certificate or {})
+        release = self.transact(lambda transaction: transaction.record_release(name, description, text))
         self.write_marks()
         return release
 
     def change_units(self, units: Mapping[str, PrivacyUnit]) -> list[str]:
         """Record a change of privacy units; return the tables that it changes."""
-        changed = self._write(lambda book: change_units(book, units))
+        changed = self.transact(lambda transaction: change_units(transaction, units))
         self._units = {**self._units, **units}
         self.write_marks()
         return changed
 
     def record_backup(self) -> None:
         """Record that a backup is made now, so that its marks show what a restored one lacks."""
-        self._write(lambda book: book.accounts.chain.append(LinkKind.BACKUP, {"time": format_current_time()}))
+        self.transact(
+            lambda transaction: transaction.chain.append(LinkKind.BACKUP, {"time": format_current_time()})
+        )
         self.write_marks()
 
-    def transact(self, work: Callable[[LedgerTransaction], T]) -> T:
-        """Return the result of `work` on the ledger, in one transaction that excludes other writers."""
-        return self._write(work)
+    def transact(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
+        """Return the result of `work`, in one durable transaction that excludes other writers.
+
+        Entries that were abandoned before are recorded in it. `after_data`: as in `LedgerStorage.write`.
+        """
+        abandoned = sorted(self._abandoned)
+
+        def write(rows: SqlTransaction) -> T:
+            transaction = self._make_transaction(rows)
+            transaction.orphan_entries(abandoned)
+            return work(transaction)
+
+        result = self.storage.write(write, after_data=after_data)
+        self._abandoned.difference_update(abandoned)
+        return result
 
     def write_marks(self, *, events: int | None = None) -> None:
         """Write the current high-water marks, unless they already hold this many charges."""
 
-        def state() -> HighWaterMark:
-            with self._open_transaction() as book:
-                return read_mark(book)
+        def is_known(mark: HighWaterMark) -> bool:
+            with self._open_transaction() as transaction:
+                return has_marked_link(transaction, mark)
 
-        def known(mark: HighWaterMark) -> bool:
-            with self._open_transaction() as book:
-                return has_marked_link(book, mark)
-
-        others = self.marks.advance(events, state, known)
+        others = self.marks.advance(events, self.read_mark, is_known)
         if others:
-            self._write(lambda book: record_separate_ledgers(book, others))
+            self.transact(lambda transaction: record_separate_ledgers(transaction, others))
 
-    def _write_marks_of_entry(self, entry: Entry) -> None:
-        """Write the marks of a charge before its data is read; if that fails, the charge is orphaned."""
-        try:
-            self.write_marks(events=entry.id)
-        except BaseException:
-            self.abandon(entry)
-            raise
+    def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
+        """Return this analyst's stored answer to this question, which is free, or None."""
+        with self._open_transaction() as transaction:
+            return transaction.find_stored_answer(analyst, question_key)
 
-    def _write(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
-        left = sorted(self._abandoned)
+    def list_entries(self, analyst: str | None = None) -> list[Entry]:
+        """Return all entries, or those of one analyst, in order."""
+        with self._open_transaction() as transaction:
+            return transaction.list_entries(analyst)
 
-        def written(rows: SqlTransaction) -> T:
-            book = self._make_transaction(rows)
-            book.orphan_entries(left)
-            return work(book)
+    def list_entry_page(self, first: int, limit: int, *, analyst: str | None = None) -> list[Entry]:
+        """Return at most `limit` entries, from an id on."""
+        with self._open_transaction() as transaction:
+            return transaction.list_entry_page(first, limit, analyst)
 
-        done = self.storage.write(written, after_data=after_data)
-        self._abandoned.difference_update(left)
-        return done
+    def list_releases(self) -> list[NonPrivateRelease]:
+        """Return the releases without differential privacy."""
+        with self._open_transaction() as transaction:
+            return transaction.list_releases()
+
+    def list_accounts(self) -> list[AnalystAccount]:
+        """Return the account of everybody who has a share, or had one."""
+        with self._open_transaction() as transaction:
+            return [transaction.accounts.read_account(name) for name in transaction.accounts.read_shares()]
+
+    def get_account(self, analyst: str) -> AnalystAccount:
+        """Return one analyst's share, total spent and remaining budget."""
+        with self._open_transaction() as transaction:
+            return transaction.accounts.read_account(analyst)
+
+    def get_accountant(self, analyst: str | None = None) -> Accountant:
+        """Return the total spending, or that of one analyst, as an accountant."""
+        with self._open_transaction() as transaction:
+            return transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
+
+    def get_total_spent(self, analyst: str | None = None) -> Cost:
+        """Return the total cost so far, or that of one analyst."""
+        return self.get_accountant(analyst).total_spent
+
+    def get_remaining_budget(self, analyst: str | None = None) -> Cost:
+        """Return the remaining budget of the promise, or of one analyst's share."""
+        with self._open_transaction() as transaction:
+            if analyst is None:
+                return transaction.accounts.read_accountant(EVERYBODY).remaining_budget
+            return transaction.accounts.read_account(analyst).left
+
+    def has_room_for(self, analyst: str, guarantee: Guarantee) -> bool:
+        """Return whether `reserve` would accept this guarantee from this analyst now."""
+        with self._open_transaction() as transaction:
+            own, share = (
+                transaction.accounts.read_accountant(analyst),
+                transaction.accounts.read_account(analyst).share,
+            )
+        return limit_to_share(own, share).has_room_for(guarantee)
+
+    def compute_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
+        """Return the belief of an attacker who sees every answer, or one analyst's.
+
+        It does not account for the releases of `list_releases`.
+        """
+        return self.get_accountant(analyst).compute_belief(prior)
+
+    def compute_belief_history(
+        self, prior: Real | None = None, *, max_points: int = 500, analyst: str | None = None
+    ) -> list[tuple[int, Belief]]:
+        """Return the belief after growing numbers of entries, at `max_points` moments."""
+        require_count("compute_belief_history", "max_points", max_points)
+        with self._open_transaction() as transaction:
+            found = transaction.accounts.sample_accountants(max_points, analyst)
+        return [(moment.events, moment.compute_belief(prior)) for moment in found]
+
+    def describe_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
+        """Return a sentence on the current belief of an attacker.
+
+        With an `analyst`, it covers that analyst's answers, and reveals nothing about others.
+        """
+        with self._open_transaction() as transaction:
+            spent = transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
+            releases, separate = transaction.list_releases(), transaction.list_separate_ledgers()
+        return describe_ledger_belief(
+            self.promise, spent.compute_belief(prior), releases, analyst=analyst, separate=separate
+        )
+
+    def list_separate_ledgers(self) -> dict[str, str]:
+        """Return the places of ledgers with a separate promise about the same data, by identity."""
+        with self._open_transaction() as transaction:
+            return transaction.list_separate_ledgers()
+
+    def read_mark(self) -> HighWaterMark:
+        """Return the current high-water mark of the ledger."""
+        with self._open_transaction() as transaction:
+            return read_mark(transaction)
+
+    def verify(self) -> None:
+        """Check all links, entries and sums; raise an error for a ledger that contradicts itself."""
+        with self._open_transaction() as transaction:
+            self.storage.verify(transaction.rows)
+            transaction.chain.verify()
+            transaction.accounts.check_standings()
+            transaction.accounts.check_totals()
+            transaction.accounts.check_entries()
+
+    def _set_suspension(self, analyst: str, incident: str | None) -> None:
+        def set_suspension(transaction: LedgerTransaction) -> None:
+            transaction.accounts.read_account(analyst)  # refuses an analyst whom the ledger does not know
+            transaction.accounts.suspend(analyst, incident)
+
+        self.transact(set_suspension)
+
+    def _write_entry(self, reserve: Callable[[LedgerTransaction], R]) -> R:
+        """Commit a new entry, then its marks, before its data is read; if the marks fail, it is orphaned."""
+
+        def reserve_for_units(transaction: LedgerTransaction) -> R:
+            require_units(transaction, self._units)
+            return reserve(transaction)
+
+        reply = self.transact(reserve_for_units)
+        if isinstance(reply, Entry):
+            self._reserved.add(reply.id)
+            try:
+                self.write_marks(events=reply.id)
+            except BaseException:
+                self.abandon(reply)
+                raise
+        return reply
+
+    @contextmanager
+    def _open_transaction(self) -> Iterator[LedgerTransaction]:
+        with self.storage.read_transaction() as rows:
+            yield self._make_transaction(rows)
+
+    def _make_transaction(self, rows: SqlTransaction) -> LedgerTransaction:
+        return LedgerTransaction(BudgetAccounts(rows=rows, storage=self.storage, nothing=self._nothing))
 
     def _price(self, guarantee: Guarantee) -> tuple[str, Cost]:
         """Return a guarantee as JSON text, and its charge."""
@@ -298,8 +412,8 @@ class Ledger(LedgerReader, Closeable):
     def _wait_for_answer(self, analyst: str, question_key: str, until: float) -> None:
         """Wait until nobody is answering the question any more."""
         while True:
-            with self._open_transaction() as book:
-                if not book.is_being_answered(analyst, question_key):
+            with self._open_transaction() as transaction:
+                if not transaction.is_being_answered(analyst, question_key):
                     return
             if time.monotonic() > until:
                 raise AlreadyRunningError(
@@ -308,22 +422,17 @@ class Ledger(LedgerReader, Closeable):
                 )
             time.sleep(MOMENT)
 
-    def _finish_entry(self, entry: Entry, verb: str, end: Callable[[LedgerTransaction], Entry]) -> Entry:
+    def _finish_entry(self, entry: Entry, verb: str, finish: Callable[[LedgerTransaction], Entry]) -> Entry:
         """Finish an entry; raise an error unless it is still reserved."""
         require_parameter(
             isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger"
         )
 
-        def ended(book: LedgerTransaction) -> Entry:
-            found = book.get_entry_state(entry)
-            if found is not EntryState.RESERVED:
-                state = "not of this ledger" if found is None else f"{found.value} already"
-                raise RequestError(
-                    f"{verb}: entry {entry.number} is {state}.", hint="Reserve, then settle once."
-                )
-            return end(book)
+        def finish_once(transaction: LedgerTransaction) -> Entry:
+            transaction.require_reserved(entry, verb)
+            return finish(transaction)
 
-        finished = self._write(ended, after_data=True)
+        finished = self.transact(finish_once, after_data=True)
         self._reserved.discard(entry.id)
         return finished
 
@@ -333,29 +442,11 @@ def has_ledger(address: str) -> bool:
     if not is_database_address(address):
         path = Path(address.removeprefix(SQLITE))
         return path.exists() and (path.is_dir() or path.stat().st_size > 0)
-    from discreet.accounting.ledger_database import has_tables
-
     return has_tables(address)
 
 
 def _open_storage(address: str) -> LedgerStorage:
     """Open the storage at an address; create a new ledger where there is none."""
     if is_database_address(address):
-        from discreet.accounting.ledger_database import LedgerDatabase  # loads SQLAlchemy only where used
-
         return LedgerDatabase(address)
     return LedgerFile(address.removeprefix(SQLITE))
-
-
-def _require_text(owner: str, **values: object) -> None:
-    for name, value in values.items():
-        holds = isinstance(value, str) and bool(value.strip()) and "\0" not in value
-        require_parameter(holds, owner, name, repr(value), "a text that is not empty")
-
-
-def _to_json_text(place: str, value: Mapping[str, object]) -> str:
-    try:
-        return json.dumps(dict(value), allow_nan=False, sort_keys=True)
-    except (TypeError, ValueError):
-        # the value given may hold data
-        raise InvalidParameterError(f"{place} must be a mapping that JSON can hold; it is not.") from None

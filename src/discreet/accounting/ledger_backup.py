@@ -22,15 +22,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.accounting.analyst_shares import limit_to_share
-from discreet.accounting.budget_accounts import EVERYBODY, SUMS
-from discreet.accounting.hash_chain import LinkKind, format_current_time
-from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks
+from discreet.accounting.budget import limit_to_share
+from discreet.accounting.entries import LedgerTransaction
+from discreet.accounting.hash_chain import EVERYBODY, SUMS, LinkKind, format_current_time
+from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, has_marked_link
 from discreet.accounting.ledger import Ledger, has_ledger
+from discreet.accounting.ledger_database import LedgerDatabase
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import SQLITE, is_database_address, make_ledger_error
-from discreet.accounting.ledger_terms import has_marked_link
-from discreet.accounting.ledger_transaction import LedgerTransaction
 from discreet.core.errors import RequestError
 
 LOST_KEY, LOST = "restored", "what was asked after the backup, and is lost"
@@ -109,8 +108,6 @@ def restore_ledger(
 def _restore_into_database(
     backup: Path, address: str, marks: HighWaterMarks, open_unmarked: Opener
 ) -> RestoreResult:
-    from discreet.accounting.ledger_database import LedgerDatabase
-
     if has_ledger(address):
         raise make_ledger_error(
             address.partition("?")[0],
@@ -137,27 +134,27 @@ def _charge_ledger(ledger: Ledger, marks: HighWaterMarks) -> RestoreResult:
 
 def _charge_copy(ledger: Ledger, marks: HighWaterMarks) -> tuple[RestoreResult, HighWaterMark]:
     found = [mark for _, mark in marks.read()]
-    restored = ledger.transact(lambda book: charge_lost_entries(book, found))
+    restored = ledger.transact(lambda transaction: charge_lost_entries(transaction, found))
     return restored, ledger.read_mark()
 
 
-def charge_lost_entries(book: LedgerTransaction, found: Iterable[HighWaterMark]) -> RestoreResult:
+def charge_lost_entries(transaction: LedgerTransaction, found: Iterable[HighWaterMark]) -> RestoreResult:
     """Charge a copy of a ledger for everything that its marks show and it lacks."""
-    own = [mark for mark in found if mark.ledger == book.accounts.chain.identity]
-    lost = [mark for mark in own if not has_marked_link(book, mark)]
+    own = [mark for mark in found if mark.ledger == transaction.chain.identity]
+    lost = [mark for mark in own if not has_marked_link(transaction, mark)]
     if own and not lost:
         return RestoreResult(charged=(), releases=(), whole=False)
-    gaps = _find_gaps(book, lost) if lost else _find_remaining_budgets(book)
+    gaps = _find_gaps(transaction, lost) if lost else _find_remaining_budgets(transaction)
     for analyst, gap in gaps.items():
-        _charge_gap(book, analyst, gap)
-    known = {f"{row['name']} ({row['description']})" for row in book.list_release_rows()}
+        _charge_gap(transaction, analyst, gap)
+    known = {f"{row['name']} ({row['description']})" for row in transaction.list_release_rows()}
     names = tuple(sorted({name for mark in lost for name in mark.releases} - known))
     for name in names:
-        book.record_release(name, "known from a mark alone", "{}")
-    book.accounts.chain.append(
+        transaction.record_release(name, "known from a mark alone", "{}")
+    transaction.chain.append(
         LinkKind.RESTORATION,
         {
-            "accounts": book.accounts.read_sums(),
+            "accounts": transaction.accounts.read_sums(),
             "releases": sorted({*known, *names}),
             "whole": not lost,
             "time": format_current_time(),
@@ -166,14 +163,14 @@ def charge_lost_entries(book: LedgerTransaction, found: Iterable[HighWaterMark])
     return RestoreResult(charged=tuple(gaps), releases=names, whole=not lost)
 
 
-def _find_gaps(book: LedgerTransaction, lost: Iterable[HighWaterMark]) -> dict[str, Amounts]:
+def _find_gaps(transaction: LedgerTransaction, lost: Iterable[HighWaterMark]) -> dict[str, Amounts]:
     """Return each analyst's charges after the last link that the copy and each mark share."""
     gaps: dict[str, Amounts] = {}
     for mark in lost:
-        heads = dict(book.accounts.chain.list_heads(number for number, _ in mark.trail))
+        heads = dict(transaction.chain.list_heads(number for number, _ in mark.trail))
         shared = max((number for number, head in mark.trail if heads.get(number) == head), default=0)
         for analyst, sums in mark.accounts.items():
-            before = book.accounts.chain.read_sums(analyst, until=shared) if shared else ("0", "0", "0", 0)
+            before = transaction.chain.read_sums(analyst, until=shared) if shared else ("0", "0", "0", 0)
             gap = {
                 name: max(Fraction(0), Fraction(after) - Fraction(then))
                 for name, after, then in zip(SUMS, sums[:3], before[:3], strict=True)
@@ -184,9 +181,9 @@ def _find_gaps(book: LedgerTransaction, lost: Iterable[HighWaterMark]) -> dict[s
     return gaps
 
 
-def _find_remaining_budgets(book: LedgerTransaction) -> dict[str, Amounts]:
+def _find_remaining_budgets(transaction: LedgerTransaction) -> dict[str, Amounts]:
     """Return the remaining budget of each analyst; budget outside all shares goes to the first."""
-    accounts, gaps = book.accounts, dict[str, Amounts]()
+    accounts, gaps = transaction.accounts, dict[str, Amounts]()
     everything = accounts.read_accountant(EVERYBODY)
     for analyst, share in accounts.read_shares().items():
         left = limit_to_share(accounts.read_accountant(analyst), share).remaining_budget
@@ -198,13 +195,13 @@ def _find_remaining_budgets(book: LedgerTransaction) -> dict[str, Amounts]:
     return {analyst: gap for analyst, gap in gaps.items() if any(gap.values())}
 
 
-def _charge_gap(book: LedgerTransaction, analyst: str, gap: Amounts) -> None:
+def _charge_gap(transaction: LedgerTransaction, analyst: str, gap: Amounts) -> None:
     """Charge lost entries, even beyond the remaining budget: they have happened."""
-    accounts = book.accounts
+    accounts = transaction.accounts
     if analyst not in accounts.read_shares():
-        accounts.set_share({analyst: Fraction(0)})
+        accounts.write_shares({analyst: Fraction(0)})
     charge = accounts.nothing.to_cost(gap["epsilon"], gap["rho"], gap["delta"])
-    book.charge_lost(analyst, LOST_KEY, LOST, charge)
+    transaction.charge_lost(analyst, LOST_KEY, LOST, charge)
 
 
 def _require_outdated_ledger(address: str, marks: HighWaterMarks, open_unmarked: Opener) -> None:
@@ -214,7 +211,9 @@ def _require_outdated_ledger(address: str, marks: HighWaterMarks, open_unmarked:
     try:
         with open_unmarked(address) as ledger:
             ledger.verify()
-            whole = ledger.transact(lambda book: _is_newest(book, [mark for _, mark in marks.read()]))
+            whole = ledger.transact(
+                lambda transaction: _is_newest(transaction, [mark for _, mark in marks.read()])
+            )
     except RequestError:
         return
     if whole:
@@ -223,9 +222,9 @@ def _require_outdated_ledger(address: str, marks: HighWaterMarks, open_unmarked:
         )
 
 
-def _is_newest(book: LedgerTransaction, found: Iterable[HighWaterMark]) -> bool:
-    own = [mark for mark in found if mark.ledger == book.accounts.chain.identity]
-    return bool(own) and all(has_marked_link(book, mark) for mark in own)
+def _is_newest(transaction: LedgerTransaction, found: Iterable[HighWaterMark]) -> bool:
+    own = [mark for mark in found if mark.ledger == transaction.chain.identity]
+    return bool(own) and all(has_marked_link(transaction, mark) for mark in own)
 
 
 def _move_aside(path: Path) -> None:

@@ -1,35 +1,40 @@
 """A ledger in PostgreSQL, for several servers that keep one promise.
 
 Shared      Durability, exclusive writes and liveness are those of `shared_database`.
-Batched     Threads of one process share a transaction, in the order in which they came (see `group_commit`).
+Batched     Threads of one process share a transaction, in the order in which they came (see `GroupCommit`).
 Immutable   Triggers refuse to delete an entry or to change its charge.
-Chained     An older format is chained as it is when it is first opened (see `migration`).
+Chained     An older format is chained as it is when it is first opened (see `hash_chain`).
 Format      The table `ledger` holds the format version. A schema with other tables of these names is refused
             untouched.
+Store key   The key by which prepared stores hash people and choose which of a person's rows are kept; it is
+            part of a store's name. Servers that share a ledger share the key: the same question then means
+            the same at each of them, and over one database they build and use one store. The ledger's own
+            server draws the key when the first of them starts, so that no statement, and no log of
+            statements, contains it. The key is in the ledger's database, as is the key that signs sessions: a
+            role that can read that database can read both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.accounting.group_commit import GroupCommit
-from discreet.accounting.hash_chain import LINKS
+from discreet.accounting.hash_chain import LINKS, chain_existing_entries
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import (
     CHAINED_FORMAT,
     DAMAGED,
     FORMAT,
     UNDER_WAY,
+    GroupCommit,
     SqlTransaction,
     copy_tables,
     make_ledger_error,
     make_newer_format_error,
 )
-from discreet.accounting.migration import chain_existing_entries
-from discreet.accounting.shared_database import SharedDatabase
+from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.core.errors import RequestError
 
 T = TypeVar("T")
@@ -69,6 +74,11 @@ SCHEMA = (
     " FOR EACH STATEMENT EXECUTE FUNCTION ledger_stays()",
     *CHAINED,
 )
+STORE_KEY_SCHEMA = ("CREATE TABLE store_key (one INTEGER PRIMARY KEY CHECK (one = 1), key BYTEA NOT NULL)",)
+FIND_STORE_KEY = "SELECT key FROM store_key"
+DRAW_STORE_KEY = (
+    f"INSERT INTO store_key (one, key) VALUES (1, pg_catalog.sha256({DRAWN})) ON CONFLICT (one) DO NOTHING"
+)
 
 
 class LedgerDatabase:
@@ -106,12 +116,8 @@ class LedgerDatabase:
 
     def copy_to(self, path: Path) -> None:
         """Copy one snapshot of all tables into an SQLite ledger."""
-        copy = LedgerFile(path)
-        try:
-            with self._database.read_transaction() as rows:
-                copy.write(lambda target: copy_tables(rows, target))
-        finally:
-            copy.close()
+        with closing(LedgerFile(path)) as copy, self._database.read_transaction() as rows:
+            copy.write(lambda target: copy_tables(rows, target))
 
     def load_from(self, rows: SqlTransaction) -> None:
         """Copy all tables of another ledger into this one, which is empty."""
@@ -155,8 +161,18 @@ class LedgerDatabase:
 
 def has_tables(address: str) -> bool:
     """Return whether the schema of an address holds a ledger, or any table of the same name."""
-    database = SharedDatabase(address)
-    try:
+    with closing(SharedDatabase(address)) as database:
         return database.has_tables(TABLES)
-    finally:
-        database.close()
+
+
+def get_shared_store_key(address: str) -> bytes:
+    """Return the key in the ledger's database; have one drawn there if there is none."""
+    with closing(SharedDatabase(address)) as database:
+        database.create_tables(("store_key",), STORE_KEY_SCHEMA)
+        with database.translate_errors(), database.write_transaction("store_key") as rows:
+            found = rows.execute(FIND_STORE_KEY).fetchone()
+            if found is None:
+                # another server may draw one at the same moment: the first commit wins, for both
+                rows.execute(DRAW_STORE_KEY)
+                found = rows.execute(FIND_STORE_KEY).fetchone()
+            return bytes(found[0])

@@ -4,9 +4,9 @@ Durable     WAL with synchronous=FULL: committed data is on the disk, and surviv
 Exclusive   A writer takes the write lock first (BEGIN IMMEDIATE), so that the data behind a decision cannot
             change before the decision is written, in this process or in another.
 Batched     Threads of one process are written in the order in which they came, all that wait by one commit
-            (see `group_commit`). Readers have a connection of their own, and wait for no commit.
+            (see `GroupCommit`). Readers have a connection of their own, and wait for no commit.
 Immutable   Triggers refuse to delete an entry or to change its charge.
-Chained     An older format is chained as it is when it is first opened (see `migration`).
+Chained     An older format is chained as it is when it is first opened (see `hash_chain`).
 Format      The header identifies a ledger and its format version. Any other file is refused untouched.
 Fork        A connection must not cross a fork: a child process opens the file itself.
 Errors      Every failure is one sentence, and none contains a value from the data.
@@ -23,8 +23,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from discreet.accounting.group_commit import GroupCommit
-from discreet.accounting.hash_chain import LINKS
+from discreet.accounting.hash_chain import LINKS, chain_existing_entries
 from discreet.accounting.ledger_storage import (
     BUSY,
     CHAINED_FORMAT,
@@ -36,12 +35,12 @@ from discreet.accounting.ledger_storage import (
     PATIENCE,
     UNDER_WAY,
     UNWRITABLE,
+    GroupCommit,
     SqlTransaction,
     make_ledger_error,
     make_newer_format_error,
     translate_errors,
 )
-from discreet.accounting.migration import chain_existing_entries
 from discreet.accounting.process_identity import is_process_alive
 from discreet.core.errors import RequestError
 

@@ -64,7 +64,7 @@ class LossDistribution:
     interval: float
     leak: float
     cap: float
-    concentrated: ZeroConcentratedDP
+    zcdp: ZeroConcentratedDP
     events: int
     relation: Relation
 
@@ -112,7 +112,7 @@ class LossDistribution:
             interval=interval,
             leak=found.leak,
             cap=guarantee.cap,
-            concentrated=guarantee.concentrated,  # type: ignore[attr-defined]
+            zcdp=guarantee.zcdp,  # type: ignore[attr-defined]
             events=1,
             relation=guarantee.relation,
         )
@@ -156,8 +156,8 @@ class LossDistribution:
             f"{self.interval} doubled or halved",
         )
         start, masses, cut = _truncate_tails(np.maximum(_convolve(one.masses, two.masses), 0.0))
-        rho = one.concentrated.rho + two.concentrated.rho
-        delta = min(one.concentrated.delta + two.concentrated.delta, 1 - 2**-53)
+        rho = one.zcdp.rho + two.zcdp.rho
+        delta = min(one.zcdp.delta + two.zcdp.delta, 1 - 2**-53)
         joined = replace(
             one,
             masses=masses,
@@ -165,7 +165,7 @@ class LossDistribution:
             leak=min(1.0, one.leak + two.leak - one.leak * two.leak + cut),
             # rounded up: a cap must not be below the true sum
             cap=math.nextafter(one.cap + two.cap, math.inf),
-            concentrated=replace(one.concentrated, rho=rho, delta=delta),
+            zcdp=replace(one.zcdp, rho=rho, delta=delta),
             events=one.events + two.events,
         )
         while joined.masses.size > CELLS:
@@ -243,9 +243,7 @@ def _truncate_tails(masses: Floats) -> tuple[int, Floats, float]:
 def _choose_interval(events: Mapping[Guarantee, int]) -> float:
     """Return an interval fine enough for the smallest event, as far as the whole sum fits into the cells."""
     scales = [scale for each in events if (scale := find_largest_loss(each)) is not None and scale > 0]
-    rho = math.fsum(
-        n * float(each.concentrated.rho) for each, n in events.items() if hasattr(each, "concentrated")
-    )
+    rho = math.fsum(n * float(each.zcdp.rho) for each, n in events.items() if hasattr(each, "zcdp"))
     span = 2 * min(math.fsum(n * each.cap for each, n in events.items()), rho + 9 * math.sqrt(2 * rho))
     interval = INTERVAL
     while scales and interval > min(scales) / 40 and span <= interval * CELLS / 2:

@@ -72,8 +72,8 @@ class RepeatedDP:
         return replace(self, epsilon=self.epsilon * size)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
-        one = self.single_release.concentrated
+    def zcdp(self) -> ZeroConcentratedDP:
+        one = self.single_release.zcdp
         return replace(one, rho=one.rho * self.times, delta=min(one.delta * self.times, 1 - 1e-16))
 
     @cached_property

@@ -50,19 +50,19 @@ def find_largest_rho(
 
     A rho that is allowed is taken to allow every smaller one.
 
-    >>> float(find_largest_rho(lambda held: held.profile(1.0) <= 1e-9, Relation.VALUE).rho)
+    >>> float(find_largest_rho(lambda zcdp: zcdp.profile(1.0) <= 1e-9, Relation.VALUE).rho)
     0.0149...
     """
 
-    def held(rho: Fraction) -> ZeroConcentratedDP:
+    def to_zcdp(rho: Fraction) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(rho=rho, relation=relation)
 
     low, high = LEAST_RHO, MOST_RHO
-    if not is_allowed(held(low)):
+    if not is_allowed(to_zcdp(low)):
         raise InvalidParameterError(
             "The promise leaves no budget to learn with.", hint="Use a larger epsilon, delta or tail."
         )
     for _ in range(HALVINGS):
         middle = Fraction(float(low * high) ** 0.5)
-        low, high = (middle, high) if is_allowed(held(middle)) else (low, middle)
-    return held(low)
+        low, high = (middle, high) if is_allowed(to_zcdp(middle)) else (low, middle)
+    return to_zcdp(low)

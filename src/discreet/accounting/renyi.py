@@ -96,7 +96,7 @@ def _to_dp_event(guarantee: Guarantee) -> tuple[dp_accounting.DpEvent, float] | 
             return dp_accounting.LaplaceDpEvent(1 / float(e)), 0.0
         case GaussianDP(mu=mu) if LEAST <= mu <= MOST:
             return dp_accounting.GaussianDpEvent(1 / float(mu)), 0.0
-    concentrated = getattr(guarantee, "concentrated", None)
+    concentrated = getattr(guarantee, "zcdp", None)
     if concentrated is None or concentrated.rho > MOST:
         return None
     return dp_accounting.ZCDpEvent(float(concentrated.rho)), float(concentrated.delta)

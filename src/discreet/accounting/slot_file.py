@@ -117,14 +117,14 @@ def replace_file(path: Path, content: bytes) -> None:
         written.flush()
         os.fsync(file)
     os.replace(draft, path)
-    with suppress(OSError), _opened(path.parent, os.O_RDONLY) as folder:
+    with suppress(OSError), _open_file(path.parent, os.O_RDONLY) as folder:
         os.fsync(folder)
 
 
 @contextmanager
 def lock_folder(folder: Path, *, shared: bool = False) -> Iterator[None]:
     """Hold the lock of a folder; the system lets go of it even if the process dies."""
-    with _opened(folder, os.O_RDONLY) as file:
+    with _open_file(folder, os.O_RDONLY) as file:
         fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
 
@@ -193,7 +193,7 @@ def _hash(stated: str, content: bytes) -> str:
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
+def _open_file(path: Path, flags: int) -> Iterator[int]:
     file = os.open(path, flags)
     try:
         yield file

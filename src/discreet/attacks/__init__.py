@@ -16,7 +16,7 @@ from discreet.attacks.differencing import Differencing
 from discreet.attacks.floating_point import FloatingPoint
 from discreet.attacks.genome_membership import GenomeMembership
 from discreet.attacks.homogeneity import Homogeneity
-from discreet.attacks.informed import InformedAdversary
+from discreet.attacks.informed_adversary import InformedAdversary
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.linkage import Linkage

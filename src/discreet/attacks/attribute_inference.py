@@ -22,10 +22,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
-from discreet.attacks.held_out import judged
-from discreet.attacks.nearest import ONE, Integers, Places, votes
-from discreet.attacks.nearness import Floats, Guesses
+from discreet.attacks.findings import Findings
+from discreet.attacks.nearest_records import UNIT, Integers, Places, vote_secrets
+from discreet.attacks.nearness_beliefs import Floats, Guesses
+from discreet.attacks.panel_evaluation import evaluate_against_panel
 from discreet.attacks.synthetic_release import SyntheticRelease
 from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter
@@ -33,11 +33,11 @@ from discreet.core.number_checks import is_real
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usual:
+class ConstantGuess:
     """The constant guess for everybody, and whether the column is numeric."""
 
-    place: int
-    number: bool
+    position: int
+    is_number: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,63 +65,67 @@ class AttributeInference:
 
     def run(self, release: SyntheticRelease) -> Findings:
         """Attack the people in the data and the panel, and return the findings."""
-        secret = int(release.places((self.secret,))[0])
+        secret = int(release.find_column_indexes((self.secret,))[0])
         known = self.known or tuple(name for name in release.columns if name != self.secret)
-        usual = usual_of(release, secret, self.close)
+        usual = find_constant_guess(release, secret, self.close)
         sides = []
-        for people in (release.victims, release.others):
-            said, far = ask(release, people, known, np.array([secret]))
-            guessed = self.guesses(people[secret], said[0], far[0] / len(known), usual)
+        for people in (release.victims, release.panel_victims):
+            said, far = vote_by_nearest_rows(release, people, known, np.array([secret]))
+            guessed = self.score_guesses(people[secret], said[0], far[0] / len(known), usual)
             sides.append((said[0], guessed))
         (told, victims), (_, panel) = sides
-        return judged(
+        return evaluate_against_panel(
             self,
             victims=victims,
             panel=panel,
-            constant=best_constant(release.victims[secret], usual.number, self.close)[1],
-            said=lambda who: (
-                f"row {release.attacked[who] + 1} of the data",
-                f"{self.secret} is {release.said(secret, int(told[who]))}",
+            constant=choose_constant(release.victims[secret], usual.is_number, self.close)[1],
+            describe=lambda who: (
+                f"row {release.victim_rows[who] + 1} of the data",
+                f"{self.secret} is {release.format_position(secret, int(told[who]))}",
             ),
-            note=f"{self.secret} from {', '.join(known)}{self._where}.",
+            note=f"{self.secret} from {', '.join(known)}{self._distance_text}.",
         )
 
-    def guesses(self, truth: Places, told: Places, far: Floats, usual: Usual) -> Guesses:
+    def score_guesses(
+        self, truth: Places, votes: Places, distances: Floats, constant_guess: ConstantGuess
+    ) -> Guesses:
         """Score the nearest rows' vote where they are near, and the usual value elsewhere."""
-        near = far <= self.within * ONE
-        said = np.where(near, told, np.int32(usual.place))
-        right = np.abs(truth - said) <= self.close * ONE if usual.number else truth == said
-        return Guesses(right=np.asarray(right), claimed=near, far=far)
+        near = distances <= self.within * UNIT
+        said = np.where(near, votes, np.int32(constant_guess.position))
+        right = np.abs(truth - said) <= self.close * UNIT if constant_guess.is_number else truth == said
+        return Guesses(right=np.asarray(right), claimed=near, distance=distances)
 
     @property
-    def _where(self) -> str:
+    def _distance_text(self) -> str:
         """The distance limit, as text for the note."""
         return "" if self.within == 1 else f", by rows that are nearer than {format_percent(self.within)}"
 
 
-def ask(
+def vote_by_nearest_rows(
     release: SyntheticRelease, people: Places, known: tuple[str, ...], secrets: Integers
 ) -> tuple[Places, Places]:
     """Return the nearest rows' vote for each secret column, and the distance of those rows."""
     mask = np.zeros(len(release.columns), np.bool_)
-    mask[release.places(known)] = True
-    return votes(people, release.synthetic, release.numeric, mask, secrets)
+    mask[release.find_column_indexes(known)] = True
+    return vote_secrets(people, release.synthetic, release.numeric, mask, secrets)
 
 
-def usual_of(release: SyntheticRelease, secret: int, close: float) -> Usual:
+def find_constant_guess(release: SyntheticRelease, secret: int, close: float) -> ConstantGuess:
     """Return the best guess for a column by an attacker who has only the synthetic table."""
     number = bool(release.numeric[secret])
-    return Usual(place=best_constant(release.synthetic[secret], number, close)[0], number=number)
+    return ConstantGuess(
+        position=choose_constant(release.synthetic[secret], number, close)[0], is_number=number
+    )
 
 
-def best_constant(truth: Places, number: bool, close: float) -> tuple[int, float]:
+def choose_constant(truth: Places, is_number: bool, close: float) -> tuple[int, float]:
     """Return the constant guess that is right most often, and its success rate."""
     values, counts = np.unique(truth, return_counts=True)
-    if not number:
+    if not is_number:
         return int(values[counts.argmax()]), float(counts.max() / len(truth))
     upto = np.concatenate([[0], np.cumsum(counts)])
     # the best interval of guesses starts at an observed value, so only those are tried
-    guess = np.minimum(values + int(close * ONE), values[-1])
-    low = np.searchsorted(values, guess - close * ONE, "left")
-    held = upto[np.searchsorted(values, guess + close * ONE, "right")] - upto[low]
+    guess = np.minimum(values + int(close * UNIT), values[-1])
+    low = np.searchsorted(values, guess - close * UNIT, "left")
+    held = upto[np.searchsorted(values, guess + close * UNIT, "right")] - upto[low]
     return int(guess[held.argmax()]), float(held.max() / len(truth))

@@ -7,7 +7,7 @@ Learns      the optimal posterior: with discrete Laplace noise the loss of an an
             binomial: an answer falls on the true side with probability 1 / (1 + exp(-rate)).
 Score       against an answerer: how often the more probable side of each claim is true, by Bayes' rule on
             all answers; the baseline is the commoner side. From the mechanism alone, without reading data
-            (`expected_posterior`): the mean posterior of a true claim.
+            (`compute_expected_posterior`): the mean posterior of a true claim.
 Stopped by  stored answers (a stored answer counts once, however often it is read), and a budget that charges
             fresh noise: the posterior of k answers is at most that of a loss of k epsilon.
 """
@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from discreet.attacks.asking import Answerer, Noise, Victim, count, require_victims, score
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
+from discreet.attacks.query_attacks import Answerer, Noise, Victim, ask_count, require_victims, score_claims
 from discreet.belief.odds import logit
 from discreet.core.number_checks import Real, require_count, require_probability
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -56,23 +56,23 @@ class Averaging:
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
         """Repeat each victim's question until `repeats` or a refusal, and score the posteriors."""
         require_victims(self, victims)
-        answers = [self._answers(answerer, victim) for victim in victims]
-        posteriors = [self._believed(each) for each in answers]
+        answers = [self._collect_answers(answerer, victim) for victim in victims]
+        posteriors = [self._compute_posterior(each) for each in answers]
         figures = {"answers of one victim, at most": float(max(map(len, answers)))}
-        return score(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
+        return score_claims(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
 
-    def _answers(self, answerer: Answerer, victim: Victim) -> list[int]:
+    def _collect_answers(self, answerer: Answerer, victim: Victim) -> list[int]:
         target, found = f"({victim.where}) AND ({self.claim})", []
         for i in range(self.repeats):
             more = f" AND ({self.same.replace('{i}', str(i))})" if self.same else ""
-            answer = count(answerer, self.table, target + more)
+            answer = ask_count(answerer, self.table, target + more)
             if answer is None:
                 break
             found.append(answer)
         # identical answers to one text are one stored answer, which carries no new noise
         return found[:1] if not self.same and len(set(found)) == 1 else found
 
-    def _believed(self, answers: Sequence[int]) -> float:
+    def _compute_posterior(self, answers: Sequence[int]) -> float:
         drawn = np.asarray(answers, np.int64)
         if isinstance(self.noise, DiscreteGaussian):
             loss = float(np.sum(2 * drawn - 1)) / (2 * float(self.noise.variance))
@@ -81,11 +81,13 @@ class Averaging:
         return float(scipy.special.expit(logit(self.prior) + loss))
 
 
-def expected_posterior(mechanism: DiscreteLaplace, *, prior: Real, answers: int, counts: int = 2) -> float:
+def compute_expected_posterior(
+    mechanism: DiscreteLaplace, *, prior: Real, answers: int, counts: int = 2
+) -> float:
     """Return the mean posterior of a true claim after `answers` fresh answers for each of `counts` counts.
 
     >>> noise = DiscreteLaplace(epsilon=1, sensitivity=2)
-    >>> [round(expected_posterior(noise, prior=0.01, answers=k), 3) for k in (1, 10, 100)]
+    >>> [round(compute_expected_posterior(noise, prior=0.01, answers=k), 3) for k in (1, 10, 100)]
     [0.016, 0.222, 0.997]
     """
     require_probability("expected_posterior", "prior", prior)

@@ -28,8 +28,15 @@ from scipy.sparse import csr_array
 
 from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.recoding import Floats
-from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, commonest, findings, ranked, right_of, said_values
+from discreet.attacks.claims import (
+    Claims,
+    build_findings,
+    count_right_people,
+    describe_values,
+    find_commonest,
+    rank_entries,
+)
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count, require_nonnegative
@@ -68,38 +75,48 @@ class BackgroundKnowledge:
 
     def run(self, sets: MatchSets) -> Findings:
         """Guess everybody's value from the values that remain."""
-        return self._by_facts(sets) if self.facts else self._by_ruling_out(sets)
+        return self._attack_with_facts(sets) if self.facts else self._attack_by_ruling_out(sets)
 
-    def _by_facts(self, sets: MatchSets) -> Findings:
+    def _attack_with_facts(self, sets: MatchSets) -> Findings:
         """Score guesses about the people to whom at least one fact applies."""
-        parts, weights = self.parts(sets)
-        divided = sets.refined(parts, len(weights))
+        parts, weights = self.group_by_facts(sets)
+        divided = sets.refine(parts, len(weights))
         kind = np.zeros(len(divided), np.int64)
         kind[divided.group[divided.group >= 0]] = parts[divided.group >= 0]
         left = csr_array(divided.counts(self.column).multiply(weights[kind]))
         totals = left.sum(axis=1)
         about = np.flatnonzero((kind > 0) & (totals > 0) & (divided.people > 0))
         left, totals, kind = left[about], totals[about], kind[about]
-        values, most = commonest(left)
-        before = _normalized(weights * divided.shares(self.column))[kind]
+        values, most = find_commonest(left)
+        before = _normalize_rows(weights * divided.shares(self.column))[kind]
         posterior, usual = most / totals, before.argmax(axis=1)
-        right = right_of(divided, self.column, about, posterior, lambda i, value: value == values[i])
+        right = count_right_people(
+            divided, self.column, about, posterior, lambda i, value: value == values[i]
+        )
         expected = before[np.arange(len(about)), usual]
-        guessed = right_of(divided, self.column, about, expected, lambda i, value: value == usual[i])
+        guessed = count_right_people(
+            divided, self.column, about, expected, lambda i, value: value == usual[i]
+        )
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=before[np.arange(len(about)), values],
             posterior=posterior,
-            right=right,
-            said=said_values(self.column, divided.names(self.column), values),
+            right_people=right,
+            describe=describe_values(self.column, divided.names(self.column), values),
         )
         people = int(divided.people[about].sum())
         baseline = float(guessed.sum()) / people if people else 0.0
-        return findings(
-            self, divided, claims, column=self.column, attempted=about, baseline=baseline, supposed=True
+        return build_findings(
+            self,
+            divided,
+            claims,
+            column=self.column,
+            attempted_sets=about,
+            baseline=baseline,
+            facts_assumed=True,
         )
 
-    def parts(self, sets: MatchSets) -> tuple[Integers, Floats]:
+    def group_by_facts(self, sets: MatchSets) -> tuple[Integers, Floats]:
         """Return the set of facts about each known tuple, as a number (0: none), and its value weights."""
         names, known = sets.names(self.column), sets.known
         applies = np.zeros((len(known.tuples), len(self.facts)), np.bool_)
@@ -125,9 +142,9 @@ class BackgroundKnowledge:
         about = np.asarray(patterns.any(axis=1))[parts.reshape(-1)]
         return np.where(about, parts.reshape(-1) + 1, 0), weights
 
-    def _by_ruling_out(self, sets: MatchSets) -> Findings:
+    def _attack_by_ruling_out(self, sets: MatchSets) -> Findings:
         """Score guesses of an attacker who rules out the most helpful values for each victim."""
-        rows, columns, amounts = ranked(sets.counts(self.column))
+        rows, columns, amounts = rank_entries(sets.counts(self.column))
         firsts, shares = np.searchsorted(rows, np.arange(len(sets))), sets.shares(self.column)
         near = np.arange(len(rows)) - firsts[rows] <= self.ruled_out
         kept = np.bincount(rows[near], amounts[near], len(sets))
@@ -135,31 +152,33 @@ class BackgroundKnowledge:
         top, most = columns[firsts], amounts[firsts]
         found, about = rows[near] * len(shares) + columns[near], np.flatnonzero(sets.people > 0)
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=(shares[top] / (1 - hidden + shares[top]))[about],
             posterior=(most / (sets.rows - kept + most))[about],
-            right=right_of(
+            right_people=count_right_people(
                 sets,
                 self.column,
                 about,
                 (kept / sets.rows)[about],
                 lambda i, value: np.isin(about[i] * len(shares) + value, found),
             ),
-            said=said_values(self.column, sets.names(self.column), top[about]),
+            describe=describe_values(self.column, sets.names(self.column), top[about]),
         )
-        guessed = self._guessed(sets, about)
-        return findings(self, sets, claims, column=self.column, baseline=guessed, supposed=True)
+        guessed = self._compute_baseline(sets, about)
+        return build_findings(self, sets, claims, column=self.column, baseline=guessed, facts_assumed=True)
 
-    def _guessed(self, sets: MatchSets, about: Integers) -> float:
+    def _compute_baseline(self, sets: MatchSets, set_ids: Integers) -> float:
         """Return the success rate of ruling out values of the release as a whole."""
         shares = sets.shares(self.column)
         usual = np.argsort(-shares, kind="stable")[: self.ruled_out + 1]
-        expected = np.full(len(about), shares[usual].sum())
-        right = right_of(sets, self.column, about, expected, lambda _, value: np.isin(value, usual))
-        return float(right.sum()) / int(sets.people.sum()) if len(about) else float(shares[usual].sum())
+        expected = np.full(len(set_ids), shares[usual].sum())
+        right = count_right_people(
+            sets, self.column, set_ids, expected, lambda _, value: np.isin(value, usual)
+        )
+        return float(right.sum()) / int(sets.people.sum()) if len(set_ids) else float(shares[usual].sum())
 
 
-def _normalized(weights: Floats) -> Floats:
+def _normalize_rows(weights: Floats) -> Floats:
     """Return rows scaled to sum to 1; a row in which every value is ruled out stays 0."""
     totals = weights.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0))

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from discreet.anonymity.equivalence_classes import Integers
-from discreet.attacks.attack import Findings
-from discreet.attacks.intersection import combined
+from discreet.attacks.findings import Findings
+from discreet.attacks.intersection import combine_releases
 from discreet.attacks.match_sets import MatchSets, Matrix
 from discreet.attacks.two_releases import TwoReleases
 
-NONE = -1
+NO_CLASS = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,55 +47,64 @@ class Birthday:
     def run(self, first: MatchSets, second: MatchSets) -> Findings:
         """Guess the value of everybody who changed class."""
         both = TwoReleases(first=first, second=second, column=self.column)
-        classes = both.classes()
-        was, now = _sole(first), _sole(second, classes)
-        moved, gone, come = _movers(both, was, now)
-        before, after = _by_class(both, classes)
+        classes = both.number_classes()
+        was, now = _find_sole_classes(first), _find_sole_classes(second, classes)
+        moved, gone, come = _find_movers(both, was, now)
+        before, after = _count_values_by_class(both, classes)
         left = csr_array(both.counts[0].minimum(both.counts[1]))
         here, there = was[both.sets[0]], now[both.sets[1]]
-        left = _tightened(left, csr_array(after - before), np.where(moved & (gone[there] == 0), there, NONE))
-        left = _tightened(left, csr_array(before - after), np.where(moved & (come[here] == 0), here, NONE))
-        return combined(self, both, left, np.flatnonzero(moved & (np.diff(left.indptr) > 0)))
+        left = _cap_by_class_change(
+            left, csr_array(after - before), np.where(moved & (gone[there] == 0), there, NO_CLASS)
+        )
+        left = _cap_by_class_change(
+            left, csr_array(before - after), np.where(moved & (come[here] == 0), here, NO_CLASS)
+        )
+        return combine_releases(self, both, left, np.flatnonzero(moved & (np.diff(left.indptr) > 0)))
 
 
-def _sole(sets: MatchSets, classes: Integers | None = None) -> Integers:
+def _find_sole_classes(sets: MatchSets, classes: Integers | None = None) -> Integers:
     """Return the class of each match set that is a single class of no other set; -1 for the rest."""
     shared = np.bincount(sets.members, minlength=len(sets.published.classes))
     heads = sets.members[sets.starts[:-1]]
     single = (np.diff(sets.starts) == 1) & (shared[heads] == 1)
-    return np.where(single, heads if classes is None else classes[heads], NONE)
+    return np.where(single, heads if classes is None else classes[heads], NO_CLASS)
 
 
-def _movers(both: TwoReleases, was: Integers, now: Integers) -> tuple[NDArray[np.bool_], Integers, Integers]:
+def _find_movers(
+    both: TwoReleases, earlier_classes: Integers, later_classes: Integers
+) -> tuple[NDArray[np.bool_], Integers, Integers]:
     """Return which set pairs hold people who changed class, and how many left and joined each class."""
-    people, number = both.first.known.tuples.counts, both.classes_in_all
-    old, new = (np.append(of, NONE)[sets.group] for of, sets in ((was, both.first), (now, both.second)))
+    people, number = both.first.known.tuples.counts, both.class_id_limit
+    old, new = (
+        np.append(of, NO_CLASS)[sets.group]
+        for of, sets in ((earlier_classes, both.first), (later_classes, both.second))
+    )
     changed = old != new
     left, joined = (changed & (of >= 0) for of in (old, new))
-    here, there = was[both.sets[0]], now[both.sets[1]]
+    here, there = earlier_classes[both.sets[0]], later_classes[both.sets[1]]
     gone = np.bincount(old[left], people[left], number).astype(np.int64)
     come = np.bincount(new[joined], people[joined], number).astype(np.int64)
     return (here >= 0) & (there >= 0) & (here != there), gone, come
 
 
-def _by_class(both: TwoReleases, classes: Integers) -> tuple[Matrix, Matrix]:
+def _count_values_by_class(both: TwoReleases, classes: Integers) -> tuple[Matrix, Matrix]:
     """Return the value counts of every class in both releases."""
-    before = both.first.by_class(both.column)
-    after = both.renamed(both.second.by_class(both.column))
-    shape = (both.classes_in_all, before.shape[1])
+    before = both.first.class_counts(both.column)
+    after = both.recode_second(both.second.class_counts(both.column))
+    shape = (both.class_id_limit, before.shape[1])
     ones = np.ones(after.shape[0], np.int64)
     moved = csr_array((ones, (classes, np.arange(len(classes)))), shape=(shape[0], len(classes)))
-    return csr_array((before.data, before.indices, _padded(before.indptr, shape[0])), shape=shape), csr_array(
-        moved @ after
-    )
+    return csr_array(
+        (before.data, before.indices, _pad_row_starts(before.indptr, shape[0])), shape=shape
+    ), csr_array(moved @ after)
 
 
-def _padded(starts: NDArray[Any], number: int) -> NDArray[Any]:
+def _pad_row_starts(starts: NDArray[Any], number: int) -> NDArray[Any]:
     """Return CSR row starts extended by empty rows up to `number` rows."""
     return np.concatenate([starts, np.full(number + 1 - len(starts), starts[-1])])
 
 
-def _tightened(left: Matrix, change: Matrix, classes: Integers) -> Matrix:
+def _cap_by_class_change(left: Matrix, change: Matrix, classes: Integers) -> Matrix:
     """Return the value counts capped by the change of the class, for the pairs that have one."""
     having = np.flatnonzero(classes >= 0)
     limits = csr_array(

@@ -16,8 +16,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
+from discreet.attacks.claims import (
+    Claims,
+    build_findings,
+    count_right_by_commonest,
+    count_right_people,
+    describe_values,
+    find_commonest,
+)
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import is_real
@@ -41,23 +48,25 @@ class ClassInference:
 
     def run(self, sets: MatchSets) -> Findings:
         """Guess the value of everybody who matches at least one row."""
-        shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
+        shares, (values, most) = sets.shares(self.column), find_commonest(sets.counts(self.column))
         about = np.flatnonzero(sets.people > 0)
         guess, posterior = values[about], (most / sets.rows)[about]
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=shares[guess],
             posterior=posterior,
-            right=right_of(sets, self.column, about, posterior, lambda i, value: value == guess[i]),
-            said=said_values(self.column, sets.names(self.column), guess),
+            right_people=count_right_people(
+                sets, self.column, about, posterior, lambda i, value: value == guess[i]
+            ),
+            describe=describe_values(self.column, sets.names(self.column), guess),
         )
         people = sets.people[about]
         sure = people[posterior >= self.confidence].sum()
-        return findings(
+        return build_findings(
             self,
             sets,
             claims,
             column=self.column,
-            baseline=usually_right(sets, self.column, about) / max(int(people.sum()), 1),
+            baseline=count_right_by_commonest(sets, self.column, about) / max(int(people.sum()), 1),
             figures={"confident": int(sure) / sets.known.people},
         )

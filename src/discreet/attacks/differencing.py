@@ -17,8 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.attacks.asking import Answerer, Noise, Victim, believed, count, require_victims, score
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
+from discreet.attacks.query_attacks import (
+    Answerer,
+    Noise,
+    Victim,
+    ask_count,
+    compute_claim_posterior,
+    require_victims,
+    score_claims,
+)
 from discreet.core.number_checks import require_probability
 
 
@@ -42,14 +50,17 @@ class Differencing:
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
         """Ask two questions for each victim and score the posteriors."""
         require_victims(self, victims)
-        all_of_them = count(answerer, self.table, self.claim)
+        all_of_them = ask_count(answerer, self.table, self.claim)
         found, refused = [], 0
         for victim in victims:
-            others = count(answerer, self.table, f"({self.claim}) AND NOT ({victim.where})")
+            others = ask_count(answerer, self.table, f"({self.claim}) AND NOT ({victim.where})")
             answered = all_of_them is not None and others is not None
             refused += not answered
             found.append(all_of_them - others if answered else None)  # type: ignore[operator]
-        posteriors = [believed(each, answers=2, noise=self.noise, prior=self.prior) for each in found]
-        return score(
+        posteriors = [
+            compute_claim_posterior(each, answer_count=2, noise=self.noise, prior=self.prior)
+            for each in found
+        ]
+        return score_claims(
             self, victims, posteriors, claim=self.claim, prior=self.prior, figures={"refused": refused}
         )

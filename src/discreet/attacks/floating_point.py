@@ -21,17 +21,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings
-from discreet.attacks.events import is_fine
-from discreet.attacks.lower_bound import epsilon_lower_bound
+from discreet.attacks.distinguishing_events import has_fine_bits
+from discreet.attacks.findings import Finding, Findings
+from discreet.attacks.lower_bound import compute_epsilon_lower_bound
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count
 
 Floats = NDArray[np.float64]
-Release = Callable[[int, int], Floats]
+DoubleRelease = Callable[[int, int], Floats]
 
-NEAR = 1 / 8
+NEAR_ZERO = 1 / 8
 MISS = 0.05
 
 
@@ -49,33 +49,36 @@ class FloatingPoint:
     def __post_init__(self) -> None:
         require_count(self, "runs", self.runs, minimum=100)
 
-    def run(self, release: Release) -> Findings:
+    def run(self, release: DoubleRelease) -> Findings:
         """Attack `release(value, runs)`, which returns `runs` doubles for the exact answer `value`."""
         outputs = [np.asarray(release(value, self.runs), np.float64) for value in (0, 1)]
         if any(each.shape != (self.runs,) for each in outputs):
             raise RequestError("floating point: a release must give one number for each run.")
-        near = [(each > 0) & (each < NEAR) for each in outputs]
-        fine = [is_fine(each) & close for each, close in zip(outputs, near, strict=True)]
+        near = [(each > 0) & (each < NEAR_ZERO) for each in outputs]
+        fine = [has_fine_bits(each) & close for each, close in zip(outputs, near, strict=True)]
         half = self.runs // 2
-        learned = [_split(fine[world][:half], near[world][:half]) for world in (0, 1)]
-        counted = [_split(fine[world][half:], near[world][half:]) for world in (0, 1)]
+        learned = [_count_coarse_and_fine(fine[world][:half], near[world][:half]) for world in (0, 1)]
+        counted = [_count_coarse_and_fine(fine[world][half:], near[world][half:]) for world in (0, 1)]
         attempts = int(sum(map(sum, counted)))
         if not attempts:
-            return self._nothing_near(fine)
+            return self._build_empty_findings(fine)
         # for coarse outputs, then for fine ones: the world in which the learning half had more of them
         says = [int(learned[1][kind] > learned[0][kind]) for kind in (0, 1)]
         right = sum(counted[says[kind]][kind] for kind in (0, 1))
-        return self._found(right, attempts, max(map(sum, counted)), fine)
+        return self._build_findings(right, attempts, max(map(sum, counted)), fine)
 
-    def _nothing_near(self, fine: list[NDArray[np.bool_]]) -> Findings:
-        return self._found(1, 2, 1, fine, note="no output came near 0, so there was nothing to tell")
+    def _build_empty_findings(self, fine: list[NDArray[np.bool_]]) -> Findings:
+        return self._build_findings(1, 2, 1, fine, note="no output came near 0, so there was nothing to tell")
 
-    def _found(
+    def _build_findings(
         self, right: int, attempts: int, commoner: int, fine: list[NDArray[np.bool_]], note: str = ""
     ) -> Findings:
         hits = [int(each.sum()) for each in fine]
         sure = clopper_pearson(hits[0], sum(hits), alpha=2 * MISS)[0] if sum(hits) else 0.5
-        shown = max(epsilon_lower_bound(hits[a], hits[b], self.runs, miss=MISS) for a, b in ((0, 1), (1, 0)))
+        shown = max(
+            compute_epsilon_lower_bound(hits[a], hits[b], self.runs, error_rate=MISS)
+            for a, b in ((0, 1), (1, 0))
+        )
         return Findings(
             attack=self.name,
             knows=self.knows,
@@ -99,6 +102,6 @@ class FloatingPoint:
         )
 
 
-def _split(fine: NDArray[np.bool_], near: NDArray[np.bool_]) -> tuple[int, int]:
+def _count_coarse_and_fine(fine: NDArray[np.bool_], near: NDArray[np.bool_]) -> tuple[int, int]:
     """Return the number of coarse and of fine outputs near 0."""
     return int(np.count_nonzero(near & ~fine)), int(np.count_nonzero(fine))

@@ -38,20 +38,20 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.attacks.attack import Finding, Findings, Points, strongest
-from discreet.attacks.genomes import (
+from discreet.attacks.allele_frequencies import (
     Floats,
     Frequencies,
     Genotypes,
-    Weights,
-    expected_power,
-    expected_shares,
-    expected_shift,
-    mean,
-    most_power,
-    quantile,
-    totals,
+    StatisticWeights,
+    compute_expected_power,
+    compute_expected_shift,
+    compute_expected_statistic,
+    compute_max_power,
+    compute_upper_normal_quantile,
+    estimate_shares,
+    sum_statistics,
 )
+from discreet.attacks.findings import Finding, Findings, Points, select_strongest
 from discreet.belief.odds import logit
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require_parameter
@@ -59,7 +59,7 @@ from discreet.core.number_checks import require_probability
 
 Booleans = NDArray[np.bool_]
 FEWEST = 100  # SNPs at which the curve begins
-LEAST_PANEL = 30
+MIN_PANEL = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,25 +87,31 @@ class GenomeMembership:
         reference: Frequencies,
         *,
         candidates: Genotypes,
-        member: Booleans,
+        is_member: Booleans,
         panel: Genotypes,
         names: Sequence[str] = (),
     ) -> Findings:
-        """Judge every candidate, and compare with the truth in `member`."""
-        _fits(published, reference, candidates, member, panel)
+        """Judge every candidate, and compare with the truth in `is_member`."""
+        _require_consistent_inputs(published, reference, candidates, is_member, panel)
         known = names or [f"candidate {who}" for who in range(len(candidates))]
         require_parameter(
             len(known) == len(candidates), self, "names", f"{len(names)} names", "one for each candidate"
         )
-        shares = expected_shares(published, reference)
-        weights = self.weights(shares, reference.inside)
-        marks = _marks(published.share.size)
-        null, found = totals(panel, weights, marks), totals(candidates, weights, marks)
+        shares = estimate_shares(published, reference)
+        weights = self.compute_weights(shares, reference.clipped_shares)
+        marks = _choose_curve_sizes(published.share.size)
+        null, found = sum_statistics(panel, weights, marks), sum_statistics(candidates, weights, marks)
         deviation = null.std(axis=0, ddof=1)
         score = (found - null.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
-        gained = (mean(weights, shares) - null[:, -1].mean()) / deviation[-1] if deviation[-1] > 0 else 0.0
-        told = self._findings(published, reference, score, np.asarray(member, bool), known, gained, marks)
-        if published.epsilon is None or told.interval[0] <= most_power(
+        gained = (
+            (compute_expected_statistic(weights, shares) - null[:, -1].mean()) / deviation[-1]
+            if deviation[-1] > 0
+            else 0.0
+        )
+        told = self._build_findings(
+            published, reference, score, np.asarray(is_member, bool), known, gained, marks
+        )
+        if published.epsilon is None or told.interval[0] <= compute_max_power(
             published.epsilon, self.false_positives
         ):
             return told
@@ -113,31 +119,31 @@ class GenomeMembership:
             replace(published, epsilon=None, noise=0.0),
             reference,
             candidates=candidates,
-            member=member,
+            is_member=is_member,
             panel=panel,
             names=names,
         )
 
-    def weights(self, shares: Floats, reference: Floats) -> Weights:
+    def compute_weights(self, shares: Floats, reference: Floats) -> StatisticWeights:
         """Return the weight of each copy of an allele in a candidate's statistic."""
         if self.statistic == "likelihood ratio":
-            return Weights(np.log(shares / reference) - np.log((1 - shares) / (1 - reference)), None)
+            return StatisticWeights(np.log(shares / reference) - np.log((1 - shares) / (1 - reference)), None)
         none, one, two = (np.abs(y - reference) - np.abs(y - shares) for y in (0.0, 0.5, 1.0))
-        return Weights(one - none, two - 2 * one + none)
+        return StatisticWeights(one - none, two - 2 * one + none)
 
-    def _findings(
+    def _build_findings(
         self,
         published: Frequencies,
         reference: Frequencies,
         score: Floats,
-        member: Booleans,
+        is_member: Booleans,
         names: Sequence[str],
         gained: float,
-        marks: list[int],
+        curve_sizes: list[int],
     ) -> Findings:
         final, rate = score[:, -1], self.false_positives
-        members = int(member.sum())
-        hits = int((final[member] > quantile(rate)).sum())
+        members = int(is_member.sum())
+        hits = int((final[is_member] > compute_upper_normal_quantile(rate)).sum())
         shift = max(gained, 0.0)
         most = math.inf if published.epsilon is None else float(published.epsilon)
         loss = np.clip(shift * final - shift**2 / 2, -most, most)
@@ -148,7 +154,7 @@ class GenomeMembership:
                 claim="they were in the study",
                 prior=self.prior,
                 posterior=float(posterior[who]),
-                truth=bool(member[who]),
+                truth=bool(is_member[who]),
             )
             for who, name in enumerate(names)
         ]
@@ -161,49 +167,51 @@ class GenomeMembership:
             baseline=rate,
             attempts=members,
             interval=clopper_pearson(hits, members),
-            victims=strongest(victims),
-            figures=_figures(published, reference, final, member, rate),
-            series=_curves(published, reference, score, member, marks),
+            victims=select_strongest(victims),
+            figures=_compute_figures(published, reference, final, is_member, rate),
+            series=_compute_curves(published, reference, score, is_member, curve_sizes),
         )
 
 
-def _marks(snps: int) -> list[int]:
+def _choose_curve_sizes(snps: int) -> list[int]:
     """Return the numbers of SNPs at which the curve has points: 100, 200, 500, 1,000 and so on, and all."""
     steps = (FEWEST * 10**power * step for power in range(12) for step in (1, 2, 5))
     return [*(step for step in steps if step < snps), snps]
 
 
-def _figures(
+def _compute_figures(
     published: Frequencies, reference: Frequencies, final: Floats, member: Booleans, rate: float
 ) -> dict[str, float]:
-    shift = expected_shift(published, reference)
+    shift = compute_expected_shift(published, reference)
     figures = {
-        "power at 5%": float((final[member] > quantile(0.05)).mean()),
-        "power at 0.1%": float((final[member] > quantile(0.001)).mean()),
-        "expected power of the likelihood ratio": expected_power(shift, rate),
+        "power at 5%": float((final[member] > compute_upper_normal_quantile(0.05)).mean()),
+        "power at 0.1%": float((final[member] > compute_upper_normal_quantile(0.001)).mean()),
+        "expected power of the likelihood ratio": compute_expected_power(shift, rate),
         "shift": float(final[member].mean()),
         "expected shift of the likelihood ratio": shift,
     }
     if not member.all():
-        figures["false positives"] = float((final[~member] > quantile(rate)).mean())
+        figures["false positives"] = float((final[~member] > compute_upper_normal_quantile(rate)).mean())
     if published.epsilon is not None:
-        figures["most that the promise allows"] = most_power(published.epsilon, rate)
+        figures["most that the promise allows"] = compute_max_power(published.epsilon, rate)
     return figures
 
 
-def _curves(
+def _compute_curves(
     published: Frequencies, reference: Frequencies, score: Floats, member: Booleans, marks: list[int]
 ) -> dict[str, Points]:
     curves: dict[str, Points] = {}
     for label, rate in (("5%", 0.05), ("0.1%", 0.001)):
-        power = (score[member] > quantile(rate)).mean(axis=0)
-        expected = [expected_power(expected_shift(published, reference, mark), rate) for mark in marks]
+        power = (score[member] > compute_upper_normal_quantile(rate)).mean(axis=0)
+        expected = [
+            compute_expected_power(compute_expected_shift(published, reference, mark), rate) for mark in marks
+        ]
         curves[f"power at {label} by SNPs"] = tuple(zip(map(float, marks), map(float, power), strict=True))
         curves[f"expected power at {label} by SNPs"] = tuple(zip(map(float, marks), expected, strict=True))
     return curves
 
 
-def _fits(
+def _require_consistent_inputs(
     published: Frequencies, reference: Frequencies, candidates: Genotypes, member: Booleans, panel: Genotypes
 ) -> None:
     """Raise RequestError unless tables, genotypes and truth fit together."""
@@ -215,16 +223,16 @@ def _fits(
             f"{snps} frequencies are published, but the reference has {reference.share.size}.",
             hint="Keep the SNPs that both have, in the same order.",
         )
-    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, LEAST_PANEL)):
-        _check_genotypes(name, np.asarray(genotypes), snps, least)
+    for name, genotypes, least in (("candidates", candidates, 1), ("panel", panel, MIN_PANEL)):
+        _require_genotypes(name, np.asarray(genotypes), snps, least)
     if np.shape(member) != (len(candidates),) or not np.any(member):
         raise RequestError(
-            "`member` must say for each candidate whether they were in the study, and at least one must be.",
-            hint="Give `member` as one truth value per candidate.",
+            "`is_member` must say for each candidate whether they were in the study, and at least one must be.",
+            hint="Give `is_member` as one truth value per candidate.",
         )
 
 
-def _check_genotypes(name: str, genotypes: NDArray[np.generic], snps: int, least: int) -> None:
+def _require_genotypes(name: str, genotypes: NDArray[np.generic], snps: int, least: int) -> None:
     if genotypes.ndim != 2 or genotypes.shape[1] != snps or genotypes.dtype.kind not in "iu":
         raise RequestError(
             f"The {name} must be a table of whole numbers with {snps} columns, one for each SNP."

@@ -18,8 +18,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values, usually_right
+from discreet.attacks.claims import (
+    Claims,
+    build_findings,
+    count_right_by_commonest,
+    count_right_people,
+    describe_values,
+    find_commonest,
+)
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
 
 
@@ -36,16 +43,18 @@ class Homogeneity:
 
     def run(self, sets: MatchSets) -> Findings:
         """Claim the value of everybody whose matching rows agree."""
-        shares, (values, most) = sets.shares(self.column), commonest(sets.counts(self.column))
+        shares, (values, most) = sets.shares(self.column), find_commonest(sets.counts(self.column))
         about = np.flatnonzero((most == sets.rows) & (sets.people > 0) & (shares[values] < 1))
         claimed, certain = values[about], np.ones(len(about))
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=shares[claimed],
             posterior=certain,
-            right=right_of(sets, self.column, about, certain, lambda i, value: value == claimed[i]),
-            said=said_values(self.column, sets.names(self.column), claimed),
+            right_people=count_right_people(
+                sets, self.column, about, certain, lambda i, value: value == claimed[i]
+            ),
+            describe=describe_values(self.column, sets.names(self.column), claimed),
         )
         everyone = np.flatnonzero(sets.people > 0)
-        guessed = usually_right(sets, self.column, everyone) / max(int(sets.people.sum()), 1)
-        return findings(self, sets, claims, column=self.column, baseline=guessed)
+        guessed = count_right_by_commonest(sets, self.column, everyone) / max(int(sets.people.sum()), 1)
+        return build_findings(self, sets, claims, column=self.column, baseline=guessed)

@@ -24,8 +24,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from discreet.anonymity.equivalence_classes import Integers
-from discreet.attacks.attack import Findings, Stated
-from discreet.attacks.claims import Claims, commonest, findings, right_of, said_values
+from discreet.attacks.claims import (
+    Claims,
+    build_findings,
+    count_right_people,
+    describe_values,
+    find_commonest,
+)
+from discreet.attacks.findings import AttackDescription, Findings
 from discreet.attacks.match_sets import MatchSets, Matrix
 from discreet.attacks.two_releases import TwoReleases
 
@@ -46,34 +52,38 @@ class Intersection:
         both = TwoReleases(first=first, second=second, column=self.column)
         counts = both.counts
         left = csr_array(counts[0].minimum(counts[1]))
-        return combined(self, both, left, np.flatnonzero(np.diff(left.indptr) > 0))
+        return combine_releases(self, both, left, np.flatnonzero(np.diff(left.indptr) > 0))
 
 
-def combined(attack: Stated, both: TwoReleases, left: Matrix, about: Integers) -> Findings:
+def combine_releases(
+    attack: AttackDescription, both: TwoReleases, possible_people: Matrix, pair_ids: Integers
+) -> Findings:
     """Return findings from how many people of each pair of match sets may have each value."""
     pairs, column = both.pairs, both.column
-    about = about[pairs.people[about] > 0]
-    values, most = commonest(left[about])
-    posterior = most / left[about].sum(axis=1)
+    pair_ids = pair_ids[pairs.people[pair_ids] > 0]
+    values, most = find_commonest(possible_people[pair_ids])
+    posterior = most / possible_people[pair_ids].sum(axis=1)
     alone = [
-        np.asarray(counts[about, values]).reshape(-1) / np.maximum(counts[about].sum(axis=1), 1)
+        np.asarray(counts[pair_ids, values]).reshape(-1) / np.maximum(counts[pair_ids].sum(axis=1), 1)
         for counts in both.counts
     ]
-    people = int(pairs.people[about].sum())
+    people = int(pairs.people[pair_ids].sum())
     claims = Claims(
-        about=about,
+        set_ids=pair_ids,
         prior=np.maximum(*alone),
         posterior=posterior,
-        right=right_of(pairs, column, about, posterior, lambda i, value: value == values[i]),
-        said=said_values(column, pairs.names(column), values),
+        right_people=count_right_people(
+            pairs, column, pair_ids, posterior, lambda i, value: value == values[i]
+        ),
+        describe=describe_values(column, pairs.names(column), values),
     )
-    certain = int(pairs.people[about[posterior == 1]].sum())
-    return findings(
+    certain = int(pairs.people[pair_ids[posterior == 1]].sum())
+    return build_findings(
         attack,
         pairs,
         claims,
         column=column,
-        attempted=about,
-        baseline=max(both.single(about)) / people if people else 0.0,
+        attempted_sets=pair_ids,
+        baseline=max(both.count_revealed_by_one(pair_ids)) / people if people else 0.0,
         figures={"certain": certain / pairs.known.people},
     )

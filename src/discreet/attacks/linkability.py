@@ -17,11 +17,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
-from discreet.attacks.held_out import judged
-from discreet.attacks.nearest import Integers, Places, together
-from discreet.attacks.nearness import Guesses
-from discreet.attacks.synthetic_release import FEWEST, SyntheticRelease
+from discreet.attacks.findings import Findings
+from discreet.attacks.nearest_records import Integers, Places, compute_joint_distances
+from discreet.attacks.nearness_beliefs import Guesses
+from discreet.attacks.panel_evaluation import evaluate_against_panel
+from discreet.attacks.synthetic_release import MIN_PEOPLE, SyntheticRelease
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count
 
@@ -52,36 +52,36 @@ class Linkability:
         second = self.second or tuple(name for name in release.columns if name not in self.first)
         if not second:
             raise RequestError("attack: the second source has no column.", hint="Name fewer for the first.")
-        parts = release.places(self.first), release.places(second)
+        parts = release.find_column_indexes(self.first), release.find_column_indexes(second)
         (found, victims), (_, panel) = (
-            self._guesses(release, people, parts) for people in (release.victims, release.others)
+            self._link_records(release, people, parts) for people in (release.victims, release.panel_victims)
         )
-        return judged(
+        return evaluate_against_panel(
             self,
             victims=victims,
             panel=panel,
             constant=1 / self.lineup,
-            said=lambda who: (
-                f"row {release.attacked[who] + 1} of the data",
-                f"the second source's record of row {release.attacked[found[who]] + 1} is theirs",
+            describe=lambda who: (
+                f"row {release.victim_rows[who] + 1} of the data",
+                f"the second source's record of row {release.victim_rows[found[who]] + 1} is theirs",
             ),
             note=f"{', '.join(self.first)} joined with {', '.join(second)}, among {self.lineup} people.",
         )
 
-    def _guesses(
+    def _link_records(
         self, release: SyntheticRelease, people: Places, parts: tuple[Integers, Integers]
     ) -> tuple[Integers, Guesses]:
         """Return the linked record and the guess for everybody in a full line-up; the rest are skipped."""
         size, number = self.lineup, people.shape[1] // self.lineup
         if not number:
             raise RequestError(
-                f"attack: a line-up of {size} needs at least {size} people.", hint=f"Use {FEWEST}."
+                f"attack: a line-up of {size} needs at least {size} people.", hint=f"Use {MIN_PEOPLE}."
             )
         best, alone, far = (np.empty(number * size, np.int64) for _ in range(3))
         for start in range(0, number * size, size):
             some = slice(start, start + size)
-            away = together(people[:, some], release.synthetic, release.numeric, *parts)
+            away = compute_joint_distances(people[:, some], release.synthetic, release.numeric, *parts)
             best[some], far[some] = start + away.argmin(axis=1), away.min(axis=1)
             alone[some] = (away == away.min(axis=1, keepdims=True)).sum(axis=1)
         right = best == np.arange(number * size)
-        return best, Guesses(right=right, claimed=alone == 1, far=far.astype(np.float64))
+        return best, Guesses(right=right, claimed=alone == 1, distance=far.astype(np.float64))

@@ -18,12 +18,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings, Points
-from discreet.attacks.claims import Claims, findings
+from discreet.attacks.claims import Claims, build_findings
+from discreet.attacks.findings import Findings, Points
 from discreet.attacks.match_sets import MatchSets
-from discreet.attacks.uniqueness import SMALL
+from discreet.attacks.uniqueness import CURVE_SIZES
 
-CURVE = "share of people by match set"
+CURVE_NAME = "share of people by match set"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,30 +44,35 @@ class Linkage:
         everyone = sets.published.rows if self.present else max(sets.published.rows, sets.known.people)
         posterior, about = 1 / candidates, np.flatnonzero(people > 0)
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=np.full(len(about), 1 / everyone),
             posterior=posterior[about],
-            right=(people * posterior)[about],
-            said=lambda i: _said(int(rows[about[i]])),
+            right_people=(people * posterior)[about],
+            describe=lambda i: _describe_match(int(rows[about[i]])),
         )
-        return findings(
-            self, sets, claims, baseline=1 / everyone, figures=_figures(sets), series=_curve(sets)
+        return build_findings(
+            self,
+            sets,
+            claims,
+            baseline=1 / everyone,
+            figures=_compute_figures(sets),
+            series=_compute_reidentification_curve(sets),
         )
 
 
-def _curve(sets: MatchSets) -> dict[str, Points]:
+def _compute_reidentification_curve(sets: MatchSets) -> dict[str, Points]:
     """Return the re-identification curve: the share of people with a match set of each size or smaller."""
     matched = sets.people > 0
-    sizes = sorted({*(size for size in SMALL if size <= sets.published.rows), 1})
+    sizes = sorted({*(size for size in CURVE_SIZES if size <= sets.published.rows), 1})
     share = {size: int(sets.people[matched & (sets.rows <= size)].sum()) for size in sizes}
-    return {CURVE: tuple((float(size), share[size] / sets.known.people) for size in sizes)}
+    return {CURVE_NAME: tuple((float(size), share[size] / sets.known.people) for size in sizes)}
 
 
-def _said(rows: int) -> str:
+def _describe_match(rows: int) -> str:
     return "one row of the release is theirs" if rows == 1 else f"one of {rows:,} rows is theirs"
 
 
-def _figures(sets: MatchSets) -> dict[str, float]:
+def _compute_figures(sets: MatchSets) -> dict[str, float]:
     people, rows = sets.people, sets.rows
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(people[order])

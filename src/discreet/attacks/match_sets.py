@@ -26,8 +26,8 @@ from discreet.anonymity.equivalence_classes import (
 )
 from discreet.anonymity.key_numbering import number_rows
 from discreet.anonymity.recoding import Floats
-from discreet.attacks.known import Known
-from discreet.attacks.published import PublishedTable
+from discreet.attacks.attacker_knowledge import AttackerKnowledge
+from discreet.attacks.published_table import PublishedTable
 from discreet.core.errors import RequestError
 
 Matrix = csr_array
@@ -35,14 +35,14 @@ UNMATCHED = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Overlap:
+class LabelOverlap:
     """Overlapping labels: `label_ids` numbers classes by their labels in the known columns.
 
     `has_unknown` marks known tuples with an unknown cell.
     """
 
-    shown: Integers
-    vague: NDArray[np.bool_]
+    label_ids: Integers
+    has_unknown: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,11 +53,11 @@ class MatchSets:
     """
 
     published: PublishedTable
-    known: Known
+    known: AttackerKnowledge
     group: Integers
     starts: Integers
     members: Integers
-    overlap: Overlap | None = None
+    overlap: LabelOverlap | None = None
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -75,7 +75,7 @@ class MatchSets:
         return np.bincount(self.group[inside], self.known.tuples.counts[inside], len(self)).astype(np.int64)
 
     @property
-    def unmatched(self) -> int:
+    def unmatched_people(self) -> int:
         """The number of people who match no row of the release."""
         return self.known.people - int(self.people.sum())
 
@@ -85,15 +85,15 @@ class MatchSets:
             (np.ones(len(self.members), np.int64), self.members, self.starts),
             shape=(len(self), len(self.published.classes)),
         )
-        return csr_array(sets @ self.by_class(column))
+        return csr_array(sets @ self.class_counts(column))
 
-    def by_class(self, column: str) -> Matrix:
+    def class_counts(self, column: str) -> Matrix:
         """Return how often each class's rows have each sensitive value."""
-        return _matrix(self._published(column), len(self.published.classes))
+        return _to_matrix(self._get_published_values(column), len(self.published.classes))
 
     def names(self, column: str) -> tuple[str, ...]:
         """Return the values of a sensitive column in the release."""
-        return self._published(column).names
+        return self._get_published_values(column).names
 
     def shares(self, column: str) -> Floats:
         """Return each value's share of the release's rows: the belief about anybody without a match set."""
@@ -101,21 +101,24 @@ class MatchSets:
 
     def totals(self, column: str) -> Integers:
         """Return how often each value occurs in the release."""
-        return self._published(column).totals
+        return self._get_published_values(column).totals
 
-    def truth(self, column: str) -> Matrix | None:
+    def true_counts(self, column: str) -> Matrix | None:
         """Return how many people of each set truly have each value of the release; None if unknown."""
         given = self.known.tuples.sensitive.get(column)
         if given is None:
             return None
-        matched, inside = _matrix(_renamed(given, self.names(column)), len(self.group)), self.group >= 0
+        matched, inside = (
+            _to_matrix(_recode_values(given, self.names(column)), len(self.group)),
+            self.group >= 0,
+        )
         to_sets = csr_array(
             (np.ones(int(inside.sum()), np.int64), (self.group[inside], np.flatnonzero(inside))),
             shape=(len(self), len(self.group)),
         )
         return csr_array(to_sets @ matched)
 
-    def examples(self, sets: Integers) -> Integers:
+    def find_examples(self, sets: Integers) -> Integers:
         """Return a known tuple of each set, one that most people have."""
         inside = np.flatnonzero(self.group >= 0)
         rising = inside[np.argsort(self.known.tuples.counts[inside], kind="stable")]
@@ -123,7 +126,7 @@ class MatchSets:
         first[self.group[rising]] = rising
         return first[sets]
 
-    def refined(self, parts: Integers, number: int) -> MatchSets:
+    def refine(self, parts: Integers, number: int) -> MatchSets:
         """Return the sets split by a known property: tuple i is in part `parts[i]` below `number`."""
         inside = self.group >= 0
         keys, many = number_rows([self.group[inside], parts[inside]], [max(len(self), 1), number])
@@ -135,9 +138,9 @@ class MatchSets:
         return replace(self, group=group, starts=starts, members=self.members[places])
 
     @cached_property
-    def as_classes(self) -> EquivalenceClasses:
+    def equivalence_classes(self) -> EquivalenceClasses:
         """The release's classes, with the number of known people that each may contain."""
-        return replace(self.published.as_classes, population=self._population)
+        return replace(self.published.equivalence_classes, population=self._population)
 
     @property
     def _population(self) -> Integers:
@@ -145,7 +148,7 @@ class MatchSets:
         many = np.bincount(self.members, per_member, len(self.published.classes))
         return many.astype(np.int64)
 
-    def _published(self, column: str) -> SensitiveCounts:
+    def _get_published_values(self, column: str) -> SensitiveCounts:
         found = self.published.classes.sensitive.get(column)
         if found is None:
             there = ", ".join(self.published.classes.sensitive) or "none"
@@ -159,7 +162,7 @@ class MatchSets:
 def from_classes(published: PublishedTable) -> MatchSets:
     """Return match sets for everybody in the release, known only by what their class shows."""
     number = len(published.classes)
-    known = Known(columns=published.columns, values=published.labels, tuples=published.classes)
+    known = AttackerKnowledge(columns=published.columns, values=published.labels, tuples=published.classes)
     return MatchSets(
         published=published,
         known=known,
@@ -169,7 +172,7 @@ def from_classes(published: PublishedTable) -> MatchSets:
     )
 
 
-def told(published: PublishedTable, known: Known, classes: Integers) -> MatchSets:
+def from_known_classes(published: PublishedTable, known: AttackerKnowledge, classes: Integers) -> MatchSets:
     """Return match sets of people whose class is known: tuple i of `known` is in `classes[i]`, or -1.
 
     If labels overlap, an attacker who knows everybody may find each person's class by elimination. Rows of a
@@ -185,11 +188,11 @@ def told(published: PublishedTable, known: Known, classes: Integers) -> MatchSet
     )
 
 
-def _matrix(column: SensitiveCounts, number: int) -> Matrix:
+def _to_matrix(column: SensitiveCounts, number: int) -> Matrix:
     return csr_array((column.counts, column.values, column.starts), shape=(number, len(column.names)))
 
 
-def _renamed(column: SensitiveCounts, names: tuple[str, ...]) -> SensitiveCounts:
+def _recode_values(column: SensitiveCounts, names: tuple[str, ...]) -> SensitiveCounts:
     """Return a sensitive column with the codes of other names; values without a code are left out."""
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(name, -1) for name in column.names], np.int32)[column.values]

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.attacks.audit import CONFIDENCE
+from discreet.attacks.epsilon_audit import DEFAULT_CONFIDENCE
 from discreet.belief import Promise
 from discreet.belief.odds import logit
 from discreet.belief.wording import format_chance, format_percent_up
@@ -30,14 +30,14 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosteriorAudited:
+class PosteriorAudit:
     """The number of simulated attackers whose posterior exceeded the promised cap."""
 
     prior: float
     cap: float
     tail: float
     highest: float
-    above: int
+    above_cap: int
     runs: int
     interval: tuple[float, float]
     confidence: float
@@ -45,30 +45,28 @@ class PosteriorAudited:
     @property
     def fraction(self) -> float:
         """The share of attackers above the cap."""
-        return self.above / self.runs
+        return self.above_cap / self.runs
 
     @property
     def holds(self) -> bool:
         """True unless the runs refute the promise."""
-        return self.above == 0 if self.tail == 0 else self.interval[0] <= self.tail
+        return self.above_cap == 0 if self.tail == 0 else self.interval[0] <= self.tail
 
     @property
     def verdict(self) -> str:
         """The verdict in one sentence."""
         allowed = f"; a chance of {format_chance(self.tail)} is promised" if self.tail else ""
-        ended = (
-            f"{self.above:,} of {self.runs:,} attackers ended above {format_percent_up(self.cap)}{allowed}"
-        )
+        ended = f"{self.above_cap:,} of {self.runs:,} attackers ended above {format_percent_up(self.cap)}{allowed}"
         reached = f"the highest belief was {format_percent_up(self.highest)}"
         return f"{'' if self.holds else 'The promise is broken: '}{ended}; {reached}."
 
 
-def posterior_audit(
+def audit_posteriors(
     posteriors: Iterable[float] | NDArray[np.float64],
     promise: Promise,
     *,
-    confidence: float = CONFIDENCE,
-) -> PosteriorAudited:
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> PosteriorAudit:
     """Judge posteriors of true claims whose prior was at most the promise's prior."""
     require_probability("audit_posteriors", "confidence", confidence)
     reached = np.asarray(list(posteriors) if not isinstance(posteriors, np.ndarray) else posteriors)
@@ -77,22 +75,22 @@ def posterior_audit(
         believed, "audit_posteriors", "posteriors", f"{reached.size} values", "one or more probabilities"
     )
     above = int(np.count_nonzero(reached > promise.posterior * (1 + ROUNDING)))
-    return PosteriorAudited(
+    return PosteriorAudit(
         prior=promise.prior,
         cap=promise.posterior,
         tail=promise.tail,
         highest=float(reached.max()),
-        above=above,
+        above_cap=above,
         runs=int(reached.size),
         interval=clopper_pearson(above, int(reached.size), alpha=2 * (1 - confidence)),
         confidence=confidence,
     )
 
 
-def after(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_posteriors(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the posteriors of a true claim after outputs with these losses.
 
-    >>> after(0.01, np.array([0.0, np.log(99)])).round(4)
+    >>> compute_posteriors(0.01, np.array([0.0, np.log(99)])).round(4)
     array([0.01, 0.5 ])
     """
     require_probability("posterior_after_loss", "prior", prior)

@@ -25,8 +25,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.asking import Answerer, count
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
+from discreet.attacks.query_attacks import Answerer, ask_count
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.number_checks import require_count, require_probability
@@ -76,17 +76,19 @@ class Reconstruction:
                 "reconstruction: it needs at least two people, and the truth about each.",
                 hint="Give one truth per key.",
             )
-        sets = random_sets(self.per_person * len(keys), len(keys), random)
+        sets = draw_random_sets(self.per_person * len(keys), len(keys), random)
         answers: list[int] = []
         for members in sets:
-            answer = count(answerer, self.table, f"({self.claim}) AND {self._among(keys, members)}")
+            answer = ask_count(
+                answerer, self.table, f"({self.claim}) AND {self._build_membership_condition(keys, members)}"
+            )
             if answer is None:
                 break
             answers.append(answer)
-        bits = self._bits(sets[: len(answers)], np.array(answers, float))
-        return self.scored(bits, np.asarray(truth, bool), {"answers": float(len(answers))})
+        bits = self._decode_answers(sets[: len(answers)], np.array(answers, float))
+        return self.score_bits(bits, np.asarray(truth, bool), {"answers": float(len(answers))})
 
-    def scored(self, bits: Sets, truth: Sets, figures: dict[str, float]) -> Findings:
+    def score_bits(self, bits: Sets, truth: Sets, figures: dict[str, float]) -> Findings:
         """Return findings from the number of right bits."""
         right, often = int(np.count_nonzero(bits == truth)), int(truth.sum())
         return Findings(
@@ -102,19 +104,19 @@ class Reconstruction:
             note=self.method,
         )
 
-    def _bits(self, sets: Sets, answers: Floats) -> Sets:
+    def _decode_answers(self, sets: Sets, answers: Floats) -> Sets:
         if not answers.size:
             return np.full(sets.shape[1], self.prior > 0.5)
-        return decode(sets, answers, self.method)
+        return decode_bits(sets, answers, self.method)
 
-    def _among(self, keys: Sequence[int | str], members: Sets) -> str:
+    def _build_membership_condition(self, keys: Sequence[int | str], members: Sets) -> str:
         chosen = [key for key, member in zip(keys, members, strict=True) if member]
         if self.key is None:
             return "(" + " OR ".join(f"({condition})" for condition in chosen) + ")"
-        return f"{self.key} IN ({', '.join(map(_literal, chosen))})"
+        return f"{self.key} IN ({', '.join(map(_to_sql_literal, chosen))})"
 
 
-def random_sets(questions: int, people: int, random: Randomness) -> Sets:
+def draw_random_sets(questions: int, people: int, random: Randomness) -> Sets:
     """Return random sets with each person in each with probability one half; no set is empty."""
     words = random.draw_words(math.ceil(questions * people / 64)).view(np.uint8)
     sets = np.unpackbits(words, count=questions * people).reshape(questions, people).astype(bool)
@@ -122,14 +124,14 @@ def random_sets(questions: int, people: int, random: Randomness) -> Sets:
     return sets
 
 
-def decode(sets: Sets, answers: Floats, method: Method = "least squares") -> Sets:
+def decode_bits(sets: Sets, answers: Floats, method: Method = "least squares") -> Sets:
     """Return the bits that fit the counts of these sets best."""
     fits = sets.ndim == 2 and answers.shape == (sets.shape[0],) and sets.size > 0
     require_parameter(fits, "decode_bits", "answers", f"{answers.size} numbers", "one number for each set")
     return np.asarray(DECODERS[method](sets, answers) > 0.5)
 
 
-def _least_squares(sets: Sets, answers: Floats) -> Floats:
+def _solve_least_squares(sets: Sets, answers: Floats) -> Floats:
     """Return the fractional bits with the least squared error."""
     signs = sets.astype(np.float32) - np.float32(0.5)
     signs -= signs.mean(axis=0)
@@ -157,7 +159,7 @@ def _largest_eigenvalue(gram: Floats) -> float:
     return SAFETY * float(vector @ gram @ vector) + np.finfo(float).tiny
 
 
-def _linear_programming(sets: Sets, answers: Floats) -> Floats:
+def _solve_linear_program(sets: Sets, answers: Floats) -> Floats:
     """Return the fractional bits with the least absolute error."""
     from scipy.optimize import linprog  # takes a second to load
     from scipy.sparse import csr_array, eye_array, hstack, vstack
@@ -176,8 +178,8 @@ def _linear_programming(sets: Sets, answers: Floats) -> Floats:
     return np.asarray(found.x[:people])
 
 
-DECODERS = {"least squares": _least_squares, "linear programming": _linear_programming}
+DECODERS = {"least squares": _solve_least_squares, "linear programming": _solve_linear_program}
 
 
-def _literal(key: int | str) -> str:
+def _to_sql_literal(key: int | str) -> str:
     return str(key) if isinstance(key, int) else "'" + key.replace("'", "''") + "'"

@@ -27,24 +27,24 @@ from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.anonymity.models.class_counts import is_at_most
 from discreet.anonymity.recoding import Floats
-from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, Holds, findings, right_of
+from discreet.attacks.claims import Claims, ClaimTest, build_findings, count_right_people
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import DataError, RequestError, require_parameter
 from discreet.core.number_checks import coerce_positive_fraction
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Common:
+class _CommonMeaning:
     """The common meaning of each match set's values, and whether it is informative.
 
     `contains_value` decides for match sets and values; `describe` writes the meaning of a set as text.
     """
 
-    tells: NDArray[np.bool_]
+    is_informative: NDArray[np.bool_]
     prior: Floats
-    holds: Holds
-    said: Callable[[int], str]
+    contains_value: ClaimTest
+    describe: Callable[[int], str]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,39 +66,45 @@ class Similarity:
 
     def run(self, sets: MatchSets) -> Findings:
         """Claim the common meaning of everybody's possible values."""
-        common = self._ranges(sets) if self.hierarchy is None else self._groups(sets, self.hierarchy)
-        about = np.flatnonzero(common.tells & (sets.people > 0))
+        common = (
+            self._find_common_ranges(sets)
+            if self.hierarchy is None
+            else self._find_common_groups(sets, self.hierarchy)
+        )
+        about = np.flatnonzero(common.is_informative & (sets.people > 0))
         certain = np.ones(len(about))
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=common.prior[about],
             posterior=certain,
-            right=right_of(sets, self.column, about, certain, lambda i, value: common.holds(about[i], value)),
-            said=lambda i: f"{self.column} is {common.said(int(about[i]))}",
+            right_people=count_right_people(
+                sets, self.column, about, certain, lambda i, value: common.contains_value(about[i], value)
+            ),
+            describe=lambda i: f"{self.column} is {common.describe(int(about[i]))}",
         )
-        return findings(self, sets, claims, column=self.column)
+        return build_findings(self, sets, claims, column=self.column)
 
-    def _groups(self, sets: MatchSets, hierarchy: Hierarchy) -> _Common:
+    def _find_common_groups(self, sets: MatchSets, hierarchy: Hierarchy) -> _CommonMeaning:
         """Return the smallest group of the hierarchy that contains each match set's values."""
-        totals, labels = sets.totals(self.column), self._labels(sets, hierarchy)
+        totals, labels = sets.totals(self.column), self._list_labels_by_level(sets, hierarchy)
         entries = sets.counts(self.column)
         level, label = np.full(len(sets), -1), np.zeros(len(sets), np.int64)
         for rising in range(hierarchy.height, -1, -1):
-            low, high = _ends(entries.indptr, labels[rising][entries.indices])
+            low, high = _find_row_extremes(entries.indptr, labels[rising][entries.indices])
             level, label = np.where(low == high, rising, level), np.where(low == high, low, label)
         prior = np.zeros(len(sets))
         for each in range(hierarchy.height + 1):
             part = np.bincount(labels[each], totals, len(hierarchy.labels[each])) / sets.published.rows
             prior[level == each] = part[label[level == each]]
         table = np.stack(labels)
-        return _Common(
-            tells=(level >= 0) & (prior < 1),
+        return _CommonMeaning(
+            is_informative=(level >= 0) & (prior < 1),
             prior=prior,
-            holds=lambda of, value: table[level[of], value] == label[of],
-            said=lambda of: hierarchy.labels[int(level[of])][int(label[of])],
+            contains_value=lambda of, value: table[level[of], value] == label[of],
+            describe=lambda of: hierarchy.labels[int(level[of])][int(label[of])],
         )
 
-    def _labels(self, sets: MatchSets, hierarchy: Hierarchy) -> list[Integers]:
+    def _list_labels_by_level(self, sets: MatchSets, hierarchy: Hierarchy) -> list[Integers]:
         """Return the label of every value of the release at every level."""
         places = np.array([hierarchy.positions.get(name, -1) for name in sets.names(self.column)], np.int64)
         if (places < 0).any():
@@ -109,7 +115,7 @@ class Similarity:
             )
         return [codes[places].astype(np.int64) for codes in hierarchy.maps]
 
-    def _ranges(self, sets: MatchSets) -> _Common:
+    def _find_common_ranges(self, sets: MatchSets) -> _CommonMeaning:
         """Return the range of each match set's numbers."""
         names = sets.names(self.column)
         numbers = [parse_number(name) for name in names]
@@ -121,18 +127,18 @@ class Similarity:
         rank = np.argsort(np.argsort(np.array(numbers, object), kind="stable"), kind="stable")
         order = np.argsort(rank)
         entries = sets.counts(self.column)
-        low, high = _ends(entries.indptr, rank[entries.indices])
+        low, high = _find_row_extremes(entries.indptr, rank[entries.indices])
         below = np.concatenate([[0], np.cumsum(sets.totals(self.column)[order])])
         within = below[high + 1] - below[low]
-        return _Common(
-            tells=is_at_most(within, np.full(len(sets), sets.published.rows), self.narrow),
+        return _CommonMeaning(
+            is_informative=is_at_most(within, np.full(len(sets), sets.published.rows), self.narrow),
             prior=within / sets.published.rows,
-            holds=lambda of, value: (low[of] <= rank[value]) & (rank[value] <= high[of]),
-            said=lambda of: f"between {names[order[low[of]]]} and {names[order[high[of]]]}",
+            contains_value=lambda of, value: (low[of] <= rank[value]) & (rank[value] <= high[of]),
+            describe=lambda of: f"between {names[order[low[of]]]} and {names[order[high[of]]]}",
         )
 
 
-def _ends(starts: NDArray[Any], amounts: Integers) -> tuple[Integers, Integers]:
+def _find_row_extremes(starts: NDArray[Any], amounts: Integers) -> tuple[Integers, Integers]:
     """Return the least and the largest amount of each row; every row must have an entry."""
     if not len(starts) - 1:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -24,11 +24,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
-from discreet.attacks.held_out import judged
-from discreet.attacks.nearest import ONE, Booleans, Integers, Places, closest, insiders
-from discreet.attacks.nearness import Guesses
-from discreet.attacks.synthetic_release import SyntheticRelease, spread_evenly
+from discreet.attacks.findings import Findings
+from discreet.attacks.nearest_records import (
+    UNIT,
+    Booleans,
+    Integers,
+    Places,
+    count_rows_within,
+    find_nearest_rows,
+)
+from discreet.attacks.nearness_beliefs import Guesses
+from discreet.attacks.panel_evaluation import evaluate_against_panel
+from discreet.attacks.synthetic_release import SyntheticRelease, choose_evenly
 from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.number_checks import is_real
@@ -55,66 +62,70 @@ class SinglingOut:
 
     def run(self, release: SyntheticRelease) -> Findings:
         """Single out the people in the data, and the panel in their place."""
-        chosen = release.places(self.columns)
-        width, numeric = int(self.width * ONE), release.numeric[chosen]
+        chosen = release.find_column_indexes(self.columns)
+        width, numeric = int(self.width * UNIT), release.numeric[chosen]
         synthetic, original = release.synthetic[chosen], release.original[chosen]
 
-        def condition(people: Places, replaced: Places | None) -> tuple[Integers, Guesses]:
-            row = closest(people, synthetic, numeric)
+        def guess_by_condition(people: Places, replaced: Places | None) -> tuple[Integers, Guesses]:
+            row = find_nearest_rows(people, synthetic, numeric)
             centre = synthetic[:, row]
-            lone = insiders(centre, synthetic, numeric, width) == 1
-            met = _meets(people, centre, numeric, width)
-            inside = insiders(centre, original, numeric, width)
+            lone = count_rows_within(centre, synthetic, numeric, width) == 1
+            met = _meets_condition(people, centre, numeric, width)
+            inside = count_rows_within(centre, original, numeric, width)
             if replaced is not None:
-                inside = inside - _meets(replaced, centre, numeric, width) + met
-            far = np.abs(np.where(numeric[:, None], people - centre, ONE * (people != centre))).sum(axis=0)
+                inside = inside - _meets_condition(replaced, centre, numeric, width) + met
+            far = np.abs(np.where(numeric[:, None], people - centre, UNIT * (people != centre))).sum(axis=0)
             return row, Guesses(
-                right=lone & met & (inside == 1), claimed=lone & met, far=far.astype(np.float64)
+                right=lone & met & (inside == 1), claimed=lone & met, distance=far.astype(np.float64)
             )
 
         victims = release.victims[chosen]
-        row, found = condition(victims, None)
-        others = release.others[chosen]
+        row, found = guess_by_condition(victims, None)
+        others = release.panel_victims[chosen]
         partners = victims[:, np.arange(others.shape[1]) % victims.shape[1]]
-        return judged(
+        return evaluate_against_panel(
             self,
             victims=found,
-            panel=condition(others, partners)[1],
-            constant=blind(original.shape[1]),
-            said=lambda who: (
-                f"row {release.attacked[who] + 1} of the data",
-                f"nobody else has {self._said(release, chosen, synthetic[:, row[who]])}",
+            panel=guess_by_condition(others, partners)[1],
+            constant=compute_blind_probability(original.shape[1]),
+            describe=lambda who: (
+                f"row {release.victim_rows[who] + 1} of the data",
+                f"nobody else has {self._describe_condition(release, chosen, synthetic[:, row[who]])}",
             ),
-            figures={"precision": _precision(synthetic, original, numeric, width, len(release.attacked))},
-            note=f"By {', '.join(self.columns)}, numbers {self._said_width}.",
+            figures={
+                "precision": _compute_precision(synthetic, original, numeric, width, len(release.victim_rows))
+            },
+            note=f"By {', '.join(self.columns)}, numbers {self._width_text}.",
         )
 
     @property
-    def _said_width(self) -> str:
+    def _width_text(self) -> str:
         """The tolerance of numbers, as text."""
         return f"within {format_percent(self.width)} of the synthetic values" if self.width else "as they are"
 
-    def _said(self, release: SyntheticRelease, chosen: Integers, centre: Places) -> str:
+    def _describe_condition(self, release: SyntheticRelease, column_indexes: Integers, centre: Places) -> str:
         """Return the condition of a synthetic row as text."""
-        cells = zip(self.columns, chosen.tolist(), centre.tolist(), strict=True)
-        return ", ".join(f"{name} {release.said(column, place)}" for name, column, place in cells)
+        cells = zip(self.columns, column_indexes.tolist(), centre.tolist(), strict=True)
+        return ", ".join(f"{name} {release.format_position(column, place)}" for name, column, place in cells)
 
 
-def blind(people: int) -> float:
+def compute_blind_probability(people: int) -> float:
     """Return the highest probability that a condition made without a release singles out a given person."""
     return float((1 - 1 / people) ** (people - 1) / people)
 
 
-def _meets(people: Places, centre: Places, numeric: Booleans, width: int) -> Booleans:
+def _meets_condition(people: Places, centre: Places, numeric: Booleans, width: int) -> Booleans:
     """Return which people meet the condition around a center."""
     apart = np.abs(people - centre)
     return np.asarray(np.where(numeric[:, None], apart <= width, apart == 0).all(axis=0))
 
 
-def _precision(synthetic: Places, original: Places, numeric: Booleans, width: int, rows: int) -> float:
+def _compute_precision(
+    synthetic: Places, original: Places, numeric: Booleans, width: int, rows: int
+) -> float:
     """Return the share, of conditions that one synthetic row meets, that exactly one person meets."""
-    centre = synthetic[:, spread_evenly(synthetic.shape[1], rows)]
-    lone = insiders(centre, synthetic, numeric, width) == 1
+    centre = synthetic[:, choose_evenly(synthetic.shape[1], rows)]
+    lone = count_rows_within(centre, synthetic, numeric, width) == 1
     if not lone.any():
         return 0.0
-    return float((insiders(centre[:, lone], original, numeric, width) == 1).mean())
+    return float((count_rows_within(centre[:, lone], original, numeric, width) == 1).mean())

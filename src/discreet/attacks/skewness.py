@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
-from discreet.attacks.claims import Claims, findings, right_of, said_values
+from discreet.attacks.claims import Claims, build_findings, count_right_people, describe_values
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.number_checks import is_real
@@ -60,11 +60,13 @@ class Skewness:
         best = best[(rises[best] > 0) & (sets.people > 0)]
         about, values = entries.row[best].astype(np.int64), entries.col[best].astype(np.int64)
         claims = Claims(
-            about=about,
+            set_ids=about,
             prior=shares[values],
             posterior=posterior[best],
-            right=right_of(sets, self.column, about, posterior[best], lambda i, value: value == values[i]),
-            said=said_values(self.column, names, values),
+            right_people=count_right_people(
+                sets, self.column, about, posterior[best], lambda i, value: value == values[i]
+            ),
+            describe=describe_values(self.column, names, values),
         )
         largest = float((claims.posterior / claims.prior).max(initial=1.0))
-        return findings(self, sets, claims, column=self.column, figures={"largest factor": largest})
+        return build_findings(self, sets, claims, column=self.column, figures={"largest factor": largest})

@@ -1,7 +1,7 @@
 """A synthetic table, with people who were in its source data and people who were not.
 
 Scales      every column becomes positions on one scale from the synthetic table: a word its code, a number
-            the share of the synthetic values below it (ties count half), out of `nearest_records.ONE`. Values
+            the share of the synthetic values below it (ties count half), out of `nearest_records.UNIT`. Values
             beyond the synthetic ones get the end position. An attacker with the synthetic table can do the
             same.
 Panel       people of the same population who are not in the data. What an attack finds about them does not
@@ -20,15 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.attacks.nearest import MISSING, MOST_COLUMNS, ONE, Booleans, Integers, Places
+from discreet.attacks.nearest_records import MISSING, MOST_COLUMNS, UNIT, Booleans, Integers, Places
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count
 from discreet.core.policy import ColumnType
 
 Floats = NDArray[np.float64]
 NUMBERS = frozenset({ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP})
-VICTIMS = 2_000
-FEWEST = 40
+MAX_VICTIMS = 2_000
+MIN_PEOPLE = 40
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,20 +44,20 @@ class SyntheticRelease:
     original: Places = field(repr=False)
     panel: Places = field(repr=False)
     values: tuple[pa.Array, ...] = field(repr=False)
-    attacked: Integers = field(repr=False)
-    compared: Integers = field(repr=False)
+    victim_rows: Integers = field(repr=False)
+    panel_rows: Integers = field(repr=False)
 
     @property
     def victims(self) -> Places:
         """The attacked people in the data."""
-        return self.original[:, self.attacked]
+        return self.original[:, self.victim_rows]
 
     @property
-    def others(self) -> Places:
+    def panel_victims(self) -> Places:
         """The people of the panel, attacked as if they were in the data."""
-        return self.panel[:, self.compared]
+        return self.panel[:, self.panel_rows]
 
-    def places(self, columns: tuple[str, ...]) -> Integers:
+    def find_column_indexes(self, columns: tuple[str, ...]) -> Integers:
         """Return the indexes of columns."""
         for name in columns:
             if name not in self.columns:
@@ -67,60 +67,62 @@ class SyntheticRelease:
                 )
         return np.array([self.columns.index(name) for name in columns], np.int64)
 
-    def part(self, which: int, of: int = 2) -> SyntheticRelease:
-        """Return the release with every `of`-th person, from index `which` on."""
-        return replace(self, attacked=self.attacked[which::of], compared=self.compared[which::of])
+    def take_every(self, offset: int, stride: int = 2) -> SyntheticRelease:
+        """Return the release with every `of`-th person, from index `offset` on."""
+        return replace(
+            self, victim_rows=self.victim_rows[offset::stride], panel_rows=self.panel_rows[offset::stride]
+        )
 
-    def at_most(self, people: int) -> SyntheticRelease:
+    def limit_people(self, people: int) -> SyntheticRelease:
         """Return the release with at most this many people on either side, evenly spread."""
         return replace(
             self,
-            attacked=self.attacked[spread_evenly(len(self.attacked), people)],
-            compared=self.compared[spread_evenly(len(self.compared), people)],
+            victim_rows=self.victim_rows[choose_evenly(len(self.victim_rows), people)],
+            panel_rows=self.panel_rows[choose_evenly(len(self.panel_rows), people)],
         )
 
-    def said(self, column: int, place: int) -> str:
+    def format_position(self, column: int, position: int) -> str:
         """Return a position as text: a word, or an approximate number."""
         values = self.values[column]
-        if place > ONE or not len(values) or (not self.numeric[column] and place >= len(values)):
+        if position > UNIT or not len(values) or (not self.numeric[column] and position >= len(values)):
             return "missing"
         if not self.numeric[column]:
-            return str(values[place].as_py())
-        return f"about {values[min(place * len(values) // ONE, len(values) - 1)].as_py()}"
+            return str(values[position].as_py())
+        return f"about {values[min(position * len(values) // UNIT, len(values) - 1)].as_py()}"
 
 
-def compare(
+def build_synthetic_release(
     synthetic: pa.Table,
     original: pa.Table,
     panel: pa.Table,
-    kinds: Mapping[str, ColumnType],
+    column_types: Mapping[str, ColumnType],
     *,
-    victims: int = VICTIMS,
+    victims: int = MAX_VICTIMS,
 ) -> SyntheticRelease:
     """Put three tables on the scales of the synthetic one, by the columns of declared types."""
-    require_count("build_synthetic_release", "victims", victims, minimum=FEWEST)
+    require_count("build_synthetic_release", "victims", victims, minimum=MIN_PEOPLE)
     tables = {"synthetic table": synthetic, "original table": original, "panel": panel}
-    _check(tables, kinds)
-    scaled = [_column(name, kind, list(tables.values())) for name, kind in kinds.items()]
+    _require_tables(tables, column_types)
+    scaled = [_encode_column(name, kind, list(tables.values())) for name, kind in column_types.items()]
     sides = [np.stack([places[side] for _, places in scaled]) for side in range(3)]
     return SyntheticRelease(
-        columns=tuple(kinds),
-        numeric=np.array([kind in NUMBERS for kind in kinds.values()]),
+        columns=tuple(column_types),
+        numeric=np.array([kind in NUMBERS for kind in column_types.values()]),
         synthetic=sides[0],
         original=sides[1],
         panel=sides[2],
         values=tuple(values for values, _ in scaled),
-        attacked=spread_evenly(original.num_rows, victims),
-        compared=spread_evenly(panel.num_rows, victims),
+        victim_rows=choose_evenly(original.num_rows, victims),
+        panel_rows=choose_evenly(panel.num_rows, victims),
     )
 
 
-def spread_evenly(rows: int, most: int) -> Integers:
+def choose_evenly(rows: int, most: int) -> Integers:
     """Return the positions of at most `most` rows, evenly spread over all of them."""
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.int64))
 
 
-def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, ColumnType]) -> None:
+def _require_tables(tables: Mapping[str, pa.Table], kinds: Mapping[str, ColumnType]) -> None:
     if not 2 <= len(kinds) <= MOST_COLUMNS:
         raise RequestError(
             f"attack: the tables must share at least 2 and at most {MOST_COLUMNS:,} declared columns.",
@@ -133,38 +135,38 @@ def _check(tables: Mapping[str, pa.Table], kinds: Mapping[str, ColumnType]) -> N
                 f"attack: the {called} has no column {lacking[0]}.",
                 hint=f"It has {', '.join(table.column_names) or 'none'}.",
             )
-        least = 1 if table is tables["synthetic table"] else FEWEST
+        least = 1 if table is tables["synthetic table"] else MIN_PEOPLE
         if table.num_rows < least:
             raise RequestError(f"attack: the {called} has too few rows.", hint=f"Give at least {least}.")
 
 
-def _column(name: str, kind: ColumnType, tables: list[pa.Table]) -> tuple[pa.Array, list[Places]]:
+def _encode_column(name: str, kind: ColumnType, tables: list[pa.Table]) -> tuple[pa.Array, list[Places]]:
     columns = [table.column(name).combine_chunks() for table in tables]
-    return _numbers(name, columns) if kind in NUMBERS else _words(columns)
+    return _encode_numbers(name, columns) if kind in NUMBERS else _encode_words(columns)
 
 
-def _words(columns: list[pa.Array]) -> tuple[pa.Array, list[Places]]:
-    texts = [pc.cast(_plain(column), pa.string()) for column in columns]
+def _encode_words(columns: list[pa.Array]) -> tuple[pa.Array, list[Places]]:
+    texts = [pc.cast(_to_plain_array(column), pa.string()) for column in columns]
     values = pa.concat_arrays(texts).unique().drop_null()
     found = [pc.index_in(text, values).fill_null(len(values)) for text in texts]
     return values, [each.to_numpy(zero_copy_only=False).astype(np.int32) for each in found]
 
 
-def _numbers(name: str, columns: list[pa.Array]) -> tuple[pa.Array, list[Places]]:
+def _encode_numbers(name: str, columns: list[pa.Array]) -> tuple[pa.Array, list[Places]]:
     try:
-        floats = [_floats(column) for column in columns]
+        floats = [_to_floats(column) for column in columns]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise RequestError(
             f"attack: column {name} is declared a number, but a table has other values in it.",
             hint="Declare it a category, or convert it.",
         ) from None
     order = np.argsort(floats[0], kind="stable")[: int(np.count_nonzero(~np.isnan(floats[0])))]
-    values = _plain(columns[0]).take(pa.array(order))
-    return values, [_ranked(each, floats[0][order]) for each in floats]
+    values = _to_plain_array(columns[0]).take(pa.array(order))
+    return values, [_rank_numbers(each, floats[0][order]) for each in floats]
 
 
-def _floats(column: pa.Array) -> Floats:
-    plain = _plain(column)
+def _to_floats(column: pa.Array) -> Floats:
+    plain = _to_plain_array(column)
     if pa.types.is_date32(plain.type):
         plain = pc.cast(plain, pa.int32())
     elif pa.types.is_temporal(plain.type):
@@ -172,14 +174,14 @@ def _floats(column: pa.Array) -> Floats:
     return np.asarray(pc.cast(plain, pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
 
 
-def _ranked(numbers: Floats, ordered: Floats) -> Places:
+def _rank_numbers(numbers: Floats, ordered: Floats) -> Places:
     if not ordered.size:
         return np.full(numbers.size, MISSING, np.int32)
     within = np.clip(numbers, ordered[0], ordered[-1])
     below = np.searchsorted(ordered, within, "left") + np.searchsorted(ordered, within, "right")
-    places = np.rint(below * (ONE / 2 / ordered.size))
+    places = np.rint(below * (UNIT / 2 / ordered.size))
     return np.where(np.isnan(numbers), MISSING, places).astype(np.int32)
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _to_plain_array(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

@@ -17,8 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.attacks.asking import Answerer, Noise, Victim, believed, count, require_victims, score
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
+from discreet.attacks.query_attacks import (
+    Answerer,
+    Noise,
+    Victim,
+    ask_count,
+    compute_claim_posterior,
+    require_victims,
+    score_claims,
+)
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_probability
 
@@ -48,36 +56,45 @@ class Tracker:
     def run(self, answerer: Answerer, victims: Sequence[Victim]) -> Findings:
         """Find a tracker, then ask two questions for each victim."""
         require_victims(self, victims)
-        direct = [count(answerer, self.table, self._target(victim)) for victim in victims[:1]]
-        opened = self._open(answerer)
-        found = [self._padded(answerer, victim, opened) for victim in victims]
-        posteriors = [believed(each, answers=4, noise=self.noise, prior=self.prior) for each in found]
+        direct = [
+            ask_count(answerer, self.table, self._build_target_condition(victim)) for victim in victims[:1]
+        ]
+        opened = self._find_answered_tracker(answerer)
+        found = [self._count_by_padding(answerer, victim, opened) for victim in victims]
+        posteriors = [
+            compute_claim_posterior(each, answer_count=4, noise=self.noise, prior=self.prior)
+            for each in found
+        ]
         figures = {
             "direct questions refused": float(direct[0] is None),
             "refused": float(sum(each is None for each in found)),
         }
-        return score(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
+        return score_claims(self, victims, posteriors, claim=self.claim, prior=self.prior, figures=figures)
 
-    def _open(self, answerer: Answerer) -> tuple[str, int] | None:
+    def _find_answered_tracker(self, answerer: Answerer) -> tuple[str, int] | None:
         """Return an answered tracker and the number of all rows from its two sides, or None."""
         for tracker in self.trackers:
-            sides = [count(answerer, self.table, where) for where in (tracker, f"NOT ({tracker})")]
+            sides = [ask_count(answerer, self.table, where) for where in (tracker, f"NOT ({tracker})")]
             if sides[0] is not None and sides[1] is not None:
                 return tracker, sides[0] + sides[1]
         return None
 
-    def _padded(self, answerer: Answerer, victim: Victim, opened: tuple[str, int] | None) -> int | None:
+    def _count_by_padding(
+        self, answerer: Answerer, victim: Victim, answered_tracker: tuple[str, int] | None
+    ) -> int | None:
         """Return the victim's count from the two padded counts, or None if one is refused."""
-        if opened is None:
+        if answered_tracker is None:
             return None
-        tracker, rows = opened
-        target = self._target(victim)
-        padded = [count(answerer, self.table, f"{target} OR {side}") for side in _sides(tracker)]
+        tracker, rows = answered_tracker
+        target = self._build_target_condition(victim)
+        padded = [
+            ask_count(answerer, self.table, f"{target} OR {side}") for side in _build_both_sides(tracker)
+        ]
         return None if padded[0] is None or padded[1] is None else padded[0] + padded[1] - rows
 
-    def _target(self, victim: Victim) -> str:
+    def _build_target_condition(self, victim: Victim) -> str:
         return f"(({victim.where}) AND ({self.claim}))"
 
 
-def _sides(tracker: str) -> tuple[str, str]:
+def _build_both_sides(tracker: str) -> tuple[str, str]:
     return f"({tracker})", f"NOT ({tracker})"

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.key_numbering import number_rows
-from discreet.attacks.claims import commonest, right_of
+from discreet.attacks.claims import count_right_people, find_commonest
 from discreet.attacks.match_sets import MatchSets, Matrix
 from discreet.core.errors import RequestError
 
@@ -38,7 +38,7 @@ class TwoReleases:
         """The people with the same match set in both releases, as match sets."""
         both = (self.first.group >= 0) & (self.second.group >= 0)
         seen = replace(self.first, group=np.where(both, self.first.group, -1))
-        return seen.refined(np.maximum(self.second.group, 0), max(len(self.second), 1))
+        return seen.refine(np.maximum(self.second.group, 0), max(len(self.second), 1))
 
     @cached_property
     def sets(self) -> tuple[Integers, Integers]:
@@ -56,10 +56,10 @@ class TwoReleases:
         """The sensitive values of each pair's rows in each release, by the codes of the first."""
         return (
             csr_array(self.first.counts(self.column)[self.sets[0]]),
-            csr_array(self.renamed(self.second.counts(self.column))[self.sets[1]]),
+            csr_array(self.recode_second(self.second.counts(self.column))[self.sets[1]]),
         )
 
-    def renamed(self, later: Matrix) -> Matrix:
+    def recode_second(self, later: Matrix) -> Matrix:
         """Return counts of the second release by the codes of the first; other values are left out."""
         place = {name: code for code, name in enumerate(self.first.names(self.column))}
         codes = [place.get(name, -1) for name in self.second.names(self.column)]
@@ -69,23 +69,27 @@ class TwoReleases:
         )
         return csr_array(later @ moved)
 
-    def single(self, about: Integers) -> tuple[float, float]:
+    def count_revealed_by_one(self, pair_ids: Integers) -> tuple[float, float]:
         """Return how many people of some pairs either release alone reveals, by its commonest value."""
-        one, two = (self._guessed(csr_array(counts[about]), about) for counts in self.counts)
+        one, two = (
+            self._count_right_by_commonest(csr_array(counts[pair_ids]), pair_ids) for counts in self.counts
+        )
         return one, two
 
-    def _guessed(self, counts: Matrix, about: Integers) -> float:
-        values, most = commonest(counts)
+    def _count_right_by_commonest(self, counts: Matrix, pair_ids: Integers) -> float:
+        values, most = find_commonest(counts)
         posterior = most / counts.sum(axis=1)
-        right = right_of(self.pairs, self.column, about, posterior, lambda i, value: value == values[i])
+        right = count_right_people(
+            self.pairs, self.column, pair_ids, posterior, lambda i, value: value == values[i]
+        )
         return float(right.sum())
 
     @property
-    def classes_in_all(self) -> int:
+    def class_id_limit(self) -> int:
         """An upper bound on class ids."""
         return len(self.first.published.classes) + len(self.second.published.classes)
 
-    def classes(self) -> Integers:
+    def number_classes(self) -> Integers:
         """Return an id for each class of the second release: that of the first's equal class, or new."""
         one, other = self.first.published, self.second.published
         if one.columns != other.columns:

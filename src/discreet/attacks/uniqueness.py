@@ -5,7 +5,7 @@ Learns      the person behind these values in any table that has them: a unique 
             k people with probability 1 / k.
 Score       the share of people who are unique; the baseline is 1 / N, a random guess. It is computed from
             crowds, the numbers of people who share all values: one GROUP BY where the register is.
-            `expected_unique` needs less: of n people who share all but one of `values` equally probable
+            `compute_expected_unique` needs less: of n people who share all but one of `values` equally probable
             values, each is unique with probability (1 - 1 / values) ** (n - 1) [Golle06].
 Stopped by  coarser values: the figures by month, year or county show how coarse they must be.
 
@@ -24,12 +24,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count
 
 Integers = NDArray[np.int64]
-SMALL = (1, 2, 3, 4, 5, 10, 20, 50, 100, 200, 500, 1_000)
+CURVE_SIZES = (1, 2, 3, 4, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class Uniqueness:
 
     def run(self, crowds: ArrayLike) -> Findings:
         """Return the findings from the number of people in each group of equal values, in any order."""
-        sizes = _crowds(crowds)
+        sizes = _parse_crowd_sizes(crowds)
         people = int(sizes.sum())
-        unique = _share_up_to(sizes, 1, people)
+        unique = _compute_share_up_to(sizes, 1, people)
         return Findings(
             attack=self.name,
             knows=f"{self.knows}, with {', '.join(self.columns)}",
@@ -64,27 +64,31 @@ class Uniqueness:
             figures={
                 "people": float(people),
                 "unique": unique,
-                "in crowds of at most 5": _share_up_to(sizes, 5, people),
+                "in crowds of at most 5": _compute_share_up_to(sizes, 5, people),
                 "right guesses within crowds": sizes.size / people,
-                "median crowd": _median(sizes),
+                "median crowd": _compute_median_crowd(sizes),
             },
-            series={"share of people by crowd": tuple((k, _share_up_to(sizes, k, people)) for k in SMALL)},
+            series={
+                "share of people by crowd": tuple(
+                    (k, _compute_share_up_to(sizes, k, people)) for k in CURVE_SIZES
+                )
+            },
         )
 
 
-def expected_unique(counts: ArrayLike, values: int) -> float:
+def compute_expected_unique(counts: ArrayLike, values: int) -> float:
     """Return the expected share of unique people if `counts` of them share all but one of `values` values.
 
-    >>> expected_unique([2, 1], 2)  # the two fall on different values every other time
+    >>> compute_expected_unique([2, 1], 2)  # the two fall on different values every other time
     0.666...
     """
     require_count("expected_unique", "values", values)
-    sizes = _crowds(counts).astype(np.float64)
+    sizes = _parse_crowd_sizes(counts).astype(np.float64)
     alone = np.power(1 - 1 / values, sizes - 1)
     return float(sizes @ alone / sizes.sum())
 
 
-def _crowds(crowds: ArrayLike) -> Integers:
+def _parse_crowd_sizes(crowds: ArrayLike) -> Integers:
     """Return the sizes of nonempty crowds; raise RequestError if they are not counts."""
     sizes = np.asarray(crowds)
     if sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 0):
@@ -97,11 +101,11 @@ def _crowds(crowds: ArrayLike) -> Integers:
     return sizes
 
 
-def _share_up_to(sizes: Integers, most: int, people: int) -> float:
+def _compute_share_up_to(sizes: Integers, most: int, people: int) -> float:
     return float(sizes[sizes <= most].sum() / people)
 
 
-def _median(sizes: Integers) -> float:
+def _compute_median_crowd(sizes: Integers) -> float:
     """Return the crowd size that half of the people are in at most."""
     ordered = np.sort(sizes)
     within = np.cumsum(ordered)

@@ -67,21 +67,21 @@ def bound_posterior_from_information(rho1: Real, information: Real, f: WeightFun
     at_zero = _estimate_limit_at_zero(h)
     p = float(rho1)
 
-    def implied(rho2: float) -> float:
+    def compute_information(rho2: float) -> float:
         ratios = np.array([rho2 / p, (1 - rho2) / (1 - p)])
         return float(np.array([p, 1 - p]) @ _evaluate_at_ratios(h, ratios, at_zero))
 
     information = float(information)
-    if not information >= implied(p) - 1e-12:
+    if not information >= compute_information(p) - 1e-12:
         raise InvalidParameterError(
-            f"bound_posterior_from_information.information must be at least {implied(p):g}; "
+            f"bound_posterior_from_information.information must be at least {compute_information(p):g}; "
             f"got {information:g}."
         )
-    if information >= implied(1.0):
+    if information >= compute_information(1.0):
         return 1.0
     low, high = p, 1.0
     while high - low > 1e-15 * high and low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if implied(middle) <= information else (low, middle)
+        low, high = (middle, high) if compute_information(middle) <= information else (low, middle)
     return high
 
 

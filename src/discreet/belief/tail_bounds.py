@@ -74,15 +74,15 @@ def smallest_loss(guarantee: Guarantee, tail: float) -> float:
     if tail == 0:
         return guarantee.cap
 
-    def needed(e: float) -> float:
+    def compute_needed_loss(e: float) -> float:
         delta = guarantee.profile(e)
         return e - math.log1p(-delta / tail) if delta < tail else math.inf
 
     # the profile is at least 1 - exp(e), so it reaches `tail` only above ln(1 - tail)
     low, start = (math.log1p(-tail), 0.0) if guarantee.profile(0.0) < tail else _bracket_tail(guarantee, tail)
-    best = min(needed(min(start * factor, FURTHEST)) for factor in (1, 2, 4))
+    best = min(compute_needed_loss(min(start * factor, FURTHEST)) for factor in (1, 2, 4))
     if math.isfinite(best) and best > low:
-        best = min(best, _minimize_bound(needed, low, best))
+        best = min(best, _minimize_bound(compute_needed_loss, low, best))
     # just below the cap a profile may vanish by rounding alone
     return guarantee.cap if best >= guarantee.cap * (1 - 1e-12) else max(0.0, best)
 

@@ -4,80 +4,80 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 (tests/conformance/test_operators.py).
 """
 
-from discreet.local.baskets import BASKETS, Baskets, CutAndPaste, SelectASize, design_baskets
+from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste, SelectASize, design_baskets
 from discreet.local.bounded_laplace import BoundedLaplace
-from discreet.local.design import Design, design, design_mean
-from discreet.local.estimates import Estimate, Figure, Intervals, MeanEstimate
-from discreet.local.forms import Bits, Codes, Counts, Form, Reports
+from discreet.local.design import Design, design_frequencies, design_mean
+from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate, NormalEstimate
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
 from discreet.local.laplace_mean import LaplaceMean
-from discreet.local.linear import Linear
+from discreet.local.linear_estimation import LinearOperator
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
-from discreet.local.operator import Frequencies, Means, Operator
+from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
 from discreet.local.piecewise_mean import PiecewiseMean
+from discreet.local.posterior_ranges import PosteriorRange
 from discreet.local.rappor import Rappor
+from discreet.local.report_formats import BitFormat, CodeFormat, ReportCounts, ReportFormat, Reports
 from discreet.local.subset_selection import SubsetSelection
-from discreet.local.swings import Swing
 from discreet.local.two_point_mean import TwoPointMean
 from discreet.local.unary_encoding import UnaryEncoding
 
-LINEAR: tuple[type[Linear], ...] = (ModularNoise, BoundedLaplace, MatrixOperator)
-FREQUENCIES: tuple[type[Frequencies], ...] = (
+LINEAR_OPERATORS: tuple[type[LinearOperator], ...] = (ModularNoise, BoundedLaplace, MatrixOperator)
+FREQUENCY_ORACLES: tuple[type[FrequencyOracle], ...] = (
     KaryResponse,
     UnaryEncoding,
     LocalHashing,
     HadamardResponse,
     SubsetSelection,
     Rappor,
-    *LINEAR,
+    *LINEAR_OPERATORS,
 )
-MEANS: tuple[type[Means], ...] = (
+MEAN_OPERATORS: tuple[type[MeanOperator], ...] = (
     TwoPointMean,
     PiecewiseMean,
     LaplaceMean,
 )
-OPERATORS: tuple[type[Operator], ...] = (*FREQUENCIES, *MEANS, *BASKETS)
+OPERATORS: tuple[type[Operator], ...] = (*FREQUENCY_ORACLES, *MEAN_OPERATORS, *BASKET_OPERATORS)
 
 __all__ = [
-    "BASKETS",
-    "FREQUENCIES",
-    "LINEAR",
-    "MEANS",
+    "BASKET_OPERATORS",
+    "FREQUENCY_ORACLES",
+    "LINEAR_OPERATORS",
+    "MEAN_OPERATORS",
     "OPERATORS",
-    "Baskets",
-    "Bits",
+    "BasketOperator",
+    "BitFormat",
     "BoundedLaplace",
-    "Codes",
-    "Counts",
+    "CodeFormat",
     "CutAndPaste",
     "Design",
-    "Estimate",
-    "Figure",
-    "Form",
-    "Frequencies",
+    "FrequencyEstimate",
+    "FrequencyOracle",
     "HadamardResponse",
     "Intervals",
     "KaryResponse",
     "LaplaceMean",
-    "Linear",
+    "LinearOperator",
     "LocalHashing",
     "MatrixOperator",
     "MeanEstimate",
-    "Means",
+    "MeanOperator",
     "ModularNoise",
+    "NormalEstimate",
     "Operator",
     "PiecewiseMean",
+    "PosteriorRange",
     "Rappor",
+    "ReportCounts",
+    "ReportFormat",
     "Reports",
     "SelectASize",
     "SubsetSelection",
-    "Swing",
     "TwoPointMean",
     "UnaryEncoding",
-    "design",
     "design_baskets",
+    "design_frequencies",
     "design_mean",
 ]

@@ -23,22 +23,22 @@ from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
-from discreet.local.forms import Bits
-from discreet.local.grids import POINTS
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
-from discreet.local.laplace_mean import POINTS as LAPLACE_POINTS
+from discreet.local.laplace_mean import DEFAULT_POINTS as LAPLACE_POINTS
 from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
-from discreet.local.operator import Means, Operator
+from discreet.local.number_grids import DEFAULT_POINTS
+from discreet.local.operator import MeanOperator, Operator
 from discreet.local.piecewise_mean import PiecewiseMean
-from discreet.local.pure import Pure
+from discreet.local.pure_oracles import PureFrequencyOracle
+from discreet.local.report_formats import BitFormat
 from discreet.local.subset_selection import SubsetSelection
-from discreet.local.thresholds import MOST
+from discreet.local.thresholds import MAX_EPSILON
 from discreet.local.two_point_mean import TwoPointMean
 from discreet.local.unary_encoding import UnaryEncoding
 
-CANDIDATES: tuple[type[Pure], ...] = (
+CANDIDATES: tuple[type[PureFrequencyOracle], ...] = (
     KaryResponse,
     HadamardResponse,
     LocalHashing,
@@ -46,32 +46,36 @@ CANDIDATES: tuple[type[Pure], ...] = (
     SubsetSelection,
 )
 ROUNDING = 1e-9
-LAST_PLACE = 2.0**-51  # the logarithm of a gamma near 1 is known to no more places
+LOG_ROUNDING = 2.0**-51  # the logarithm of a gamma near 1 is known to no more places
 
-Kind_co = TypeVar("Kind_co", bound=Operator, covariant=True)
+Operator_co = TypeVar("Operator_co", bound=Operator, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design(Generic[Kind_co]):
+class Design(Generic[Operator_co]):
     """An operator with its expected standard error, and the number of bits of a report."""
 
-    operator: Kind_co
+    operator: Operator_co
     error: float
     bits: int
 
 
-def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], ...]:
+def design_frequencies(
+    promise: Promise, values: int, clients: int
+) -> tuple[Design[PureFrequencyOracle], ...]:
     """Return the frequency oracles that keep the promise, best first; `error` is that of one raw share.
 
-    >>> best = design(Promise(0.01, 0.05), values=1000, clients=100_000)[0]
+    >>> best = design_frequencies(Promise(0.01, 0.05), values=1000, clients=100_000)[0]
     >>> type(best.operator).__name__, round(best.error, 4)
     ('SubsetSelection', 0.0034)
     """
     require_count("design", "clients", clients)
-    epsilon = epsilon_of(promise)
-    made = [kind.under(epsilon, values) for kind in CANDIDATES]
+    epsilon = compute_client_epsilon(promise)
+    made = [kind.for_epsilon(epsilon, values) for kind in CANDIDATES]
     found = [
-        Design(operator=each, error=math.sqrt(each.variance(1 / values, clients)), bits=_bits(each))
+        Design(
+            operator=each, error=math.sqrt(each.variance(1 / values, clients)), bits=_count_report_bits(each)
+        )
         for each in made
     ]
     # two operators may be the same but for rounding: then the shorter reports come first
@@ -79,32 +83,35 @@ def design(promise: Promise, values: int, clients: int) -> tuple[Design[Pure], .
 
 
 def design_mean(
-    promise: Promise, clients: int, *, low: float = -1.0, high: float = 1.0, values: int = POINTS
-) -> tuple[Design[Means], ...]:
+    promise: Promise, clients: int, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
+) -> tuple[Design[MeanOperator], ...]:
     """Return the mean operators that keep the promise, best first; `error` is the worst over distributions.
 
     >>> [type(each.operator).__name__ for each in design_mean(Promise(0.01, 0.05), clients=1000, values=101)]
     ['PiecewiseMean', 'TwoPointMean', 'LaplaceMean']
     """
     require_count("design_mean", "clients", clients)
-    epsilon = epsilon_of(promise)
+    epsilon = compute_client_epsilon(promise)
     coarse = min(values, LAPLACE_POINTS)
-    made: list[Means] = [
-        TwoPointMean.under(epsilon, low=low, high=high, values=values),
-        PiecewiseMean.under(epsilon, low=low, high=high, values=values),
-        LaplaceMean.under(epsilon, low=low, high=high, values=coarse),
+    made: list[MeanOperator] = [
+        TwoPointMean.for_epsilon(epsilon, low=low, high=high, values=values),
+        PiecewiseMean.for_epsilon(epsilon, low=low, high=high, values=values),
+        LaplaceMean.for_epsilon(epsilon, low=low, high=high, values=coarse),
     ]
-    found = [Design(operator=each, error=_worst(each, clients), bits=_bits(each)) for each in made]
+    found = [
+        Design(operator=each, error=_compute_worst_error(each, clients), bits=_count_report_bits(each))
+        for each in made
+    ]
     return tuple(sorted(found, key=lambda each: each.error))
 
 
-def require_kept(operator: Operator, promise: Promise) -> None:
+def require_promise_kept(operator: Operator, promise: Promise) -> None:
     """Refuse an operator that lets beliefs grow beyond the promise."""
     allowed = promise.epsilon_for(Relation.VALUE)
     if math.isinf(operator.gamma):
         raise RequestError(
             f"{type(operator).__name__} keeps no promise: some of its reports rule a value out.",
-            hint="Mix it with a uniform report, or use `design`.",
+            hint="Mix it with a uniform report, or use `design_frequencies`.",
         )
     if not promise.admits(operator.guarantee):
         reached = highest_posterior(promise.prior, operator.epsilon * promise.group)
@@ -116,19 +123,19 @@ def require_kept(operator: Operator, promise: Promise) -> None:
         )
 
 
-def epsilon_of(promise: Promise) -> float:
+def compute_client_epsilon(promise: Promise) -> float:
     """Return the epsilon of each client; participation is visible, so presence cannot be promised."""
-    return min(promise.epsilon_for(Relation.VALUE), MOST) - LAST_PLACE
+    return min(promise.epsilon_for(Relation.VALUE), MAX_EPSILON) - LOG_ROUNDING
 
 
-def _worst(operator: Means, clients: int) -> float:
+def _compute_worst_error(operator: MeanOperator, clients: int) -> float:
     """Return the larger error of the two codes at which variance can be largest: an end and the middle."""
     codes = (0, operator.values // 2)
     return math.sqrt(max(operator.variance(code, clients) for code in codes))
 
 
-def _bits(operator: Operator) -> int:
-    form = operator.form
-    if isinstance(form, Bits):
+def _count_report_bits(operator: Operator) -> int:
+    form = operator.report_format
+    if isinstance(form, BitFormat):
         return form.width + (form.cohorts - 1).bit_length()
     return ((operator.outputs or 1) - 1).bit_length()

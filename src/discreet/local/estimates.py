@@ -24,15 +24,15 @@ from scipy.special import ndtri
 
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import require_probability
-from discreet.local.forms import Counts
+from discreet.local.report_formats import ReportCounts
 from discreet.mechanisms.sampling import Floats
 
 if TYPE_CHECKING:
-    from discreet.local.operator import Frequencies, Means
+    from discreet.local.operator import FrequencyOracle, MeanOperator
 
 CONFIDENCE = 0.95
 ROUNDING = 1e-6
-SURE = 1 - 1e-6
+FLAG_CONFIDENCE = 1 - 1e-6
 """The confidence of the interval that flags an estimate as impossible: one false flag in a million."""
 
 
@@ -44,7 +44,7 @@ class Intervals(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class NormalEstimate:
     """One estimated number with its standard error and a normal interval."""
 
     value: float
@@ -54,11 +54,11 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Estimate:
+class FrequencyEstimate:
     """The estimated distribution of the clients' values; `raw` is unbiased, `shares` is a distribution."""
 
-    operator: Frequencies
-    counts: Counts
+    operator: FrequencyOracle
+    counts: ReportCounts
     raw: Floats
     shares: Floats
 
@@ -73,25 +73,27 @@ class Estimate:
         return Intervals(np.clip(low, 0, 1), np.clip(high, 0, 1))
 
     @property
-    def impossible(self) -> tuple[int, ...]:
+    def impossible_codes(self) -> tuple[int, ...]:
         """The values whose share is below 0 or above 1 beyond what chance explains."""
-        low, high = self.operator.intervals(self.counts, SURE)
+        low, high = self.operator.intervals(self.counts, FLAG_CONFIDENCE)
         return tuple(int(code) for code in np.flatnonzero((high < 0) | (low > 1)))
 
     @property
     def is_sum_impossible(self) -> bool:
         """True if the sum of the shares differs from 1 beyond what chance explains."""
-        total = self.mean_of(np.ones(self.raw.size), SURE)
+        total = self.estimate_mean(np.ones(self.raw.size), FLAG_CONFIDENCE)
         return not total.low - ROUNDING <= 1 <= total.high + ROUNDING
 
-    def share_of(self, holds: Sequence[bool] | ArrayLike, confidence: float = CONFIDENCE) -> Figure:
+    def estimate_share(
+        self, holds: Sequence[bool] | ArrayLike, confidence: float = CONFIDENCE
+    ) -> NormalEstimate:
         """Return the estimated share of clients whose value is in the mask `holds`."""
         mask = np.asarray(holds)
         fits = mask.shape == self.raw.shape and mask.dtype == np.bool_
         require_parameter(fits, "estimate_share", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
-        return self.mean_of(mask.astype(np.float64), confidence)
+        return self.estimate_mean(mask.astype(np.float64), confidence)
 
-    def range(self, low: int, high: int, confidence: float = CONFIDENCE) -> Figure:
+    def estimate_range_share(self, low: int, high: int, confidence: float = CONFIDENCE) -> NormalEstimate:
         """Return the estimated share of clients whose value is from `low` to `high`, both included."""
         fits = 0 <= low <= high < self.raw.size
         require_parameter(
@@ -102,9 +104,9 @@ class Estimate:
             f"a range within 0 to {self.raw.size - 1}",
         )
         codes = np.arange(self.raw.size)
-        return self.share_of((codes >= low) & (codes <= high), confidence)
+        return self.estimate_share((codes >= low) & (codes <= high), confidence)
 
-    def mean_of(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> Figure:
+    def estimate_mean(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> NormalEstimate:
         """Return the estimated mean over the clients of a number assigned to each value."""
         require_probability("estimate_mean", "confidence", confidence)
         weights = np.asarray(numbers, np.float64)
@@ -112,8 +114,10 @@ class Estimate:
         require_parameter(
             fits, "estimate_mean", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers"
         )
-        return figure(
-            float(self.raw @ weights), math.sqrt(self.operator.spread(self.counts, weights)), confidence
+        return make_normal_estimate(
+            float(self.raw @ weights),
+            math.sqrt(self.operator.estimate_sum_variance(self.counts, weights)),
+            confidence,
         )
 
 
@@ -121,8 +125,8 @@ class Estimate:
 class MeanEstimate:
     """The mean of the clients' numbers, unbiased, with its standard error."""
 
-    operator: Means
-    counts: Counts
+    operator: MeanOperator
+    counts: ReportCounts
     mean: float
     error: float
 
@@ -133,7 +137,7 @@ class MeanEstimate:
     @property
     def is_impossible(self) -> bool:
         """True if the mean is outside the range of the numbers beyond what chance explains."""
-        low, high = self.operator.interval(self.counts, SURE)
+        low, high = self.operator.interval(self.counts, FLAG_CONFIDENCE)
         return high < self.operator.low or low > self.operator.high
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -144,7 +148,7 @@ class MeanEstimate:
         return low, high
 
 
-def figure(value: float, error: float, confidence: float) -> Figure:
+def make_normal_estimate(value: float, error: float, confidence: float) -> NormalEstimate:
     """Return an estimate with its normal interval."""
     reach = -float(ndtri((1 - confidence) / 2)) * error
-    return Figure(value=value, error=error, low=value - reach, high=value + reach)
+    return NormalEstimate(value=value, error=error, low=value - reach, high=value + reach)

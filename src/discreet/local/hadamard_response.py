@@ -27,17 +27,17 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.draws import coins, uniform
-from discreet.local.forms import Counts, Reports
-from discreet.local.pure import Listed
+from discreet.local.bulk_sampling import sample_coins, sample_uniform
+from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.report_formats import ReportCounts, Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    odds_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
 from discreet.mechanisms.sampling import Floats, Integers
 
@@ -45,10 +45,10 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HadamardResponse(Listed):
+class HadamardResponse(CodeFrequencyOracle):
     """A code that supports the client's value with probability `truth`.
 
-    >>> HadamardResponse.under(1, values=128).outputs
+    >>> HadamardResponse.for_epsilon(1, values=128).outputs
     256
     """
 
@@ -57,13 +57,13 @@ class HadamardResponse(Listed):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        keep_threshold(self, "truth")
+        round_field_to_threshold(self, "truth")
         require_parameter(self.truth > Fraction(1, 2), self, "truth", float(self.truth), "above 1/2")
 
     @classmethod
-    def under(cls, epsilon: Real, values: int) -> Self:
+    def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(odds_threshold(exact), WHOLE))
+        return cls(values=values, truth=Fraction(compute_odds_threshold(exact), THRESHOLD_SCALE))
 
     @property
     def outputs(self) -> int:
@@ -83,29 +83,29 @@ class HadamardResponse(Listed):
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         rows = require_codes(self, x, self.values) + 1
-        reports = uniform(self.outputs, rows.size, random)
-        wanted = coins(parts_of(self.truth), rows.size, random)
+        reports = sample_uniform(self.outputs, rows.size, random)
+        wanted = sample_coins(fraction_to_threshold(self.truth), rows.size, random)
         even = (np.bitwise_count(reports & rows) & 1) == 0
         # flipping a bit of the row maps each half onto the other, one to one
         return np.where(even == wanted, reports, reports ^ (rows & -rows))
 
-    def contains(self, outputs: Integers, values: Integers) -> Mask:
+    def support_mask(self, outputs: Integers, values: Integers) -> Mask:
         return np.asarray((np.bitwise_count(outputs & (values + 1)) & 1) == 0)
 
-    def weigh(self, weights: Floats) -> Floats:
+    def sum_supported_weights(self, weights: Floats) -> Floats:
         placed = np.zeros(self.outputs)
         placed[1 : self.values + 1] = weights
-        return np.asarray((weights.sum() + transform(placed)) / 2)
+        return np.asarray((weights.sum() + walsh_hadamard_transform(placed)) / 2)
 
-    def supports(self, counts: Counts) -> Integers:
+    def count_supports(self, counts: ReportCounts) -> Integers:
         # rows are +1 where a report supports and -1 where not: supports are (n + transform) / 2
-        return np.asarray((counts.clients + transform(counts.cells)[1 : self.values + 1]) // 2)
+        return np.asarray((counts.clients + walsh_hadamard_transform(counts.cells)[1 : self.values + 1]) // 2)
 
 
-def transform(vector: NDArray[Number]) -> NDArray[Number]:
+def walsh_hadamard_transform(vector: NDArray[Number]) -> NDArray[Number]:
     """Return the Walsh-Hadamard transform of a vector whose length is a power of 2.
 
-    >>> transform(np.array([3, 1, 0, 0]))
+    >>> walsh_hadamard_transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])
     """
     found, half = vector.copy(), 1

@@ -24,10 +24,10 @@ import numpy as np
 from discreet.core.number_checks import require_count, require_positive
 from discreet.mechanisms.sampling import Floats, Integers
 
-MOST_STEPS = 10_000
-GAIN = 1e-3
+MAX_STEPS = 10_000
+MIN_GAIN = 1e-3
 
-Map = Callable[[Floats], Floats]
+LinearMap = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +35,12 @@ class Channel:
     """A matrix as two linear maps: `forward` from value shares to report shares, `backward` its transpose."""
 
     values: int
-    forward: Map
-    back: Map
+    forward: LinearMap
+    backward: LinearMap
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
+class FittedShares:
     """Shares, the steps taken, and a bound on the nats by which they fall short of the likeliest."""
 
     shares: Floats
@@ -48,14 +48,14 @@ class Fitted:
     deficit: float
 
 
-def of_matrix(matrix: Floats) -> Channel:
+def channel_from_matrix(matrix: Floats) -> Channel:
     """Return the channel of an explicit matrix."""
-    return Channel(values=len(matrix), forward=lambda f: f @ matrix, back=lambda w: matrix @ w)
+    return Channel(values=len(matrix), forward=lambda f: f @ matrix, backward=lambda w: matrix @ w)
 
 
-def iterative_bayes(
-    counts: Integers, channel: Channel, *, gain: float = GAIN, most_steps: int = MOST_STEPS
-) -> Fitted:
+def fit_iterative_bayes(
+    counts: Integers, channel: Channel, *, gain: float = MIN_GAIN, most_steps: int = MAX_STEPS
+) -> FittedShares:
     """Fit shares by steps from the uniform distribution, until one gains less than `gain` nats."""
     require_positive("iterative_bayes", "gain", gain)
     require_count("iterative_bayes", "most_steps", most_steps)
@@ -63,23 +63,25 @@ def iterative_bayes(
     expected = channel.forward(shares)
     while gained >= gain and steps < most_steps:
         before = expected
-        shares = shares * slopes(expected, counts, channel)
+        shares = shares * compute_slopes(expected, counts, channel)
         expected, steps = channel.forward(shares), steps + 1
-        gained = _gain(before, expected, counts)
-    return Fitted(shares=shares, steps=steps, deficit=deficit_of(slopes(expected, counts, channel), counts))
+        gained = _compute_gain(before, expected, counts)
+    return FittedShares(
+        shares=shares, steps=steps, deficit=bound_deficit(compute_slopes(expected, counts, channel), counts)
+    )
 
 
-def slopes(expected: Floats, counts: Integers, channel: Channel) -> Floats:
+def compute_slopes(expected: Floats, counts: Integers, channel: Channel) -> Floats:
     """Return the slope of the mean log-likelihood in every share; 1 at the positive shares of the optimum."""
     ratios = np.divide(counts, expected, out=np.zeros(expected.shape), where=counts > 0)
-    return np.asarray(channel.back(ratios) / counts.sum())
+    return np.asarray(channel.backward(ratios) / counts.sum())
 
 
-def deficit_of(found: Floats, counts: Integers) -> float:
+def bound_deficit(slopes: Floats, counts: Integers) -> float:
     """Return a bound on the nats by which the maximum exceeds the likelihood with these slopes."""
-    return max(0.0, float(counts.sum() * (found.max() - 1)))
+    return max(0.0, float(counts.sum() * (slopes.max() - 1)))
 
 
-def _gain(before: Floats, after: Floats, counts: Integers) -> float:
+def _compute_gain(before: Floats, after: Floats, counts: Integers) -> float:
     seen = counts > 0
     return float(counts[seen] @ np.log(after[seen] / before[seen]))

@@ -27,24 +27,24 @@ from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.draws import coins, uniform
-from discreet.local.forms import Counts, Reports
-from discreet.local.pure import Listed
-from discreet.local.simplex import fill
+from discreet.local.bulk_sampling import sample_coins, sample_uniform
+from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.report_formats import ReportCounts, Reports
+from discreet.local.simplex import fit_by_water_filling
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    odds_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
-class KaryResponse(Listed):
+class KaryResponse(CodeFrequencyOracle):
     """The truth with probability `truth`; `for_epsilon` uses the largest one that epsilon allows.
 
     >>> KaryResponse(values=2, truth=0.75).matrix()
@@ -57,22 +57,22 @@ class KaryResponse(Listed):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        keep_threshold(self, "truth")
+        round_field_to_threshold(self, "truth")
         likelier = self.truth * self.values > 1
         require_parameter(
             likelier, self, "truth", float(self.truth), "above 1 / values: likelier than any one lie"
         )
 
     @classmethod
-    def under(cls, epsilon: Real, values: int) -> Self:
+    def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         """Return the most truthful operator that epsilon allows: odds of exp(epsilon) to values - 1.
 
-        >>> KaryResponse.under(1, values=2).p
+        >>> KaryResponse.for_epsilon(1, values=2).p
         0.731...
         """
         require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(odds_threshold(exact, values - 1), WHOLE))
+        return cls(values=values, truth=Fraction(compute_odds_threshold(exact, values - 1), THRESHOLD_SCALE))
 
     @property
     def outputs(self) -> int:
@@ -93,25 +93,27 @@ class KaryResponse(Listed):
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        truthful = coins(parts_of(self.truth), codes.size, random)
+        truthful = sample_coins(fraction_to_threshold(self.truth), codes.size, random)
         # one lie is drawn for every client, so that timing and random bits used do not depend on who lies
-        return _told(codes, truthful, uniform(self.values - 1, codes.size, random), self.values)
+        return _replace_with_lies(
+            codes, truthful, sample_uniform(self.values - 1, codes.size, random), self.values
+        )
 
-    def contains(self, outputs: Integers, values: Integers) -> Mask:
+    def support_mask(self, outputs: Integers, values: Integers) -> Mask:
         return np.asarray(outputs == values)
 
-    def weigh(self, weights: Floats) -> Floats:
+    def sum_supported_weights(self, weights: Floats) -> Floats:
         return weights
 
-    def supports(self, counts: Counts) -> Integers:
+    def count_supports(self, counts: ReportCounts) -> Integers:
         return counts.cells
 
-    def likeliest(self, counts: Counts) -> Floats:
-        return fill(counts.cells, self.q / (self.p - self.q))
+    def fit_shares(self, counts: ReportCounts) -> Floats:
+        return fit_by_water_filling(counts.cells, self.q / (self.p - self.q))
 
 
 @compile_kernel
-def _told(codes: Integers, truthful: Booleans, lies: Integers, values: int) -> Integers:
+def _replace_with_lies(codes: Integers, truthful: Booleans, lies: Integers, values: int) -> Integers:
     """Return the value itself, or the one 1 + lie places further, wrapping around."""
     found = np.empty(codes.size, np.int64)
     for i in range(codes.size):

@@ -23,24 +23,24 @@ from numpy.typing import ArrayLike
 
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.averages import Average
 from discreet.local.bounded_laplace import BoundedLaplace
-from discreet.local.forms import Codes, Reports
-from discreet.local.grids import encode, require_grid
+from discreet.local.mean_estimation import AverageOperator
+from discreet.local.number_grids import encode_numbers, require_grid
+from discreet.local.report_formats import CodeFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
-POINTS = 257
+DEFAULT_POINTS = 257
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceMean(Average):
+class LaplaceMean(AverageOperator):
     """Each step away from the number is `decay` times as likely as the one before it.
 
     >>> LaplaceMean(values=2, decay=0.5).gamma
     2.0
     """
 
-    values: int = POINTS
+    values: int = DEFAULT_POINTS
     decay: float
     low: float = -1.0
     high: float = 1.0
@@ -50,8 +50,10 @@ class LaplaceMean(Average):
         require_grid(self)
 
     @classmethod
-    def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
-        return cls(values=values, decay=BoundedLaplace.under(epsilon, values).decay, low=low, high=high)
+    def for_epsilon(
+        cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
+    ) -> Self:
+        return cls(values=values, decay=BoundedLaplace.for_epsilon(epsilon, values).decay, low=low, high=high)
 
     @cached_property
     def noise(self) -> BoundedLaplace:
@@ -63,15 +65,15 @@ class LaplaceMean(Average):
         return self.values
 
     @property
-    def form(self) -> Codes:
-        return self.noise.form
+    def report_format(self) -> CodeFormat:
+        return self.noise.report_format
 
     @property
     def gamma(self) -> float:
         return self.noise.gamma
 
     def encode(self, numbers: ArrayLike) -> Integers:
-        return encode(self, numbers)
+        return encode_numbers(self, numbers)
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         return self.noise.randomize(x, random)
@@ -79,12 +81,12 @@ class LaplaceMean(Average):
     def likelihood(self, report: Reports) -> Floats:
         return self.noise.likelihood(report)
 
-    def columns(self) -> Floats:
-        return self.noise.columns()
+    def compute_matrix(self) -> Floats:
+        return self.noise.compute_matrix()
 
     @cached_property
-    def worths(self) -> Floats:
-        return self.noise.worth(self._points)
+    def unbiased_values(self) -> Floats:
+        return self.noise.compute_report_values(self._points)
 
     @property
     def _points(self) -> Floats:
@@ -93,7 +95,7 @@ class LaplaceMean(Average):
     @cached_property
     def _variances(self) -> Floats:
         """The variance of one report's unbiased value, for every number."""
-        return np.asarray(self.columns() @ self.worths**2 - self._points**2)
+        return np.asarray(self.compute_matrix() @ self.unbiased_values**2 - self._points**2)
 
     @property
     def least_variance(self) -> float:

@@ -30,30 +30,36 @@ from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.draws import coins, uniform
-from discreet.local.fields import Field, field_of, is_field_size, spread_counts, spread_weights
-from discreet.local.forms import Counts, Reports
-from discreet.local.pure import Listed
+from discreet.local.bulk_sampling import sample_coins, sample_uniform
+from discreet.local.finite_fields import (
+    FiniteField,
+    is_field_size,
+    make_finite_field,
+    transform_counts,
+    transform_weights,
+)
+from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.report_formats import ReportCounts, Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    odds_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
 from discreet.mechanisms.sampling import Floats, Integers
 
-MOST_BUCKETS = 64
-MOST_OUTPUTS = 1 << 24
+MAX_BUCKETS = 64
+MAX_OUTPUTS = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(Listed):
+class LocalHashing(CodeFrequencyOracle):
     """The client's own bucket, one of `buckets`, with probability `truth`.
 
-    >>> LocalHashing.under(1, values=128).buckets
+    >>> LocalHashing.for_epsilon(1, values=128).buckets
     4
     """
 
@@ -63,28 +69,30 @@ class LocalHashing(Listed):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        usable = (
-            isinstance(self.buckets, int) and is_field_size(self.buckets) and self.buckets <= MOST_BUCKETS
-        )
+        usable = isinstance(self.buckets, int) and is_field_size(self.buckets) and self.buckets <= MAX_BUCKETS
         require_parameter(
-            usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MOST_BUCKETS}"
+            usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MAX_BUCKETS}"
         )
-        few = self.outputs <= MOST_OUTPUTS
+        few = self.outputs <= MAX_OUTPUTS
         require_parameter(
-            few, self, "buckets", self.buckets, f"so few that there are at most {MOST_OUTPUTS:,} reports"
+            few, self, "buckets", self.buckets, f"so few that there are at most {MAX_OUTPUTS:,} reports"
         )
-        keep_threshold(self, "truth")
+        round_field_to_threshold(self, "truth")
         likelier = self.truth * self.buckets > 1
         require_parameter(likelier, self, "truth", float(self.truth), "above 1 / buckets")
 
     @classmethod
-    def under(cls, epsilon: Real, values: int) -> Self:
+    def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
-        sizes = [g for g in range(2, MOST_BUCKETS + 1) if is_field_size(g)]
-        fitting = [g for g in sizes if g ** (_digits(values, g) + 1) <= MOST_OUTPUTS]
+        sizes = [g for g in range(2, MAX_BUCKETS + 1) if is_field_size(g)]
+        fitting = [g for g in sizes if g ** (_count_digits(values, g) + 1) <= MAX_OUTPUTS]
         made = [
-            cls(values=values, buckets=g, truth=Fraction(odds_threshold(exact, g - 1), WHOLE))
+            cls(
+                values=values,
+                buckets=g,
+                truth=Fraction(compute_odds_threshold(exact, g - 1), THRESHOLD_SCALE),
+            )
             for g in fitting
         ]
         return min(made, key=lambda each: each.variance(0.0, 1))
@@ -92,7 +100,7 @@ class LocalHashing(Listed):
     @property
     def digits(self) -> int:
         """The number m of digits of a value and of a seed."""
-        return _digits(self.values, self.buckets)
+        return _count_digits(self.values, self.buckets)
 
     @property
     def seeds(self) -> int:
@@ -117,34 +125,34 @@ class LocalHashing(Listed):
         return float(self.truth / lie) if lie else math.inf
 
     @property
-    def field(self) -> Field:
-        return field_of(self.buckets)
+    def field(self) -> FiniteField:
+        return make_finite_field(self.buckets)
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes, g = require_codes(self, x, self.values), self.buckets
-        seeds = uniform(self.seeds, codes.size, random)
-        own = _hashed(seeds, codes, self.field.add, self.field.multiply)
-        truthful = coins(parts_of(self.truth), codes.size, random)
-        other = (own + 1 + uniform(g - 1, codes.size, random)) % g
+        seeds = sample_uniform(self.seeds, codes.size, random)
+        own = _hash_values(seeds, codes, self.field.add, self.field.multiply)
+        truthful = sample_coins(fraction_to_threshold(self.truth), codes.size, random)
+        other = (own + 1 + sample_uniform(g - 1, codes.size, random)) % g
         return seeds * g + np.where(truthful, own, other)
 
-    def contains(self, outputs: Integers, values: Integers) -> Mask:
+    def support_mask(self, outputs: Integers, values: Integers) -> Mask:
         seeds, asked = np.broadcast_arrays(outputs // self.buckets, values)
         field = self.field
-        own = _hashed(seeds.ravel(), asked.ravel(), field.add, field.multiply).reshape(seeds.shape)
+        own = _hash_values(seeds.ravel(), asked.ravel(), field.add, field.multiply).reshape(seeds.shape)
         return np.asarray(own == outputs % self.buckets)
 
-    def weigh(self, weights: Floats) -> Floats:
+    def sum_supported_weights(self, weights: Floats) -> Floats:
         placed = np.zeros(self.seeds)
         placed[: self.values] = weights
-        return spread_weights(placed, self.field, self.digits).reshape(-1)
+        return transform_weights(placed, self.field, self.digits).reshape(-1)
 
-    def supports(self, counts: Counts) -> Integers:
+    def count_supports(self, counts: ReportCounts) -> Integers:
         cells = counts.cells.reshape(-1, self.buckets)
-        return spread_counts(cells, self.field, self.digits)[: self.values]
+        return transform_counts(cells, self.field, self.digits)[: self.values]
 
 
-def _digits(values: int, size: int) -> int:
+def _count_digits(values: int, size: int) -> int:
     """Return the fewest digits of base `size` in which all codes can be written."""
     digits = 1
     while size**digits < values:
@@ -153,7 +161,7 @@ def _digits(values: int, size: int) -> int:
 
 
 @compile_kernel
-def _hashed(seeds: Integers, values: Integers, add: Integers, multiply: Integers) -> Integers:
+def _hash_values(seeds: Integers, values: Integers, add: Integers, multiply: Integers) -> Integers:
     """Return <s, v> of each pair, digit by digit; the codes' last digits are the vectors' last entries."""
     g = add.shape[0]
     found = np.empty(seeds.size, np.int64)

@@ -24,18 +24,18 @@ from discreet.belief.breaches import ROUNDING
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.forms import Codes, Reports
-from discreet.local.iterative_bayes import Channel, of_matrix
-from discreet.local.linear import Linear
+from discreet.local.iterative_bayes import Channel, channel_from_matrix
+from discreet.local.linear_estimation import LinearOperator
 from discreet.local.operator import LARGEST_MATRIX
-from discreet.local.thresholds import WHOLE, require_codes
+from discreet.local.report_formats import CodeFormat, Reports
+from discreet.local.thresholds import THRESHOLD_SCALE, require_codes
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
-Exactly = NDArray[np.object_]
+ExactMatrix = NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MatrixOperator(Linear):
+class MatrixOperator(LinearOperator):
     """The operator of a matrix: rows of probabilities that sum to 1.
 
     >>> MatrixOperator(rows=[[0.75, 0.25], [0.25, 0.75]]).gamma
@@ -60,44 +60,46 @@ class MatrixOperator(Linear):
         return int(np.shape(self.rows)[1])
 
     @property
-    def form(self) -> Codes:
-        return Codes(outputs=self.outputs)
+    def report_format(self) -> CodeFormat:
+        return CodeFormat(outputs=self.outputs)
 
     @cached_property
-    def parts(self) -> Exactly:
+    def thresholds(self) -> ExactMatrix:
         """The matrix in multiples of 2**-64: rows of integers that sum to 2**64."""
-        return np.array([_parts(row) for row in np.asarray(self.rows)], dtype=object)
+        return np.array([_row_to_thresholds(row) for row in np.asarray(self.rows)], dtype=object)
 
     @cached_property
     def gamma(self) -> float:
-        most, least = self.parts.max(axis=0), self.parts.min(axis=0)
+        most, least = self.thresholds.max(axis=0), self.thresholds.min(axis=0)
         ratios = [Fraction(a, b) if b else math.inf for a, b in zip(most, least, strict=True) if a]
         return float(max(ratios))
 
-    def columns(self) -> Floats:
-        return self._floats
+    def compute_matrix(self) -> Floats:
+        return self._float_matrix
 
     @cached_property
-    def _floats(self) -> Floats:
-        return np.asarray(self.parts / WHOLE, np.float64)
+    def _float_matrix(self) -> Floats:
+        return np.asarray(self.thresholds / THRESHOLD_SCALE, np.float64)
 
     def likelihood(self, report: Reports) -> Floats:
-        return np.asarray(self.columns()[:, int(self.form.index(np.atleast_1d(report))[0])])
+        return np.asarray(
+            self.compute_matrix()[:, int(self.report_format.to_matrix_columns(np.atleast_1d(report))[0])]
+        )
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        last = self.outputs - 1 - np.argmax(self._floats[:, ::-1] > 0, axis=1)
-        return _invert(codes, random.draw_words(codes.size), self._cumulated, last)
+        last = self.outputs - 1 - np.argmax(self._float_matrix[:, ::-1] > 0, axis=1)
+        return _sample_columns(codes, random.draw_words(codes.size), self._cumulative_thresholds, last)
 
     @cached_property
-    def _cumulated(self) -> Words:
+    def _cumulative_thresholds(self) -> Words:
         """The cumulative integers of each row; 2**64, at the last possible column, is never compared."""
-        return np.minimum(np.cumsum(self.parts, axis=1), WHOLE - 1).astype(np.uint64)
+        return np.minimum(np.cumsum(self.thresholds, axis=1), THRESHOLD_SCALE - 1).astype(np.uint64)
 
     @cached_property
     def _inverse(self) -> Floats:
         """The matrix A, outputs by values, with matrix @ A = 1: raw shares are report shares times A."""
-        matrix = self.columns()
+        matrix = self.compute_matrix()
         possible = matrix.max(axis=0) > 0
         weighed = matrix[:, possible] / matrix[:, possible].mean(axis=0)
         gram = weighed @ matrix[:, possible].T
@@ -112,15 +114,15 @@ class MatrixOperator(Linear):
 
     @property
     def channel(self) -> Channel:
-        return of_matrix(self.columns())
+        return channel_from_matrix(self.compute_matrix())
 
-    def unmix(self, seen: Floats) -> Floats:
+    def apply_inverse(self, seen: Floats) -> Floats:
         return np.asarray(seen @ self._inverse)
 
-    def unmix_squares(self, seen: Floats) -> Floats:
+    def apply_squared_inverse(self, seen: Floats) -> Floats:
         return np.asarray(seen @ self._inverse**2)
 
-    def worth(self, weights: Floats) -> Floats:
+    def compute_report_values(self, weights: Floats) -> Floats:
         return np.asarray(self._inverse @ weights)
 
 
@@ -141,23 +143,23 @@ def _require_rows(owner: object, rows: ArrayLike) -> Floats:
     return matrix
 
 
-def _parts(row: Floats) -> list[int]:
+def _row_to_thresholds(row: Floats) -> list[int]:
     """Return integers with sum 2**64, proportional to a row up to rounding, at least 1 if it is positive."""
     exact = [int(each) for each in np.ldexp(row / row.sum(), 64).tolist()]
     parts = [max(1, part) if each else 0 for part, each in zip(exact, row.tolist(), strict=True)]
-    parts[int(np.argmax(row))] += WHOLE - sum(parts)
+    parts[int(np.argmax(row))] += THRESHOLD_SCALE - sum(parts)
     return parts
 
 
 @compile_kernel
-def _invert(codes: Integers, words: Words, cumulated: Words, last: Integers) -> Integers:
+def _sample_columns(codes: Integers, words: Words, cumulative: Words, last: Integers) -> Integers:
     """Return for each client the first column whose cumulative integer exceeds its word."""
     found = np.empty(codes.size, np.int64)
     for i in range(codes.size):
         low, high = 0, last[codes[i]]
         while low < high:
             middle = (low + high) // 2
-            if words[i] < cumulated[codes[i], middle]:
+            if words[i] < cumulative[codes[i], middle]:
                 high = middle
             else:
                 low = middle + 1

@@ -28,25 +28,25 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.draws import coins, uniform
-from discreet.local.forms import Reports
+from discreet.local.bulk_sampling import sample_coins, sample_uniform
 from discreet.local.iterative_bayes import Channel
-from discreet.local.linear import Linear
+from discreet.local.linear_estimation import LinearOperator
+from discreet.local.report_formats import Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    mixture_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_mixture_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
-from discreet.local.two_level import TwoLevel
+from discreet.local.two_level_operator import TwoLevelOperator
 from discreet.mechanisms.sampling import Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModularNoise(TwoLevel, Linear):
+class ModularNoise(TwoLevelOperator, LinearOperator):
     """A step of at most `reach` with probability `share`, else a uniform value.
 
     >>> round(ModularNoise(values=1001, reach=100, share=0.5).gamma, 2)
@@ -62,16 +62,16 @@ class ModularNoise(TwoLevel, Linear):
         require_count(self, "reach", self.reach, minimum=0)
         narrow = self.window < self.values
         require_parameter(narrow, self, "reach", self.reach, f"below {self.values / 2:g}, half of the values")
-        keep_threshold(self, "share")
+        round_field_to_threshold(self, "share")
         require_parameter(self.share > 0, self, "share", float(self.share), "above 0")
 
     @classmethod
-    def under(cls, epsilon: Real, values: int, reach: int) -> Self:
+    def for_epsilon(cls, epsilon: Real, values: int, reach: int) -> Self:
         """Return the operator with the largest share that epsilon allows."""
         exact = require_epsilon(cls.__name__, epsilon)
         require_count(cls.__name__, "reach", reach, minimum=0)
-        threshold = mixture_threshold(exact, Fraction(values, 2 * reach + 1))
-        return cls(values=values, reach=reach, share=Fraction(threshold, WHOLE))
+        threshold = compute_mixture_threshold(exact, Fraction(values, 2 * reach + 1))
+        return cls(values=values, reach=reach, share=Fraction(threshold, THRESHOLD_SCALE))
 
     @property
     def window(self) -> int:
@@ -90,49 +90,49 @@ class ModularNoise(TwoLevel, Linear):
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        moved = (codes + uniform(self.window, codes.size, random) - self.reach) % self.values
-        stays = coins(parts_of(self.share), codes.size, random)
-        return np.where(stays, moved, uniform(self.values, codes.size, random))
+        moved = (codes + sample_uniform(self.window, codes.size, random) - self.reach) % self.values
+        stays = sample_coins(fraction_to_threshold(self.share), codes.size, random)
+        return np.where(stays, moved, sample_uniform(self.values, codes.size, random))
 
-    def contains(self, outputs: Integers, values: Integers) -> Mask:
+    def support_mask(self, outputs: Integers, values: Integers) -> Mask:
         return np.asarray((outputs - values + self.reach) % self.values < self.window)
 
-    def weigh(self, weights: Floats) -> Floats:
+    def sum_supported_weights(self, weights: Floats) -> Floats:
         wrapped = np.concatenate([weights[self.values - self.reach :], weights, weights[: self.reach]])
         sums = np.concatenate([[0.0], np.cumsum(wrapped)])
         return np.asarray(sums[self.window :] - sums[: -self.window])
 
     @property
     def channel(self) -> Channel:
-        return Channel(values=self.values, forward=self._mixed, back=self._mixed)
+        return Channel(values=self.values, forward=self._apply_matrix, backward=self._apply_matrix)
 
-    def unmix(self, seen: Floats) -> Floats:
-        return self._filtered(seen, 1 / self._eigenvalues())
+    def apply_inverse(self, seen: Floats) -> Floats:
+        return self._apply_filter(seen, 1 / self._compute_eigenvalues())
 
-    def unmix_squares(self, seen: Floats) -> Floats:
-        each = self._filtered(np.eye(1, self.values)[0], 1 / self._eigenvalues())
-        return self._filtered(seen, np.fft.rfft(each**2))
+    def apply_squared_inverse(self, seen: Floats) -> Floats:
+        each = self._apply_filter(np.eye(1, self.values)[0], 1 / self._compute_eigenvalues())
+        return self._apply_filter(seen, np.fft.rfft(each**2))
 
-    def worth(self, weights: Floats) -> Floats:
-        return self.unmix(weights)
+    def compute_report_values(self, weights: Floats) -> Floats:
+        return self.apply_inverse(weights)
 
     def variance(self, share: float, clients: int) -> float:
         """Return the variance of a raw share; all values are alike."""
         uniform_law = np.full(self.values, 1 / self.values)
-        own = self.unmix_squares(self._mixed(np.eye(1, self.values)[0]))[0]
+        own = self.apply_squared_inverse(self._apply_matrix(np.eye(1, self.values)[0]))[0]
         others = (1 - share) / (self.values - 1)
-        mean = self.unmix_squares(uniform_law)[0] * self.values
+        mean = self.apply_squared_inverse(uniform_law)[0] * self.values
         return float(others * mean + (share - others) * own - share) / clients
 
-    def _mixed(self, shares: Floats) -> Floats:
+    def _apply_matrix(self, shares: Floats) -> Floats:
         """Return the matrix, which is symmetric, times a nonnegative vector."""
         kept = float(self.share)
-        near = np.maximum(self.weigh(shares), 0.0) / self.window
+        near = np.maximum(self.sum_supported_weights(shares), 0.0) / self.window
         return np.asarray(kept * near + (1 - kept) * shares.sum() / self.values)
 
-    def _eigenvalues(self) -> NDArray[Any]:
+    def _compute_eigenvalues(self) -> NDArray[Any]:
         """Return the eigenvalue of the matrix at each frequency."""
-        found = np.fft.rfft(self._mixed(np.eye(1, self.values)[0])).real
+        found = np.fft.rfft(self._apply_matrix(np.eye(1, self.values)[0])).real
         # the row is symmetric about the first value, so its transform is real
         if np.abs(found).min() < 1e-12:
             raise InvalidParameterError(
@@ -141,5 +141,5 @@ class ModularNoise(TwoLevel, Linear):
             )
         return found
 
-    def _filtered(self, vector: Floats, factors: NDArray[Any]) -> Floats:
+    def _apply_filter(self, vector: Floats, factors: NDArray[Any]) -> Floats:
         return np.asarray(np.fft.irfft(np.fft.rfft(vector) * factors, self.values))

@@ -35,9 +35,9 @@ from discreet.belief.promise import Promise
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.guarantees import PureDP
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.estimates import Estimate, Intervals, MeanEstimate
-from discreet.local.forms import Counts, Form, Reports
-from discreet.local.swings import Swing, breaking
+from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate
+from discreet.local.posterior_ranges import PosteriorRange, find_breaches
+from discreet.local.report_formats import ReportCounts, ReportFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
 LARGEST_MATRIX = 1 << 22
@@ -55,7 +55,7 @@ class Operator(Protocol):
 
     @property
     @abstractmethod
-    def form(self) -> Form:
+    def report_format(self) -> ReportFormat:
         """The format in which reports are stored and counted."""
 
     @property
@@ -72,7 +72,7 @@ class Operator(Protocol):
         """Return Pr[R(x) = report] for every x, up to a common factor; takes a single report."""
 
     @abstractmethod
-    def columns(self) -> Floats:
+    def compute_matrix(self) -> Floats:
         """Return the matrix, without the size check of `matrix`."""
 
     @property
@@ -91,18 +91,18 @@ class Operator(Protocol):
         return PureDP(epsilon=self.epsilon)
 
     @property
-    def listable(self) -> bool:
+    def is_enumerable(self) -> bool:
         """True if the matrix is small enough to be written out."""
         return self.outputs is not None and self.values * self.outputs <= LARGEST_MATRIX
 
     def matrix(self) -> Floats:
         """Return the matrix with Pr[R(x) = y] in row x and column y."""
-        if not self.listable:
+        if not self.is_enumerable:
             raise InvalidParameterError(
                 f"{type(self).__name__} has too many different reports for a matrix.",
                 hint="Use posterior, gamma and worst_case_information, which need none.",
             )
-        return self.columns()
+        return self.compute_matrix()
 
     def posterior(self, prior: ArrayLike, y: int | Reports) -> Floats:
         """Return the posterior over all values after a single report."""
@@ -117,37 +117,39 @@ class Operator(Protocol):
     def worst_case_information(self, prior: ArrayLike) -> float:
         """Return the most nats that one report reveals; a bound if reports are not enumerable."""
         p = require_distribution("prior", prior, self.values)
-        return worst_case_information(self.matrix(), p) if self.listable else information_bound(self)
+        return worst_case_information(self.matrix(), p) if self.is_enumerable else bound_information(self)
 
-    def swings(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[Swing, ...]:
+    def posterior_ranges(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[PosteriorRange, ...]:
         """Return each property's prior and extreme posteriors; bounds if reports are not enumerable."""
         p = require_distribution("prior", prior, self.values)
-        return tuple(_swing(self, p, require_mask(self, holds)) for holds in properties)
+        return tuple(_compute_posterior_range(self, p, require_mask(self, holds)) for holds in properties)
 
-    def counted(self, reports: Reports | Counts) -> Counts:
+    def count_reports(self, reports: Reports | ReportCounts) -> ReportCounts:
         """Return the counts of reports, which may already be counts; refuse an empty collection."""
-        counts = reports if isinstance(reports, Counts) else self.form.count(reports)
+        counts = reports if isinstance(reports, ReportCounts) else self.report_format.count(reports)
         require_parameter(counts.clients > 0, self, "reports", "none", "at least one report")
         return counts
 
-    def breaches(self, prior: ArrayLike, properties: Sequence[Mask], promise: Promise) -> tuple[Swing, ...]:
+    def find_breaches(
+        self, prior: ArrayLike, properties: Sequence[Mask], promise: Promise
+    ) -> tuple[PosteriorRange, ...]:
         """Return the properties for which some report moves the belief further than the promise allows."""
-        return breaking(self.swings(prior, properties), promise)
+        return find_breaches(self.posterior_ranges(prior, properties), promise)
 
 
-class Frequencies(Operator, Protocol):
+class FrequencyOracle(Operator, Protocol):
     """An operator from whose reports the share of every value is estimated: a frequency oracle."""
 
     @abstractmethod
-    def raw(self, counts: Counts) -> Floats:
+    def estimate_raw_shares(self, counts: ReportCounts) -> Floats:
         """Return the unbiased estimate of every share: linear in the counts, possibly negative."""
 
     @abstractmethod
-    def likeliest(self, counts: Counts) -> Floats:
+    def fit_shares(self, counts: ReportCounts) -> Floats:
         """Return the most likely shares, or a projection close to them: at least 0, with sum 1."""
 
     @abstractmethod
-    def intervals(self, counts: Counts, confidence: float) -> Intervals:
+    def intervals(self, counts: ReportCounts, confidence: float) -> Intervals:
         """Return for every value an interval that covers its true share with this confidence.
 
         For pure operators coverage is at least the confidence, for linear ones it is approximate: see
@@ -155,25 +157,25 @@ class Frequencies(Operator, Protocol):
         """
 
     @abstractmethod
-    def spread(self, counts: Counts, weights: Floats) -> float:
+    def estimate_sum_variance(self, counts: ReportCounts, weights: Floats) -> float:
         """Return the estimated variance of a weighted sum of raw shares, for clients sampled at random."""
 
     @abstractmethod
     def variance(self, share: float, clients: int) -> float:
         """Return the variance of the raw share of a value with this true share, all others being equal."""
 
-    def estimate(self, reports: Reports | Counts) -> Estimate:
+    def estimate(self, reports: Reports | ReportCounts) -> FrequencyEstimate:
         """Return the estimated distribution of the clients' values."""
-        counts = self.counted(reports)
-        return Estimate(
+        counts = self.count_reports(reports)
+        return FrequencyEstimate(
             operator=self,
             counts=counts,
-            raw=self.raw(counts),
-            shares=self.likeliest(counts),
+            raw=self.estimate_raw_shares(counts),
+            shares=self.fit_shares(counts),
         )
 
 
-class Means(Operator, Protocol):
+class MeanOperator(Operator, Protocol):
     """An operator whose values are numbers on a grid from `low` to `high`, and which estimates their mean."""
 
     low: float
@@ -184,11 +186,11 @@ class Means(Operator, Protocol):
         """Return the codes of the grid points nearest to the numbers."""
 
     @abstractmethod
-    def estimate(self, reports: Reports | Counts) -> MeanEstimate:
+    def estimate(self, reports: Reports | ReportCounts) -> MeanEstimate:
         """Return the estimated mean of the clients' numbers."""
 
     @abstractmethod
-    def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
+    def interval(self, counts: ReportCounts, confidence: float) -> tuple[float, float]:
         """Return an interval that covers the mean of the clients' numbers with this confidence."""
 
     @abstractmethod
@@ -206,22 +208,24 @@ def require_mask(owner: Operator, holds: Mask) -> Mask:
     return mask
 
 
-def _swing(operator: Operator, prior: Floats, holds: Mask) -> Swing:
+def _compute_posterior_range(operator: Operator, prior: Floats, holds: Mask) -> PosteriorRange:
     before = float(prior[holds].sum())
-    if operator.listable:
+    if operator.is_enumerable:
         after = compute_posteriors(operator.matrix(), prior, holds)
-        return Swing(prior=before, highest=float(np.nanmax(after)), lowest=float(np.nanmin(after)))
-    return bounded_swing(before, operator.gamma)
+        return PosteriorRange(prior=before, highest=float(np.nanmax(after)), lowest=float(np.nanmin(after)))
+    return bound_posterior_range(before, operator.gamma)
 
 
-def bounded_swing(before: float, gamma: float) -> Swing:
+def bound_posterior_range(before: float, gamma: float) -> PosteriorRange:
     """Return the extreme posteriors that gamma alone allows."""
     if not 0 < before < 1:
-        return Swing(prior=before, highest=before, lowest=before)
+        return PosteriorRange(prior=before, highest=before, lowest=before)
     loss = math.log(gamma)
-    return Swing(prior=before, highest=highest_posterior(before, loss), lowest=lowest_posterior(before, loss))
+    return PosteriorRange(
+        prior=before, highest=highest_posterior(before, loss), lowest=lowest_posterior(before, loss)
+    )
 
 
-def information_bound(operator: Operator) -> float:
+def bound_information(operator: Operator) -> float:
     """Return the bound that gamma alone gives; infinite if gamma is."""
     return math.inf if math.isinf(operator.gamma) else worst_case_information_for_epsilon(operator.epsilon)

@@ -26,34 +26,34 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.averages import Average, line
-from discreet.local.draws import coins, uniform
-from discreet.local.forms import Reports
-from discreet.local.grids import POINTS, encode, require_grid, step
+from discreet.local.bulk_sampling import sample_coins, sample_uniform
+from discreet.local.mean_estimation import AverageOperator, interpolate_line
+from discreet.local.number_grids import DEFAULT_POINTS, compute_step, encode_numbers, require_grid
+from discreet.local.report_formats import Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    mixture_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_mixture_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
-from discreet.local.two_level import TwoLevel
+from discreet.local.two_level_operator import TwoLevelOperator
 from discreet.mechanisms.sampling import Floats, Integers
 
-TRIED = 40
+CANDIDATE_WIDTHS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class PiecewiseMean(TwoLevel, Average):
+class PiecewiseMean(TwoLevelOperator, AverageOperator):
     """A place in a window of `window` places with probability `share`, else any place.
 
     >>> PiecewiseMean(values=3, window=2, share=0.5).gamma
     3.0
     """
 
-    values: int = POINTS
+    values: int = DEFAULT_POINTS
     window: int
     share: Fraction
     low: float = -1.0
@@ -64,19 +64,23 @@ class PiecewiseMean(TwoLevel, Average):
         require_count(self, "window", self.window)
         require_parameter(self.window <= self.values, self, "window", self.window, f"at most {self.values}")
         require_grid(self)
-        keep_threshold(self, "share")
+        round_field_to_threshold(self, "share")
         require_parameter(0 < self.share < 1, self, "share", float(self.share), "between 0 and 1")
 
     @classmethod
-    def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
-        """Return the operator whose window has the least variance at the ends of the range, among `TRIED`."""
+    def for_epsilon(
+        cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
+    ) -> Self:
+        """Return the operator whose window has the least variance at the ends of the range, among `CANDIDATE_WIDTHS`."""
         exact = require_epsilon(cls.__name__, epsilon)
         # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))
-        widths = {round(each) for each in np.geomspace(least, values, TRIED).tolist()}
+        widths = {round(each) for each in np.geomspace(least, values, CANDIDATE_WIDTHS).tolist()}
         made = []
         for width in sorted(widths):
-            share = Fraction(mixture_threshold(exact, Fraction(values + width - 1, width)), WHOLE)
+            share = Fraction(
+                compute_mixture_threshold(exact, Fraction(values + width - 1, width)), THRESHOLD_SCALE
+            )
             made.append(cls(values=values, window=width, share=share, low=low, high=high))
         return min(made, key=lambda each: each.variance(0, 1))
 
@@ -89,28 +93,28 @@ class PiecewiseMean(TwoLevel, Average):
         return float(1 + self.share * self.outputs / ((1 - self.share) * self.window))
 
     def encode(self, numbers: ArrayLike) -> Integers:
-        return encode(self, numbers)
+        return encode_numbers(self, numbers)
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        near = codes + uniform(self.window, codes.size, random)
-        kept = coins(parts_of(self.share), codes.size, random)
-        return np.where(kept, near, uniform(self.outputs, codes.size, random))
+        near = codes + sample_uniform(self.window, codes.size, random)
+        kept = sample_coins(fraction_to_threshold(self.share), codes.size, random)
+        return np.where(kept, near, sample_uniform(self.outputs, codes.size, random))
 
-    def contains(self, outputs: Integers, values: Integers) -> Mask:
+    def support_mask(self, outputs: Integers, values: Integers) -> Mask:
         return np.asarray((outputs >= values) & (outputs < values + self.window))
 
-    def weigh(self, weights: Floats) -> Floats:
+    def sum_supported_weights(self, weights: Floats) -> Floats:
         sums = np.concatenate(
             [np.zeros(self.window), np.cumsum(weights), np.full(self.window, weights.sum())]
         )
         return np.asarray(sums[self.window : self.window + self.outputs] - sums[: self.outputs])
 
     @property
-    def worths(self) -> Floats:
+    def unbiased_values(self) -> Floats:
         kept = float(self.share)
         first = kept * (self.window - 1) / 2 + (1 - kept) * (self.outputs - 1) / 2
-        return line(self.low, self.high, first, first + kept * (self.values - 1), self.outputs)
+        return interpolate_line(self.low, self.high, first, first + kept * (self.values - 1), self.outputs)
 
     @property
     def least_variance(self) -> float:
@@ -122,4 +126,4 @@ class PiecewiseMean(TwoLevel, Average):
         near, middle = code + (w - 1) / 2, (m - 1) / 2
         apart = kept * (1 - kept) * (near - middle) ** 2
         within = kept * (w * w - 1) / 12 + (1 - kept) * (m * m - 1) / 12
-        return (apart + within) / kept**2 * step(self) ** 2 / clients
+        return (apart + within) / kept**2 * compute_step(self) ** 2 / clients

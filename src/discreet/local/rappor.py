@@ -30,22 +30,27 @@ from scipy.special import ndtri
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bits import bits, unpacked
-from discreet.local.draws import uniform
+from discreet.local.bit_sampling import sample_bits, unpack_bits
+from discreet.local.bulk_sampling import sample_uniform
 from discreet.local.estimates import Intervals
-from discreet.local.forms import Bits, Counts, Reports
-from discreet.local.operator import Frequencies
-from discreet.local.simplex import project
-from discreet.local.thresholds import keep_threshold, parts_of, require_codes, require_values
+from discreet.local.operator import FrequencyOracle
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports
+from discreet.local.simplex import project_to_simplex
+from discreet.local.thresholds import (
+    fraction_to_threshold,
+    require_codes,
+    require_values,
+    round_field_to_threshold,
+)
 from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
 
-MOST_VALUES, MOST_WIDTH, MOST_COHORTS = 1024, 4096, 1024
-ENUMERABLE = 10
-SINGULAR = 1e-6
+MAX_VALUES, MAX_WIDTH, MAX_COHORTS = 1024, 4096, 1024
+MAX_ENUMERABLE_BITS = 10
+MIN_PIVOT_RATIO = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rappor(Frequencies):
+class Rappor(FrequencyOracle):
     """`hashes` of `width` bits, flipped permanently with probability f / 2, sent as 1 with probability q, p.
 
     >>> round(Rappor(values=8).gamma, 2), round(Rappor(values=8).lasting_gamma, 2)
@@ -61,66 +66,66 @@ class Rappor(Frequencies):
     q: Fraction = Fraction(3, 4)
 
     def __post_init__(self) -> None:
-        require_values(self, self.values, most=MOST_VALUES)
+        require_values(self, self.values, most=MAX_VALUES)
         require_count(self, "width", self.width, minimum=2)
-        require_parameter(self.width <= MOST_WIDTH, self, "width", self.width, f"at most {MOST_WIDTH:,}")
+        require_parameter(self.width <= MAX_WIDTH, self, "width", self.width, f"at most {MAX_WIDTH:,}")
         require_count(self, "hashes", self.hashes)
         require_parameter(
             self.hashes < self.width, self, "hashes", self.hashes, f"below the width, {self.width}"
         )
         require_count(self, "cohorts", self.cohorts)
         require_parameter(
-            self.cohorts <= MOST_COHORTS, self, "cohorts", self.cohorts, f"at most {MOST_COHORTS:,}"
+            self.cohorts <= MAX_COHORTS, self, "cohorts", self.cohorts, f"at most {MAX_COHORTS:,}"
         )
         for name in ("f", "p", "q"):
-            keep_threshold(self, name)
+            round_field_to_threshold(self, name)
         require_parameter(0 < self.f < 1, self, "f", float(self.f), "between 0 and 1")
         require_parameter(self.p < self.q, self, "q", float(self.q), f"above p, which is {float(self.p):g}")
 
     @property
-    def flip(self) -> Fraction:
+    def flip_probability(self) -> Fraction:
         """The probability f / 2 that a permanent bit differs from the filter, a multiple of 2**-64."""
-        return Fraction(max(1, parts_of(self.f) // 2), 1 << 64)
+        return Fraction(max(1, fraction_to_threshold(self.f) // 2), 1 << 64)
 
     @property
-    def sent(self) -> tuple[Fraction, Fraction]:
+    def send_probabilities(self) -> tuple[Fraction, Fraction]:
         """The probabilities q* and p* of sending 1 where the filter has a 1, and where it has a 0."""
-        flip = self.flip
+        flip = self.flip_probability
         return (1 - flip) * self.q + flip * self.p, (1 - flip) * self.p + flip * self.q
 
     @property
     def gamma(self) -> float:
-        return float(self._ratio**self.hashes)
+        return float(self._bit_likelihood_ratio**self.hashes)
 
     @property
-    def _ratio(self) -> Fraction:
-        one, zero = self.sent
+    def _bit_likelihood_ratio(self) -> Fraction:
+        one, zero = self.send_probabilities
         return one * (1 - zero) / (zero * (1 - one))
 
     @property
     def lasting_gamma(self) -> float:
         """The amplification of all reports that a client ever sends of one value."""
-        return float(((1 - self.flip) / self.flip) ** (2 * self.hashes))
+        return float(((1 - self.flip_probability) / self.flip_probability) ** (2 * self.hashes))
 
     @property
     def outputs(self) -> int | None:
-        return self.cohorts << self.width if self.width <= ENUMERABLE else None
+        return self.cohorts << self.width if self.width <= MAX_ENUMERABLE_BITS else None
 
     @property
-    def form(self) -> Bits:
-        return Bits(width=self.width, cohorts=self.cohorts)
+    def report_format(self) -> BitFormat:
+        return BitFormat(width=self.width, cohorts=self.cohorts)
 
     @cached_property
-    def filters(self) -> Words:
+    def bloom_filters(self) -> Words:
         """The Bloom filter of every value in every cohort, packed: cohorts, values, words."""
-        words = self.form.words
+        words = self.report_format.word_count
         each = [
-            [_packed(self._bits_of(cohort, value), words) for value in range(self.values)]
+            [_pack_words(self._hash_bits(cohort, value), words) for value in range(self.values)]
             for cohort in range(self.cohorts)
         ]
         return np.array(each, np.uint64)
 
-    def _bits_of(self, cohort: int, value: int) -> set[int]:
+    def _hash_bits(self, cohort: int, value: int) -> set[int]:
         """Return distinct bits, by a public hash of cohort and value."""
         found: set[int] = set()
         turn = 0
@@ -133,59 +138,66 @@ class Rappor(Frequencies):
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         """Return the first report of each client, from a cohort drawn for it."""
         codes = require_codes(self, x, self.values)
-        return self.report(self.permanent(codes, random), random)
+        return self.draw_reports(self.draw_permanent_bits(codes, random), random)
 
-    def permanent(self, x: Integers, random: Randomness) -> Words:
+    def draw_permanent_bits(self, x: Integers, random: Randomness) -> Words:
         """Draw the cohort and permanent bits of each client, to be reused while its value stays the same."""
         codes = require_codes(self, x, self.values)
-        cohort = uniform(self.cohorts, codes.size, random)
-        kept = self.filters[cohort, codes] ^ bits(parts_of(self.flip), codes.size, self.width, random)
-        return np.column_stack([cohort.astype(np.uint64)] * self.form.named + [kept])
+        cohort = sample_uniform(self.cohorts, codes.size, random)
+        kept = self.bloom_filters[cohort, codes] ^ sample_bits(
+            fraction_to_threshold(self.flip_probability), codes.size, self.width, random
+        )
+        return np.column_stack([cohort.astype(np.uint64)] * self.report_format.has_cohorts + [kept])
 
-    def report(self, permanent: Words, random: Randomness) -> Reports:
+    def draw_reports(self, permanent: Words, random: Randomness) -> Reports:
         """Draw one more report of each client, from its permanent bits."""
-        cohort, kept = self.form.parts(permanent)
-        high, low = (bits(parts_of(each), len(kept), self.width, random) for each in (self.q, self.p))
+        cohort, kept = self.report_format.split_reports(permanent)
+        high, low = (
+            sample_bits(fraction_to_threshold(each), len(kept), self.width, random)
+            for each in (self.q, self.p)
+        )
         sent = (kept & high) | (~kept & low)
-        return np.column_stack([cohort.astype(np.uint64)] * self.form.named + [sent])
+        return np.column_stack([cohort.astype(np.uint64)] * self.report_format.has_cohorts + [sent])
 
     def likelihood(self, report: Reports) -> Floats:
-        cohort, words = self.form.parts(np.atleast_2d(report))
-        shared = np.bitwise_count(self.filters[int(cohort[0])] & words[0]).sum(axis=1)
-        return np.asarray(float(self._ratio) ** (shared.astype(np.float64) - self.hashes))
+        cohort, words = self.report_format.split_reports(np.atleast_2d(report))
+        shared = np.bitwise_count(self.bloom_filters[int(cohort[0])] & words[0]).sum(axis=1)
+        return np.asarray(float(self._bit_likelihood_ratio) ** (shared.astype(np.float64) - self.hashes))
 
-    def columns(self) -> Floats:
-        one, zero = (float(each) for each in self.sent)
-        seen = unpacked(np.arange(1 << self.width, dtype=np.uint64)[:, None], self.width).astype(np.float64)
+    def compute_matrix(self) -> Floats:
+        one, zero = (float(each) for each in self.send_probabilities)
+        seen = unpack_bits(np.arange(1 << self.width, dtype=np.uint64)[:, None], self.width).astype(
+            np.float64
+        )
         found = []
         for cohort in range(self.cohorts):
-            chance = np.where(self._held(cohort), one, zero)
+            chance = np.where(self._cohort_filters(cohort), one, zero)
             found.append(np.exp(np.log(chance) @ seen.T + np.log1p(-chance) @ (1 - seen.T)) / self.cohorts)
         return np.concatenate(found, axis=1)
 
-    def _held(self, cohort: int) -> Booleans:
+    def _cohort_filters(self, cohort: int) -> Booleans:
         """Return the filters of one cohort: values, bits."""
-        return unpacked(self.filters[cohort], self.width)
+        return unpack_bits(self.bloom_filters[cohort], self.width)
 
-    def raw(self, counts: Counts) -> Floats:
-        one, zero = (float(each) for each in self.sent)
+    def estimate_raw_shares(self, counts: ReportCounts) -> Floats:
+        one, zero = (float(each) for each in self.send_probabilities)
         right = np.zeros(self.values)
         for cohort, (clients, *sums) in enumerate(counts.cells):
-            right += self._held(cohort) @ ((np.array(sums) - zero * clients) / (one - zero))
-        return np.asarray(cho_solve(self._gram(counts.cells[:, 0]), right))
+            right += self._cohort_filters(cohort) @ ((np.array(sums) - zero * clients) / (one - zero))
+        return np.asarray(cho_solve(self._factor_gram_matrix(counts.cells[:, 0]), right))
 
-    def likeliest(self, counts: Counts) -> Floats:
-        return project(self.raw(counts))
+    def fit_shares(self, counts: ReportCounts) -> Floats:
+        return project_to_simplex(self.estimate_raw_shares(counts))
 
-    def intervals(self, counts: Counts, confidence: float) -> Intervals:
-        raw = self.raw(counts)
-        variances = self._variances(counts.cells[:, 0], self.likeliest(counts), np.eye(self.values))
+    def intervals(self, counts: ReportCounts, confidence: float) -> Intervals:
+        raw = self.estimate_raw_shares(counts)
+        variances = self._compute_variances(counts.cells[:, 0], self.fit_shares(counts), np.eye(self.values))
         reach = -float(ndtri((1 - confidence) / 2)) * np.sqrt(variances)
         return Intervals(raw - reach, raw + reach)
 
-    def spread(self, counts: Counts, weights: Floats) -> float:
-        shares = self.likeliest(counts)
-        return float(self._variances(counts.cells[:, 0], shares, weights[:, None])[0])
+    def estimate_sum_variance(self, counts: ReportCounts, weights: Floats) -> float:
+        shares = self.fit_shares(counts)
+        return float(self._compute_variances(counts.cells[:, 0], shares, weights[:, None])[0])
 
     def variance(self, share: float, clients: int) -> float:
         """Return the variance of the first value's raw share, with cohorts of equal size."""
@@ -193,37 +205,37 @@ class Rappor(Frequencies):
         shares = np.full(self.values, (1 - share) / (self.values - 1))
         shares[0] = share
         sizes = np.full(self.cohorts, clients / self.cohorts)
-        return float(self._variances(sizes, shares, np.eye(self.values, 1))[0])
+        return float(self._compute_variances(sizes, shares, np.eye(self.values, 1))[0])
 
-    def _gram(self, clients: Integers | Floats) -> tuple[Floats, bool]:
+    def _factor_gram_matrix(self, clients: Integers | Floats) -> tuple[Floats, bool]:
         """Return the Cholesky factor of the least-squares problem's matrix."""
         gram = np.zeros((self.values, self.values))
         for cohort, size in enumerate(clients):
-            held = self._held(cohort).astype(np.float64)
+            held = self._cohort_filters(cohort).astype(np.float64)
             gram += size * (held @ held.T)
         try:
             factor, lower = cho_factor(gram)
         except LinAlgError:
             factor, lower = np.zeros_like(gram), False
         pivots = np.abs(np.diag(factor))
-        if pivots.min() <= SINGULAR * pivots.max():
+        if pivots.min() <= MIN_PIVOT_RATIO * pivots.max():
             raise InvalidParameterError(
                 "Rappor cannot distinguish all values: some filters are sums of others.",
                 hint="Use more bits or more cohorts, or estimate when more clients have reported.",
             )
         return factor, bool(lower)
 
-    def _variances(self, clients: Integers | Floats, shares: Floats, weights: Floats) -> Floats:
+    def _compute_variances(self, clients: Integers | Floats, shares: Floats, weights: Floats) -> Floats:
         """Return the variances of the weighted sums of raw shares, one for each column of the weights.
 
         Given the values, bits are independent coins; their covariance comes from the values of the clients
         of a cohort.
         """
-        one, zero = (float(each) for each in self.sent)
-        solved = cho_solve(self._gram(clients), weights)
+        one, zero = (float(each) for each in self.send_probabilities)
+        solved = cho_solve(self._factor_gram_matrix(clients), weights)
         found = np.zeros(weights.shape[1])
         for cohort, size in enumerate(clients):
-            held = self._held(cohort).astype(np.float64)
+            held = self._cohort_filters(cohort).astype(np.float64)
             worth = held.T @ solved
             coins = shares @ (held * one * (1 - one) + (1 - held) * zero * (1 - zero)) / (one - zero) ** 2
             each = held @ worth
@@ -231,6 +243,6 @@ class Rappor(Frequencies):
         return found
 
 
-def _packed(places: set[int], words: int) -> list[int]:
+def _pack_words(places: set[int], words: int) -> list[int]:
     whole = sum(1 << place for place in places)
     return [whole >> (64 * j) & ((1 << 64) - 1) for j in range(words)]

@@ -31,29 +31,29 @@ from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bits import bits, ones, put
-from discreet.local.draws import Wide, coins, wide_words
-from discreet.local.forms import Bits, Counts, Reports
-from discreet.local.pure import Bitwise
+from discreet.local.bit_sampling import assign_bits, popcount, sample_bits
+from discreet.local.bulk_sampling import Words32, draw_words32, sample_coins
+from discreet.local.pure_oracles import BitFrequencyOracle
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    odds_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
-AT_ONCE = 1 << 14
+WORDS_PER_BATCH = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsetSelection(Bitwise):
+class SubsetSelection(BitFrequencyOracle):
     """A set of `size` values that contains the client's own with probability `truth`.
 
-    >>> SubsetSelection.under(1, values=128).size
+    >>> SubsetSelection.for_epsilon(1, values=128).size
     34
     """
 
@@ -67,25 +67,29 @@ class SubsetSelection(Bitwise):
         require_parameter(
             self.size < self.values, self, "size", self.size, f"below {self.values}, the number of values"
         )
-        keep_threshold(self, "truth")
+        round_field_to_threshold(self, "truth")
         likelier = self.truth * self.values > self.size
         require_parameter(likelier, self, "truth", float(self.truth), "above size / values")
 
     @classmethod
-    def under(cls, epsilon: Real, values: int) -> Self:
+    def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
         near = values / (1 + math.exp(exact))
         sizes = {min(max(1, size), values - 1) for size in (math.floor(near), math.ceil(near))}
         made = [
-            cls(values=values, size=d, truth=Fraction(odds_threshold(exact, Fraction(values - d, d)), WHOLE))
+            cls(
+                values=values,
+                size=d,
+                truth=Fraction(compute_odds_threshold(exact, Fraction(values - d, d)), THRESHOLD_SCALE),
+            )
             for d in sorted(sizes)
         ]
         return min(made, key=lambda each: each.variance(1 / values, 1))
 
     @property
-    def form(self) -> Bits:
-        return Bits(width=self.values, ones=self.size)
+    def report_format(self) -> BitFormat:
+        return BitFormat(width=self.values, ones=self.size)
 
     @property
     def p(self) -> float:
@@ -103,17 +107,19 @@ class SubsetSelection(Bitwise):
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        own = coins(parts_of(self.truth), codes.size, random)
-        reports = bits(WHOLE * self.size // self.values, codes.size, self.values, random)
-        put(reports, codes, own)
+        own = sample_coins(fraction_to_threshold(self.truth), codes.size, random)
+        reports = sample_bits(THRESHOLD_SCALE * self.size // self.values, codes.size, self.values, random)
+        assign_bits(reports, codes, own)
         row = 0
         while row < len(reports):  # random words may run out within a row: the next batch resumes there
-            row = _level(reports, codes, self.values, self.size, wide_words(AT_ONCE, random), row)
+            row = _adjust_set_sizes(
+                reports, codes, self.values, self.size, draw_words32(WORDS_PER_BATCH, random), row
+            )
         return reports
 
-    def scatter(self, counts: Counts, weights: Floats) -> float:
+    def estimate_support_variance(self, counts: ReportCounts, weights: Floats) -> float:
         """Return the variance, by sums without replacement given the client's value and its inclusion."""
-        k, d, p, shares = self.values, self.size, self.p, self.likeliest(counts)
+        k, d, p, shares = self.values, self.size, self.p, self.fit_shares(counts)
         others = k - 1
         mean = (weights.sum() - weights) / others
         square = (weights @ weights - weights**2) / others - mean**2
@@ -125,22 +131,22 @@ class SubsetSelection(Bitwise):
             within += chance * (spread + centre**2)
         return max(0.0, float(shares @ within - (shares @ first) ** 2))
 
-    def columns(self) -> Floats:
-        held = self.every
+    def compute_matrix(self) -> Floats:
+        held = self.support_matrix
         inside = self.p / math.comb(self.values - 1, self.size - 1)
         outside = (1 - self.p) / math.comb(self.values - 1, self.size)
         return np.where(held.sum(axis=0) == self.size, np.where(held, inside, outside), 0.0)
 
 
 @compile_kernel
-def _level(words: Words, codes: Integers, values: int, size: int, units: Wide, row: int) -> int:
+def _adjust_set_sizes(words: Words, codes: Integers, values: int, size: int, units: Words32, row: int) -> int:
     """Bring sets to the size, starting at `row`; return the row at which the random words ran out."""
     at, bound = 0, np.uint64(values)
     refused = np.uint64((1 << 32) % values)
     while row < words.shape[0]:
         held = 0
         for j in range(words.shape[1]):
-            held += ones(words[row, j])
+            held += popcount(words[row, j])
         while held != size:
             if at == units.size:
                 return row

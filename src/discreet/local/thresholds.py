@@ -18,9 +18,9 @@ from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, is_real, require_count
 from discreet.mechanisms.sampling import Integers, bound_exp
 
-WHOLE = 1 << 64
+THRESHOLD_SCALE = 1 << 64
 DIGITS = 60
-LEAST, MOST = 1e-6, 30.0
+MIN_EPSILON, MAX_EPSILON = 1e-6, 30.0
 LARGEST_DOMAIN = 1 << 20
 
 
@@ -29,7 +29,7 @@ def require_epsilon(owner: object, epsilon: Real) -> Fraction:
 
     Below 10**-6 the rounding of t would matter; above 30 a lie is rarer than 2**-43, which protects nobody.
     """
-    holds = is_real(epsilon) and LEAST <= epsilon <= MOST
+    holds = is_real(epsilon) and MIN_EPSILON <= epsilon <= MAX_EPSILON
     require_parameter(holds, owner, "epsilon", epsilon, "a number from 0.000001 to 30")
     return Fraction(epsilon)
 
@@ -40,43 +40,43 @@ def require_values(owner: object, values: int, *, least: int = 2, most: int = LA
     require_parameter(values <= most, owner, "values", values, f"at most {most:,}")
 
 
-def odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
+def compute_odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
     """Return the t of a coin whose odds are exp(epsilon) to `weight`, rounded down.
 
-    >>> odds_threshold(Fraction(1)) / WHOLE
+    >>> compute_odds_threshold(Fraction(1)) / THRESHOLD_SCALE
     0.731...
     """
     most = bound_exp(epsilon, DIGITS)[1]
-    return math.floor(WHOLE / (1 + weight * most))
+    return math.floor(THRESHOLD_SCALE / (1 + weight * most))
 
 
-def nearest_threshold(owner: object, name: str, probability: Real) -> int:
+def round_to_threshold(owner: object, name: str, probability: Real) -> int:
     """Return the t nearest to a probability; a positive probability stays positive."""
     holds = is_real(probability) and 0 <= probability <= 1
     require_parameter(holds, owner, name, probability, "a probability from 0 to 1")
-    exact = Fraction(probability) * WHOLE
+    exact = Fraction(probability) * THRESHOLD_SCALE
     t = round(exact)
     return max(t, 1) if exact > 0 else t
 
 
-def keep_threshold(owner: object, name: str) -> None:
+def round_field_to_threshold(owner: object, name: str) -> None:
     """Check that a field of a frozen dataclass is a probability, and round it to a multiple of 2**-64."""
-    t = nearest_threshold(owner, name, getattr(owner, name))
-    object.__setattr__(owner, name, Fraction(t, WHOLE))
+    t = round_to_threshold(owner, name, getattr(owner, name))
+    object.__setattr__(owner, name, Fraction(t, THRESHOLD_SCALE))
 
 
-def mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
+def compute_mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
     """Return the largest t whose odds are at most (exp(epsilon) - 1) to `ratio`.
 
     With such odds for one of w outputs instead of any of m, ratio = m / w, gamma is at most exp(epsilon).
     """
     most = bound_exp(epsilon, DIGITS)[1]
-    return math.floor(WHOLE / (1 + ratio * most / (1 - most)))
+    return math.floor(THRESHOLD_SCALE / (1 + ratio * most / (1 - most)))
 
 
-def parts_of(probability: Fraction) -> int:
+def fraction_to_threshold(probability: Fraction) -> int:
     """Return the t of a probability that is a multiple of 2**-64."""
-    return int(probability * WHOLE)
+    return int(probability * THRESHOLD_SCALE)
 
 
 def require_codes(owner: object, x: Integers, values: int) -> Integers:

@@ -26,24 +26,24 @@ from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.averages import Average, line
-from discreet.local.draws import coins_each
-from discreet.local.forms import Codes, Counts, Reports
-from discreet.local.grids import POINTS, encode, require_grid
+from discreet.local.bulk_sampling import sample_coins_each
+from discreet.local.mean_estimation import AverageOperator, interpolate_line
+from discreet.local.number_grids import DEFAULT_POINTS, encode_numbers, require_grid
+from discreet.local.report_formats import CodeFormat, ReportCounts, Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    odds_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoPointMean(Average):
+class TwoPointMean(AverageOperator):
     """The highest number sends 1 with probability `truth`, the lowest sends 0 with it.
 
     >>> TwoPointMean(values=3, truth=0.75).matrix()
@@ -52,7 +52,7 @@ class TwoPointMean(Average):
            [0.25, 0.75]])
     """
 
-    values: int = POINTS
+    values: int = DEFAULT_POINTS
     truth: Fraction
     low: float = -1.0
     high: float = 1.0
@@ -60,64 +60,70 @@ class TwoPointMean(Average):
     def __post_init__(self) -> None:
         require_values(self, self.values)
         require_grid(self)
-        keep_threshold(self, "truth")
+        round_field_to_threshold(self, "truth")
         require_parameter(
             Fraction(1, 2) < self.truth < 1, self, "truth", float(self.truth), "between 1/2 and 1"
         )
 
     @classmethod
-    def under(cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = POINTS) -> Self:
+    def for_epsilon(
+        cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
+    ) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(odds_threshold(exact), WHOLE), low=low, high=high)
+        return cls(
+            values=values, truth=Fraction(compute_odds_threshold(exact), THRESHOLD_SCALE), low=low, high=high
+        )
 
     @property
     def outputs(self) -> int:
         return 2
 
     @property
-    def form(self) -> Codes:
-        return Codes(outputs=2)
+    def report_format(self) -> CodeFormat:
+        return CodeFormat(outputs=2)
 
     @property
     def gamma(self) -> float:
         return float(self.truth / (1 - self.truth))
 
     @cached_property
-    def _ones(self) -> Words:
+    def _one_thresholds(self) -> Words:
         """The threshold t of sending 1, for every value."""
-        last, most = self.values - 1, parts_of(self.truth)
-        least = WHOLE - most
+        last, most = self.values - 1, fraction_to_threshold(self.truth)
+        least = THRESHOLD_SCALE - most
         return np.array([least + (most - least) * i // last for i in range(self.values)], np.uint64)
 
     def encode(self, numbers: ArrayLike) -> Integers:
-        return encode(self, numbers)
+        return encode_numbers(self, numbers)
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        return coins_each(self._ones[codes], random).astype(np.int64)
+        return sample_coins_each(self._one_thresholds[codes], random).astype(np.int64)
 
     def likelihood(self, report: Reports) -> Floats:
-        return np.asarray(self.columns()[:, int(self.form.index(np.atleast_1d(report))[0])])
+        return np.asarray(
+            self.compute_matrix()[:, int(self.report_format.to_matrix_columns(np.atleast_1d(report))[0])]
+        )
 
-    def columns(self) -> Floats:
-        ones = self._ones / float(WHOLE)
+    def compute_matrix(self) -> Floats:
+        ones = self._one_thresholds / float(THRESHOLD_SCALE)
         return np.column_stack([1 - ones, ones])
 
     @property
-    def worths(self) -> Floats:
-        return line(self.low, self.high, float(1 - self.truth), float(self.truth), 2)
+    def unbiased_values(self) -> Floats:
+        return interpolate_line(self.low, self.high, float(1 - self.truth), float(self.truth), 2)
 
     @property
     def least_variance(self) -> float:
         return self.variance(0, 1)
 
-    def interval(self, counts: Counts, confidence: float) -> tuple[float, float]:
+    def interval(self, counts: ReportCounts, confidence: float) -> tuple[float, float]:
         shares = clopper_pearson(counts.cells[1:], counts.clients, alpha=1 - confidence)
-        zero, one = self.worths.tolist()
+        zero, one = self.unbiased_values.tolist()
         low, high = (zero + (one - zero) * float(end[0]) for end in shares)
         return low, high
 
     def variance(self, code: int, clients: int) -> float:
         require_count(self, "clients", clients)
-        one, p = self._ones[code] / float(WHOLE), float(self.truth)
+        one, p = self._one_thresholds[code] / float(THRESHOLD_SCALE), float(self.truth)
         return float(one * (1 - one) * ((self.high - self.low) / (2 * p - 1)) ** 2 / clients)

@@ -23,27 +23,27 @@ import numpy as np
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bits import bits, put
-from discreet.local.draws import coins
-from discreet.local.forms import Bits, Counts, Reports
-from discreet.local.pure import Bitwise
+from discreet.local.bit_sampling import assign_bits, sample_bits
+from discreet.local.bulk_sampling import sample_coins
+from discreet.local.pure_oracles import BitFrequencyOracle
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.local.thresholds import (
-    WHOLE,
-    keep_threshold,
-    odds_threshold,
-    parts_of,
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
+    round_field_to_threshold,
 )
 from discreet.mechanisms.sampling import Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(Bitwise):
+class UnaryEncoding(BitFrequencyOracle):
     """Bits of other values are set with probability `noise`, the client's own with 1/2.
 
-    >>> UnaryEncoding.under(1, values=128).q
+    >>> UnaryEncoding.for_epsilon(1, values=128).q
     0.268...
     """
 
@@ -52,17 +52,19 @@ class UnaryEncoding(Bitwise):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        keep_threshold(self, "noise")
+        round_field_to_threshold(self, "noise")
         require_parameter(self.noise < Fraction(1, 2), self, "noise", float(self.noise), "below 1/2")
 
     @classmethod
-    def under(cls, epsilon: Real, values: int) -> Self:
+    def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, noise=Fraction(WHOLE - odds_threshold(exact), WHOLE))
+        return cls(
+            values=values, noise=Fraction(THRESHOLD_SCALE - compute_odds_threshold(exact), THRESHOLD_SCALE)
+        )
 
     @property
-    def form(self) -> Bits:
-        return Bits(width=self.values)
+    def report_format(self) -> BitFormat:
+        return BitFormat(width=self.values)
 
     @property
     def p(self) -> float:
@@ -78,18 +80,18 @@ class UnaryEncoding(Bitwise):
 
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
-        reports = bits(parts_of(self.noise), codes.size, self.values, random)
-        put(reports, codes, coins(WHOLE // 2, codes.size, random))
+        reports = sample_bits(fraction_to_threshold(self.noise), codes.size, self.values, random)
+        assign_bits(reports, codes, sample_coins(THRESHOLD_SCALE // 2, codes.size, random))
         return reports
 
-    def scatter(self, counts: Counts, weights: Floats) -> float:
+    def estimate_support_variance(self, counts: ReportCounts, weights: Floats) -> float:
         """Return the variance; bits are independent given the values, which alone cause covariance."""
-        p, q, shares = self.p, self.q, self.likeliest(counts)
+        p, q, shares = self.p, self.q, self.fit_shares(counts)
         coins_alone = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
         values = shares @ weights**2 - (shares @ weights) ** 2
         return max(0.0, float(coins_alone @ weights**2 + (p - q) ** 2 * values))
 
-    def columns(self) -> Floats:
-        held = self.every
+    def compute_matrix(self) -> Floats:
+        held = self.support_matrix
         others = held.sum(axis=0) - held
         return np.asarray(self.q**others * (1 - self.q) ** (self.values - 1 - others) / 2)

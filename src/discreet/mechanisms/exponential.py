@@ -40,7 +40,7 @@ class Exponential(Selection):
     """
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
+    def zcdp(self) -> ZeroConcentratedDP:
         """The cost of the pick where rho is summed: at most a quarter of the rho of epsilon-DP."""
         return ZeroConcentratedDP(rho=self.epsilon**2 / 8, relation=self.relation)
 

@@ -31,9 +31,9 @@ from discreet.core.errors import InvalidParameterError, RequestError, require_pa
 from discreet.core.number_checks import Real, is_real, require_count
 from discreet.core.policy import BinScale, Column, ColumnType
 
-BINS = 20
+DEFAULT_BINS = 20
 MISSING = "missing"
-MOST_BINS = 32_000
+MAX_BINS = 32_000
 
 Cut = Fraction | date
 Codes = NDArray[np.int16]
@@ -54,11 +54,11 @@ class Attribute:
     step: Fraction | None = None
     bounds: tuple[Cut, Cut] | None = None
     scale: str = "linear"
-    missing: bool = True
+    has_missing_bin: bool = True
 
     def __post_init__(self) -> None:
-        known = 1 <= self.regular <= MOST_BINS
-        require_parameter(known, self, "bins", self.regular, f"from 1 to {MOST_BINS:,} for {self.name}")
+        known = 1 <= self.regular_bins <= MAX_BINS
+        require_parameter(known, self, "bins", self.regular_bins, f"from 1 to {MAX_BINS:,} for {self.name}")
 
     @classmethod
     def numeric(
@@ -67,10 +67,10 @@ class Attribute:
         low: Real,
         high: Real,
         *,
-        bins: int = BINS,
+        bins: int = DEFAULT_BINS,
         scale: str = "linear",
         step: Real | None = None,
-        missing: bool = True,
+        has_missing_bin: bool = True,
     ) -> Attribute:
         """Return a number between declared bounds, on a grid of `step` if given."""
         bounded = is_real(low) and is_real(high) and low < high
@@ -78,24 +78,32 @@ class Attribute:
         _require_bins(name, bins)
         require_parameter(scale in ("linear", "log"), cls.__name__, "scale", scale, "'linear' or 'log'")
         grid = None if step is None else Fraction(step)
-        cuts = _cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
+        cuts = _compute_cuts(Fraction(low), Fraction(high), bins, scale == "log", grid)
         kind = ColumnType.INTEGER if grid == 1 else ColumnType.DECIMAL
         ends = Fraction(low), Fraction(high)
-        return cls(name=name, kind=kind, cuts=cuts, step=grid, bounds=ends, scale=scale, missing=missing)
+        return cls(
+            name=name,
+            kind=kind,
+            cuts=cuts,
+            step=grid,
+            bounds=ends,
+            scale=scale,
+            has_missing_bin=has_missing_bin,
+        )
 
     @classmethod
-    def category(cls, name: str, values: Iterable[object], *, missing: bool = True) -> Attribute:
+    def category(cls, name: str, values: Iterable[object], *, has_missing_bin: bool = True) -> Attribute:
         """Return an attribute of the declared values, written as rows are read: 1.0 is 1, True is true."""
-        texts = tuple(map(_word, values))
+        texts = tuple(map(_format_value, values))
         different = 0 < len(texts) == len(set(texts))
         require_parameter(
             different, cls.__name__, "values", len(texts), f"one or more different values of {name}"
         )
-        return cls(name=name, kind=ColumnType.CATEGORY, values=texts, missing=missing)
+        return cls(name=name, kind=ColumnType.CATEGORY, values=texts, has_missing_bin=has_missing_bin)
 
     @classmethod
-    def of_column(
-        cls, name: str, column: Column, *, bins: int = BINS, scale: BinScale | None = None
+    def from_column(
+        cls, name: str, column: Column, *, bins: int = DEFAULT_BINS, scale: BinScale | None = None
     ) -> Attribute:
         """Return the attribute that the policy declares, with `scale` overriding its scale."""
         scale = scale or column.scale or BinScale.LINEAR
@@ -103,17 +111,17 @@ class Attribute:
         if column.grid_bounds is not None and column.grid_bounds[0] < column.grid_bounds[1]:
             low, high = (bound * column.grid_step for bound in column.grid_bounds)
             return cls.numeric(
-                name, low, high, bins=bins, scale=scale, step=column.grid_step, missing=missing
+                name, low, high, bins=bins, scale=scale, step=column.grid_step, has_missing_bin=missing
             )
         if column.type is ColumnType.CATEGORY and column.values is not None:
-            return cls.category(name, column.values, missing=missing)
+            return cls.category(name, column.values, has_missing_bin=missing)
         if column.type is ColumnType.BOOLEAN:
-            return cls(name=name, kind=ColumnType.BOOLEAN, values=("false", "true"), missing=missing)
+            return cls(name=name, kind=ColumnType.BOOLEAN, values=("false", "true"), has_missing_bin=missing)
         if column.type is ColumnType.DATE and isinstance(column.low, date) and isinstance(column.high, date):
             _require_bins(name, bins)
-            cuts = _days(column.low, column.high, bins)
+            cuts = _compute_date_cuts(column.low, column.high, bins)
             ends = column.low, column.high
-            return cls(name=name, kind=ColumnType.DATE, cuts=cuts, bounds=ends, missing=missing)
+            return cls(name=name, kind=ColumnType.DATE, cuts=cuts, bounds=ends, has_missing_bin=missing)
         if column.grid_bounds is not None:
             raise RequestError(
                 f"mine: column {name} can have one value alone, so there is nothing to divide.",
@@ -125,48 +133,48 @@ class Attribute:
         )
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """True if bins have an order, so that the attribute is divided at a cut."""
         return not self.values
 
     @property
-    def regular(self) -> int:
+    def regular_bins(self) -> int:
         """The number of bins without that of missing values."""
         return len(self.values) or len(self.cuts) + 1
 
     @property
     def bins(self) -> int:
         """The number of bins."""
-        return self.regular + self.missing
+        return self.regular_bins + self.has_missing_bin
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The content of each bin, in words."""
-        texts = self.starts
-        named = self.values or tuple(between(low, high) for low, high in pairwise([None, *texts, None]))
-        return (*named, MISSING) if self.missing else named
+        texts = self.cut_labels
+        named = self.values or tuple(format_range(low, high) for low, high in pairwise([None, *texts, None]))
+        return (*named, MISSING) if self.has_missing_bin else named
 
-    def coarser(self, bins: int) -> tuple[int, ...]:
+    def merge_bins(self, bins: int) -> tuple[int, ...]:
         """Return the first bin of each run, if neighbors are merged to at most `bins`."""
-        if not self.ordered or bins >= self.regular:
-            return tuple(range(self.regular))
+        if not self.is_ordered or bins >= self.regular_bins:
+            return tuple(range(self.regular_bins))
         match self.bounds:
             case (Fraction() as low, Fraction() as high):
-                cuts = _cuts(low, high, bins, self.scale == "log", self.step)
+                cuts = _compute_cuts(low, high, bins, self.scale == "log", self.step)
             case (date() as low, date() as high):
-                cuts = _days(low, high, bins)
+                cuts = _compute_date_cuts(low, high, bins)
             case _:
-                return tuple(range(self.regular))
+                return tuple(range(self.regular_bins))
         own: Sequence[Any] = self.cuts
-        return (0, *sorted({bisect_left(own, cut) + 1 for cut in cuts} - {self.regular}))
+        return (0, *sorted({bisect_left(own, cut) + 1 for cut in cuts} - {self.regular_bins}))
 
     @property
-    def starts(self) -> tuple[str, ...]:
+    def cut_labels(self) -> tuple[str, ...]:
         """The start of every bin after the first, as text."""
-        return tuple(map(_text, self.cuts))
+        return tuple(map(_format_cut, self.cuts))
 
     @property
-    def middles(self) -> list[float]:
+    def midpoints(self) -> list[float]:
         """The number in the middle of each bin."""
         assert self.bounds is not None
         step = self.step or Fraction(0)
@@ -176,36 +184,38 @@ class Attribute:
         return [float(first + last) / 2 for first, last in pairs]
 
     @property
-    def nowhere(self) -> int:
+    def missing_bin(self) -> int:
         """The bin of a missing value."""
-        return self.regular if self.missing else 0
+        return self.regular_bins if self.has_missing_bin else 0
 
-    def codes(self, column: Any) -> Codes:
+    def encode(self, column: Any) -> Codes:
         """Return the bin of every entry of an array, a list or a data frame's column."""
         if self.values:
-            return self._categories(column)
+            return self._encode_categories(column)
         if self.kind is ColumnType.DATE:
-            return self._dates(column)
-        numbers = _numbers(self.name, column)
+            return self._encode_dates(column)
+        numbers = _parse_numbers(self.name, column)
         if self.step is not None:
             steps = numbers * self.step.denominator / self.step.numerator
             numbers = np.trunc(steps + np.copysign(0.5, steps))  # halves go away from 0, as in the store
-        found = np.searchsorted(self._limits, numbers, side="right")
-        return np.where(np.isnan(numbers), self.nowhere, found).astype(np.int16)
+        found = np.searchsorted(self._float_cuts, numbers, side="right")
+        return np.where(np.isnan(numbers), self.missing_bin, found).astype(np.int16)
 
     @cached_property
-    def _limits(self) -> NDArray[np.float64]:
+    def _float_cuts(self) -> NDArray[np.float64]:
         """The cuts as floats, in steps if there is a grid."""
         step = self.step or 1
         return np.array([float(cut / step) for cut in self.cuts if isinstance(cut, Fraction)])
 
-    def _categories(self, column: Any) -> Codes:
-        seen, places = np.unique(np.asarray([_word(each) for each in column], dtype=str), return_inverse=True)
+    def _encode_categories(self, column: Any) -> Codes:
+        seen, places = np.unique(
+            np.asarray([_format_value(each) for each in column], dtype=str), return_inverse=True
+        )
         known = {value: place for place, value in enumerate(self.values)}
-        found = np.array([known.get(str(word), self.nowhere) for word in seen], np.int16)
+        found = np.array([known.get(str(word), self.missing_bin) for word in seen], np.int16)
         return np.asarray(found[places.reshape(-1)]) if seen.size else np.zeros(0, np.int16)
 
-    def _dates(self, column: Any) -> Codes:
+    def _encode_dates(self, column: Any) -> Codes:
         try:
             days = np.asarray(column, dtype="datetime64[D]")
         except (TypeError, ValueError):
@@ -215,31 +225,33 @@ class Attribute:
             ) from None
         cuts = np.array([np.datetime64(cut) for cut in self.cuts if isinstance(cut, date)], "datetime64[D]")
         found = np.searchsorted(cuts, days, side="right")
-        return np.where(np.isnat(days), self.nowhere, found).astype(np.int16)
+        return np.where(np.isnat(days), self.missing_bin, found).astype(np.int16)
 
 
 def _require_bins(name: str, bins: int) -> None:
     """Refuse a number of bins before as many cuts are computed: with a billion that would not end."""
     require_count("Attribute", "bins", bins)
-    require_parameter(bins <= MOST_BINS, "Attribute", "bins", bins, f"from 1 to {MOST_BINS:,} for {name}")
+    require_parameter(bins <= MAX_BINS, "Attribute", "bins", bins, f"from 1 to {MAX_BINS:,} for {name}")
 
 
-def _cuts(low: Fraction, high: Fraction, bins: int, log: bool, step: Fraction | None) -> tuple[Cut, ...]:
+def _compute_cuts(
+    low: Fraction, high: Fraction, bins: int, is_logarithmic: bool, step: Fraction | None
+) -> tuple[Cut, ...]:
     unit = step or Fraction(1)
     reach = (high - low) / unit + (1 if step is not None else 0)
     cuts = []
     for i in range(1, bins):
-        share = Fraction(math.expm1(i / bins * math.log1p(reach))) if log else reach * i / bins
+        share = Fraction(math.expm1(i / bins * math.log1p(reach))) if is_logarithmic else reach * i / bins
         cuts.append(low + unit * (share if step is None else math.ceil(share)))
     return tuple(sorted({cut for cut in cuts if low < cut <= high}))
 
 
-def _days(low: date, high: date, bins: int) -> tuple[Cut, ...]:
+def _compute_date_cuts(low: date, high: date, bins: int) -> tuple[Cut, ...]:
     reach = (high - low).days + 1
     return tuple(sorted({low + timedelta(days=math.ceil(reach * i / bins)) for i in range(1, bins)} - {low}))
 
 
-def _numbers(name: str, column: Any) -> NDArray[np.float64]:
+def _parse_numbers(name: str, column: Any) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
@@ -249,7 +261,7 @@ def _numbers(name: str, column: Any) -> NDArray[np.float64]:
         ) from None
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return a value as the declaration writes it; 1.0 is 1, and a missing value is empty."""
     if value is None or value != value:  # noqa: PLR0124  (NaN differs from itself)
         return ""
@@ -260,10 +272,10 @@ def _word(value: object) -> str:
     return str(value)
 
 
-def between(low: str | None, high: str | None) -> str:
+def format_range(low: str | None, high: str | None) -> str:
     """Return the range from `low` (included) to `high` (excluded) in words.
 
-    >>> between("36", "54"), between(None, "36"), between(None, None)
+    >>> format_range("36", "54"), format_range(None, "36"), format_range(None, None)
     ('36 to 54', '< 36', 'any')
     """
     if low is None:
@@ -271,5 +283,5 @@ def between(low: str | None, high: str | None) -> str:
     return f">= {low}" if high is None else f"{low} to {high}"
 
 
-def _text(cut: Cut) -> str:
+def _format_cut(cut: Cut) -> str:
     return cut.isoformat() if isinstance(cut, date) else f"{float(cut):.6g}"

@@ -3,7 +3,7 @@
 Release     Round 0: how many rows of each class every cell has, with noise. Every further round: the
             residuals of the model so far, summed in every cell, with noise. A round refines the score of
             every attribute at once: what the sums say of a cell's score, averaged over rounds, is smoothed to
-            a regression tree over its bins (`shapes`). No other thing of the rows is read.
+            a regression tree over its bins (`score_smoothing`). No other thing of the rows is read.
 Requires    Bins, classes and rows per person R are declared.
 Guarantee   For added and removed people. A row is in one cell of each of the d attributes. In round 0 it adds
             1 to d counts: R d in L1, and R**2 d in squared L2, since all rows of a person may be in the same
@@ -43,15 +43,15 @@ from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.mining import shapes
-from discreet.mining.budget import Budget
-from discreet.mining.counting import Counter, Progress
-from discreet.mining.resolution import Resolution
+from discreet.mining import score_smoothing
+from discreet.mining.bin_counters import Counter, Progress
+from discreet.mining.bin_resolution import BinResolution
 from discreet.mining.schema import Schema
-from discreet.mining.scores import GRID, Scores, outputs
-from discreet.mining.splits import Splits
+from discreet.mining.scores import GRID, Scores, count_outputs
+from discreet.mining.training_budget import Budget
+from discreet.mining.tree_splits import Splits
 
-COUNTING = Fraction(1, 50)
+ROW_COUNT_SHARE = Fraction(1, 50)
 COARSEST, FINEST = 8, 256
 SMALL = 100
 FEWEST, PURE_FEWEST = (64, 3, 8), (200, 1, 4)
@@ -60,7 +60,7 @@ CALM = 0.6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boosting:
+class BoostingPlan:
     """The plan of a boosted forest and its cost, known before data is read."""
 
     schema: Schema
@@ -83,110 +83,116 @@ class Boosting:
         return self.budget
 
     @property
-    def counted(self) -> DiscreteLaplace | DiscreteGaussian | None:
+    def row_count_noise(self) -> DiscreteLaplace | DiscreteGaussian | None:
         """The noise of the number of rows, if that is not declared."""
         if self.rows is not None:
             return None
-        return self._noise(COUNTING, self.rows_per_person, self.rows_per_person**2, 1)
+        return self._make_noise(ROW_COUNT_SHARE, self.rows_per_person, self.rows_per_person**2, 1)
 
-    def rounds(self, rows: int) -> int:
+    def choose_rounds(self, rows: int) -> int:
         """Return the number of rounds for this many rows."""
         per, fewest, most = PURE_FEWEST if isinstance(self.budget, PureDP) else FEWEST
-        return max(fewest, min(most, round(rows / (per * deviation(self.counts(1))))))
+        return max(fewest, min(most, round(rows / (per * compute_deviation(self.make_count_noise(1))))))
 
-    def bins(self, rows: int) -> int:
+    def choose_bins(self, rows: int) -> int:
         """Return the largest number of bins of an attribute."""
-        noise = deviation(self.counts(self.rounds(rows)))
+        noise = compute_deviation(self.make_count_noise(self.choose_rounds(rows)))
         number = COARSEST
         while number < FINEST and noise * math.sqrt(2 * number) <= rows / SMALL:
             number *= 2
         return number
 
-    def counts(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
+    def make_count_noise(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
         """Return the noise of round 0."""
         d, r = len(self.schema.attributes), self.rows_per_person
-        return self._noise(self._part(rounds), r * d, r**2 * d, self.schema.cells * self.schema.classes)
+        return self._make_noise(
+            self._get_round_share(rounds), r * d, r**2 * d, self.schema.cells * self.schema.classes
+        )
 
-    def sums(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
+    def make_residual_noise(self, rounds: int) -> DiscreteLaplace | DiscreteGaussian:
         """Return the noise of the later rounds, in steps of the residuals' grid."""
         d, r = len(self.schema.attributes), self.rows_per_person
         twice = 1 if self.schema.classes == 2 else 2
-        return self._noise(
-            self._part(rounds),
+        return self._make_noise(
+            self._get_round_share(rounds),
             r * d * twice * GRID,
             r**2 * d * twice * GRID**2,
-            self.schema.cells * outputs(self.schema.classes),
+            self.schema.cells * count_outputs(self.schema.classes),
         )
 
-    def _part(self, rounds: int) -> Fraction:
-        return (1 - COUNTING if self.rows is None else Fraction(1)) / rounds
+    def _get_round_share(self, rounds: int) -> Fraction:
+        return (1 - ROW_COUNT_SHARE if self.rows is None else Fraction(1)) / rounds
 
-    def _noise(
-        self, part: Fraction, l1: int, squared_l2: int, places: int
+    def _make_noise(
+        self, share: Fraction, l1: int, squared_l2: int, places: int
     ) -> DiscreteLaplace | DiscreteGaussian:
         if isinstance(self.budget, PureDP):
             return DiscreteLaplace(
-                epsilon=Fraction(self.budget.epsilon) * part, sensitivity=l1, relation=Relation.PRESENCE
+                epsilon=Fraction(self.budget.epsilon) * share, sensitivity=l1, relation=Relation.PRESENCE
             )
         return DiscreteGaussian.from_rho(
-            Fraction(self.budget.rho) * part,
+            Fraction(self.budget.rho) * share,
             squared_sensitivity=squared_l2,
             places=places,
             relation=Relation.PRESENCE,
         )
 
 
-def deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
+def compute_deviation(noise: DiscreteLaplace | DiscreteGaussian) -> float:
     """Return the standard deviation of the noise; positive even for a huge epsilon."""
     return max(math.sqrt(noise.variance), 1e-9)
 
 
-def boost(plan: Boosting, counter: Counter, random: Randomness, told: Progress = lambda _: None) -> Scores:
+def boost_scores(
+    plan: BoostingPlan, counter: Counter, random: Randomness, report_progress: Progress = lambda _: None
+) -> Scores:
     """Return the scores of all cells; `report_progress` receives the share of rounds done."""
     schema = plan.schema
-    exact = counter.by_node(Splits()).secret[0]
-    rows = _rows(plan, Exact(int(exact[: schema.offsets[1]].sum())), random)
-    rounds = plan.rounds(rows)
-    resolution = Resolution.of(schema, plan.bins(rows))
-    counts = _noisy(plan.counts(rounds), Exact(resolution.coarse(exact)), random)
-    model = _Model.start(resolution, counts, float(plan.counts(rounds).variance))
-    noise = plan.sums(rounds)
+    exact = counter.count_cells_by_node(Splits()).secret[0]
+    rows = _release_row_count(plan, Exact(int(exact[: schema.offsets[1]].sum())), random)
+    rounds = plan.choose_rounds(rows)
+    resolution = BinResolution.from_schema(schema, plan.choose_bins(rows))
+    counts = _release_noisy(plan.make_count_noise(rounds), Exact(resolution.coarsen(exact)), random)
+    model = _BoostingState.from_counts(resolution, counts, float(plan.make_count_noise(rounds).variance))
+    noise = plan.make_residual_noise(rounds)
     for step in range(1, rounds):
-        told(step / rounds)
-        sums = counter.residuals(model.scores)
-        apart = _noisy(noise, Exact(resolution.coarse(sums.secret)), random) / GRID
-        model.correct(apart, float(noise.variance) / GRID**2, max(0.4 / (1 + step / 5), 0.1))
+        report_progress(step / rounds)
+        sums = counter.sum_residuals(model.scores)
+        apart = _release_noisy(noise, Exact(resolution.coarsen(sums.secret)), random) / GRID
+        model.update(apart, float(noise.variance) / GRID**2, max(0.4 / (1 + step / 5), 0.1))
     return model.scores
 
 
-def _rows(plan: Boosting, exact: Exact[int], random: Randomness) -> int:
-    if plan.rows is not None or plan.counted is None:
+def _release_row_count(plan: BoostingPlan, exact: Exact[int], random: Randomness) -> int:
+    if plan.rows is not None or plan.row_count_noise is None:
         return plan.rows or 1
-    return max(1, plan.counted.release(exact, random).value)
+    return max(1, plan.row_count_noise.release(exact, random).value)
 
 
-def _noisy(noise: DiscreteLaplace | DiscreteGaussian, exact: Exact[Integers], random: Randomness) -> Floats:
+def _release_noisy(
+    noise: DiscreteLaplace | DiscreteGaussian, exact: Exact[Integers], random: Randomness
+) -> Floats:
     released = noise.release_many(Exact(exact.secret.reshape(-1)), random)
     return released.value.reshape(exact.secret.shape).astype(np.float64)
 
 
-class _Model:
+class _BoostingState:
     """The state of boosting, computed from releases alone: averages over rounds of the estimates of h s."""
 
     def __init__(
-        self, resolution: Resolution, beforehand: Floats, weights: Floats, weight_noise: Floats
+        self, resolution: BinResolution, intercepts: Floats, weights: Floats, weight_noise: Floats
     ) -> None:
-        self._resolution, self._beforehand = resolution, beforehand
+        self._resolution, self._beforehand = resolution, intercepts
         self._weights, self._weight_noise = weights, weight_noise
         self._average = np.zeros_like(weights)
-        self._noise = np.zeros(len(beforehand))
+        self._noise = np.zeros(len(intercepts))
         self._table = np.zeros_like(weights)
 
     @classmethod
-    def start(cls, resolution: Resolution, counts: Floats, noise: float) -> _Model:
+    def from_counts(cls, resolution: BinResolution, counts: Floats, noise: float) -> _BoostingState:
         """Return the model of noisy counts over (cell, class), as if attributes were independent."""
         classes = counts.shape[1]
-        totals = np.maximum(resolution.totals(counts), 1.0)
+        totals = np.maximum(resolution.compute_totals(counts), 1.0)
         shares = np.clip(totals / totals.sum(), 0.01, 0.99)
         told = shares[1:] if classes == 2 else shares
         rows = counts.sum(axis=1)
@@ -199,27 +205,29 @@ class _Model:
         )
         own = counts[:, 1:] if classes == 2 else counts
         spread = noise * ((1 - told) ** 2 + (classes - 1) * told**2)
-        model._learn(own.T - told[:, None] * rows[None, :], spread, 0.2)
+        model._update_scores(own.T - told[:, None] * rows[None, :], spread, 0.2)
         return model
 
     @property
     def scores(self) -> Scores:
-        return Scores(table=self._resolution.fine(self._table), beforehand=self._beforehand)
+        return Scores(table=self._resolution.refine(self._table), intercepts=self._beforehand)
 
-    def correct(self, apart: Floats, noise: float, step: float) -> None:
+    def update(self, residuals: Floats, noise: float, step: float) -> None:
         """Update with the noisy residuals over (cell, output) of the current model."""
-        rows = self._resolution.totals(self._weights.T)
-        self._beforehand = self._beforehand + self._resolution.totals(apart) / np.maximum(rows, 1.0)
-        self._learn(apart.T, np.full(len(self._beforehand), noise), step)
+        rows = self._resolution.compute_totals(self._weights.T)
+        self._beforehand = self._beforehand + self._resolution.compute_totals(residuals) / np.maximum(
+            rows, 1.0
+        )
+        self._update_scores(residuals.T, np.full(len(self._beforehand), noise), step)
 
-    def _learn(self, apart: Floats, noise: Floats, step: float) -> None:
-        said = self._weights * self._table + apart
+    def _update_scores(self, residuals: Floats, noise: Floats, step: float) -> None:
+        said = self._weights * self._table + residuals
         self._average = (1 - step) * self._average + step * said
         self._noise = (1 - step) ** 2 * self._noise + step**2 * noise
         self._table = np.stack(
             [
-                self._resolution.smoothed(
-                    shapes.Sums(
+                self._resolution.smooth_scores(
+                    score_smoothing.NoisySums(
                         sums=self._average[k],
                         weights=self._weights[k],
                         sum_noise=float(self._noise[k]),

@@ -27,8 +27,8 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import Real
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
-from discreet.mining.conventions import Estimator
-from discreet.mining.declared import Bounds, Categories, goal_of, targets_of
+from discreet.mining.estimator_base import Estimator
+from discreet.mining.estimator_inputs import Bounds, Categories, make_target, read_targets
 from discreet.mining.schema import Schema
 
 
@@ -40,8 +40,8 @@ class _Classifier(Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  (scikit-learn's name)
         """Learn from rows and their classes."""
-        columns = self._columns(X, fitting=True)
-        targets = targets_of(columns, y)
+        columns = self._read_columns(X, is_fitting=True)
+        targets = read_targets(columns, y)
         if self.schema is None and self.classes is None:
             raise InvalidParameterError(
                 f"{type(self).__name__} needs the classes: they are not taken from the data.",
@@ -50,19 +50,19 @@ class _Classifier(Estimator):
         goal = (
             self.schema.target if self.schema is not None else Attribute.category("class", self.classes or ())
         )
-        if goal is None or goal.regular < 2:
+        if goal is None or goal.regular_bins < 2:
             raise InvalidParameterError(f"{type(self).__name__} needs two classes or more.")
         self.classes_ = np.array(self.classes if self.classes is not None else goal.values)
-        self._learn(columns, targets, goal)
+        self._fit_model(columns, targets, goal)
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the probability of each class, in the order of `classes_`."""
-        return self._values(X)
+        return self._predict_values(X)
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return the likeliest class of each row."""
-        likeliest = self._values(X).argmax(axis=1)
+        likeliest = self._predict_values(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
@@ -173,22 +173,22 @@ class PrivateTreeRegressor(Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Learn from rows and their numbers."""
-        columns = self._columns(X, fitting=True)
-        targets = targets_of(columns, y)
+        columns = self._read_columns(X, is_fitting=True)
+        targets = read_targets(columns, y)
         if self.schema is None and self.target is None:
             raise InvalidParameterError(
                 "PrivateTreeRegressor needs the bounds of the target: they are not taken from the data.",
                 hint="Give target=(low, high), or a schema with a target.",
             )
-        goal = self.schema.target if self.schema is not None else goal_of(self.target)
-        if goal is None or not goal.ordered:
+        goal = self.schema.target if self.schema is not None else make_target(self.target)
+        if goal is None or not goal.is_ordered:
             raise InvalidParameterError("PrivateTreeRegressor needs a target that is a number.")
-        self._learn(columns, targets, goal)
+        self._fit_model(columns, targets, goal)
         return self
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the expected number of each row."""
-        return np.asarray(self._values(X)[:, 0])
+        return np.asarray(self._predict_values(X)[:, 0])
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """Return the share of explained variance. Do not publish it for private rows: it has no noise."""

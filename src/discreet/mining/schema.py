@@ -15,7 +15,7 @@ import numpy as np
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
 from discreet.core.policy import BinScale, Column, ColumnType, Role, Table
 from discreet.mechanisms.sampling import Integers
-from discreet.mining.attributes import BINS, Attribute, Codes
+from discreet.mining.attributes import DEFAULT_BINS, Attribute, Codes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,20 +39,20 @@ class Schema:
             )
 
     @classmethod
-    def of_table(
+    def from_table(
         cls,
         table: Table,
         target: str | None = None,
         *,
         features: Collection[str] | None = None,
-        bins: int | Mapping[str, int] = BINS,
+        bins: int | Mapping[str, int] = DEFAULT_BINS,
         logarithmic: Collection[str] = (),
-        classes: bool = True,
+        is_classification: bool = True,
     ) -> Schema:
         """Return the schema that the policy declares: all columns with bins, or the named `features`.
 
         Columns of `logarithmic` are cut on a log scale, whatever scale the policy says. The target is a
-        category, or with `classes` false a number.
+        category, or with `is_classification` false a number.
         """
         for name in [*(features or ()), *logarithmic, *([target] if target is not None else [])]:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
@@ -60,31 +60,33 @@ class Schema:
                     f"mine: the table has no column {name} that may be used.",
                     hint="Name columns that the policy declares and that are no identifiers.",
                 )
-        usable = [name for name, column in table.columns.items() if _usable(table, name, column)]
+        usable = [name for name, column in table.columns.items() if _is_usable(table, name, column)]
         chosen = [name for name in (features if features is not None else usable) if name != target]
 
-        def attribute(name: str) -> Attribute:
-            number = bins if isinstance(bins, int) else bins.get(name, BINS)
+        def make_attribute(name: str) -> Attribute:
+            number = bins if isinstance(bins, int) else bins.get(name, DEFAULT_BINS)
             scale = BinScale.LOG if name in logarithmic else None
-            return Attribute.of_column(name, table.columns[name], bins=number, scale=scale)
+            return Attribute.from_column(name, table.columns[name], bins=number, scale=scale)
 
-        goal = None if target is None else attribute(target)
-        if goal is not None and goal.ordered == classes:
-            wanted = "a category with declared values" if classes else "a number with declared bounds"
+        goal = None if target is None else make_attribute(target)
+        if goal is not None and goal.is_ordered == is_classification:
+            wanted = (
+                "a category with declared values" if is_classification else "a number with declared bounds"
+            )
             raise RequestError(f"mine: the target {target} must be {wanted}.", hint="Predict another column.")
-        if goal is not None and goal.regular < 2:
+        if goal is not None and goal.regular_bins < 2:
             raise RequestError(
                 f"mine: the target {target} has one declared value, so there is nothing to predict.",
                 hint="Predict another column.",
             )
-        made = cls(attributes=tuple(map(attribute, chosen)), target=goal)
-        made._require_scaled(logarithmic)
+        made = cls(attributes=tuple(map(make_attribute, chosen)), target=goal)
+        made._require_scalable(logarithmic)
         return made
 
-    def _require_scaled(self, logarithmic: Collection[str]) -> None:
+    def _require_scalable(self, logarithmic: Collection[str]) -> None:
         """Refuse a log scale for columns that it cannot apply to."""
         every = (*self.attributes, *([self.target] if self.target else []))
-        numbers = {each.name for each in every if each.ordered and each.kind is not ColumnType.DATE}
+        numbers = {each.name for each in every if each.is_ordered and each.kind is not ColumnType.DATE}
         for name in logarithmic:
             if name not in numbers:
                 raise RequestError(
@@ -95,7 +97,7 @@ class Schema:
     @property
     def classes(self) -> int:
         """The number of values of the target; rows without a target are not used."""
-        return self.target.regular if self.target else 1
+        return self.target.regular_bins if self.target else 1
 
     @cached_property
     def offsets(self) -> Integers:
@@ -106,17 +108,17 @@ class Schema:
     def cells(self) -> int:
         return int(self.offsets[-1])
 
-    def codes(self, columns: Sequence[Any]) -> Codes:
+    def encode(self, columns: Sequence[Any]) -> Codes:
         """Return the bins of rows, one column of codes per attribute."""
         if len(columns) != len(self.attributes):
             raise InvalidParameterError(
                 f"There are {len(columns)} columns where {len(self.attributes)} attributes are declared."
             )
-        coded = [each.codes(column) for each, column in zip(self.attributes, columns, strict=True)]
+        coded = [each.encode(column) for each, column in zip(self.attributes, columns, strict=True)]
         return np.stack(coded, axis=1)
 
 
-def _usable(table: Table, name: str, column: Column) -> bool:
+def _is_usable(table: Table, name: str, column: Column) -> bool:
     bounded = column.low is not None and column.low != column.high and column.type is not ColumnType.TIMESTAMP
     declared = bounded or column.values is not None or column.type is ColumnType.BOOLEAN
     return declared and column.role is not Role.IDENTIFIER and name != table.person_column

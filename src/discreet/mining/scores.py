@@ -1,6 +1,6 @@
 """Additive scores: a number for every cell and output; a row's sum gives the probability of each class.
 
-Scores      are multiples of 1 / `FINE`, so that engines add them up exactly, in whole numbers.
+Scores      are multiples of 1 / `SCORE_STEPS`, so that engines add them up exactly, in whole numbers.
 Outputs     one for two classes, the log-odds of the second; else one for each class, by softmax.
 Residual    of a row and an output: 1 or 0 for its class, minus the probability, times `GRID` and cut to a
             whole number toward 0. Two classes: one residual, at most GRID. More: that of the row's own class
@@ -20,39 +20,39 @@ from discreet.mining.attributes import Codes
 from discreet.mining.schema import Schema
 
 GRID = 1024
-FURTHEST = 50.0
-FINE = 2**16
+MAX_SCORE = 50.0
+SCORE_STEPS = 2**16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scores:
-    """`table` over (output, cell), and the intercept of each output in `beforehand`."""
+    """`table` over (output, cell), and the intercept of each output in `intercepts`."""
 
     table: Floats
-    beforehand: Floats
+    intercepts: Floats
 
     def __post_init__(self) -> None:
-        for name in ("table", "beforehand"):
-            object.__setattr__(self, name, in_steps(getattr(self, name)) / FINE)
+        for name in ("table", "intercepts"):
+            object.__setattr__(self, name, round_to_grid(getattr(self, name)) / SCORE_STEPS)
 
-    def of_rows(self, codes: Codes, schema: Schema) -> Floats:
+    def score_rows(self, codes: Codes, schema: Schema) -> Floats:
         """Return the scores over (row, output)."""
-        total = np.tile(self.beforehand, (len(codes), 1))
+        total = np.tile(self.intercepts, (len(codes), 1))
         for j in range(len(schema.attributes)):
             total += self.table[:, schema.offsets[j] + codes[:, j].astype(np.int64)].T
-        return np.clip(total, -FURTHEST, FURTHEST)
+        return np.clip(total, -MAX_SCORE, MAX_SCORE)
 
-    def probabilities(self, codes: Codes, schema: Schema) -> Floats:
+    def predict_probabilities(self, codes: Codes, schema: Schema) -> Floats:
         """Return the probabilities over (row, class)."""
-        return probabilities(self.of_rows(codes, schema))
+        return scores_to_probabilities(self.score_rows(codes, schema))
 
 
-def in_steps(scores: Floats | float) -> Integers:
+def round_to_grid(scores: Floats | float) -> Integers:
     """Return scores as integer multiples of 1 / FINE."""
-    return np.asarray(np.rint(np.asarray(scores) * FINE), np.int64)
+    return np.asarray(np.rint(np.asarray(scores) * SCORE_STEPS), np.int64)
 
 
-def probabilities(scores: Floats) -> Floats:
+def scores_to_probabilities(scores: Floats) -> Floats:
     """Return probabilities over (row, class) from scores over (row, output)."""
     if scores.shape[1] == 1:
         second = 1 / (1 + np.exp(-scores))
@@ -61,13 +61,13 @@ def probabilities(scores: Floats) -> Floats:
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def outputs(classes: int) -> int:
+def count_outputs(classes: int) -> int:
     return 1 if classes == 2 else classes
 
 
-def residuals(scores: Floats, targets: Integers) -> Integers:
+def compute_residuals(scores: Floats, targets: Integers) -> Integers:
     """Return the residuals over (row, output), as defined above."""
-    known = probabilities(scores)
+    known = scores_to_probabilities(scores)
     own = np.zeros_like(known)
     own[np.arange(len(targets)), targets] = 1
     apart = own - known

@@ -6,12 +6,12 @@ that discreet uses; a document's errors are shown here and used nowhere.
 """
 
 from discreet.papers.catalogue import REPRODUCTIONS, find_reproductions, run_reproduction
-from discreet.papers.reproduction import Curve, Line, Reproduction, ReproductionInputs, Verdict
+from discreet.papers.reproduction import ComparedValue, Curve, Reproduction, ReproductionInputs, Verdict
 
 __all__ = [
     "REPRODUCTIONS",
+    "ComparedValue",
     "Curve",
-    "Line",
     "Reproduction",
     "ReproductionInputs",
     "Verdict",

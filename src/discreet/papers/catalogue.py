@@ -71,6 +71,6 @@ def find_reproductions(name_or_prefix: str) -> tuple[str, ...]:
     return found
 
 
-def run_reproduction(name: str, bench: ReproductionInputs) -> Reproduction:
+def run_reproduction(name: str, inputs: ReproductionInputs) -> Reproduction:
     """Recompute one table or figure."""
-    return REPRODUCTIONS[name](bench)
+    return REPRODUCTIONS[name](inputs)

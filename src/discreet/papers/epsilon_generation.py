@@ -12,7 +12,7 @@ import math
 
 from discreet.belief import epsilon_generation, highest_posterior
 from discreet.papers.adult_survey import AdultSurvey, Workclass
-from discreet.papers.reproduction import Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Reproduction, ReproductionInputs
 
 DOCUMENT = "A Non-Stochastic Approach to Privacy Parameter Generation (EGM)"
 ROWS, COLUMNS = 32_561, 15
@@ -50,43 +50,46 @@ SCREEN = {  # Figure 4 cuts long numbers off
 }
 
 
-def reproduce_epsilon(bench: ReproductionInputs) -> Reproduction:
+def reproduce_epsilon(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the printed epsilon, and compute it for each reading of the formula."""
-    adult = bench.adult
+    adult = inputs.adult
     used = epsilon_generation(ROWS, COLUMNS).epsilon
     return Reproduction(
         name="egm-epsilon",
         document=DOCUMENT,
         title="The epsilon of the model",
         lines=(
-            Line(
-                what="rows",
+            ComparedValue(
+                description="rows",
                 printed="32,562",
                 recomputed=float(adult.rows),
-                why="the header was counted as a person: Figure 4 has a row 'Workclass 0.0'",
+                reason="the header was counted as a person: Figure 4 has a row 'Workclass 0.0'",
                 is_sample=not adult.is_real,
             ),
-            Line(what="epsilon: ln|1 - q| / p with p = 15", printed="0.693", recomputed=used),
-            Line(what="the abstract's rounding of it", printed="0.69", recomputed=used),
-            Line(
-                what="Equation 9: -ln|1 - N| / x",
+            ComparedValue(description="epsilon: ln|1 - q| / p with p = 15", printed="0.693", recomputed=used),
+            ComparedValue(description="the abstract's rounding of it", printed="0.69", recomputed=used),
+            ComparedValue(
+                description="Equation 9: -ln|1 - N| / x",
                 printed="0.693",
                 recomputed=-math.log(ROWS - 1) / COLUMNS,
-                why="a minus sign too many; it has a row count where Equation 7 has a probability",
+                reason="a minus sign too many; it has a row count where Equation 7 has a probability",
             ),
-            Line(
-                what="Algorithm 1, line 4: ln(|1 - q| / p)",
+            ComparedValue(
+                description="Algorithm 1, line 4: ln(|1 - q| / p)",
                 printed="0.693",
                 recomputed=math.log((ROWS - 1) / COLUMNS),
-                why="the division is inside the logarithm",
+                reason="the division is inside the logarithm",
             ),
-            Line(what="the same with the 14 columns beside the class", recomputed=math.log(ROWS - 1) / 14),
-            Line(what="Google's ln 3", printed="1.1", recomputed=math.log(3)),
-            Line(
-                what="re-identification at this epsilon",
+            ComparedValue(
+                description="the same with the 14 columns beside the class",
+                recomputed=math.log(ROWS - 1) / 14,
+            ),
+            ComparedValue(description="Google's ln 3", printed="1.1", recomputed=math.log(3)),
+            ComparedValue(
+                description="re-identification at this epsilon",
                 printed="completely eliminated",
                 recomputed=f"a belief of 50% may become {highest_posterior(0.5, used):.1%}",
-                why=f"and one of 1% may become {highest_posterior(0.01, used):.2%}",
+                reason=f"and one of 1% may become {highest_posterior(0.01, used):.2%}",
             ),
         ),
         notes=(
@@ -99,17 +102,22 @@ def reproduce_epsilon(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_table_1(bench: ReproductionInputs) -> Reproduction:
+def reproduce_table_1(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Table 1: mean hours by workclass."""
-    adult = bench.adult
+    adult = inputs.adult
     lines = [
-        Line(what=name, printed=printed, recomputed=adult.workclasses[name].mean, is_sample=not adult.is_real)
+        ComparedValue(
+            description=name,
+            printed=printed,
+            recomputed=adult.workclasses[name].mean,
+            is_sample=not adult.is_real,
+        )
         for name, printed in TRUE.items()
     ]
     unknown = adult.workclasses["?"]
     lines.append(
-        Line(
-            what=f"? ({unknown.people:,} people, left out without a word)",
+        ComparedValue(
+            description=f"? ({unknown.people:,} people, left out without a word)",
             recomputed=unknown.mean,
             is_sample=not adult.is_real,
         )
@@ -123,26 +131,26 @@ def reproduce_table_1(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
+def reproduce_table_2(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Table 2: the printed noise, and the actual epsilon of each group."""
-    adult = bench.adult
+    adult = inputs.adult
     scale = estimate_noise_scale()
     used = epsilon_generation(ROWS, COLUMNS).epsilon
     lines = [
-        Line(
-            what="scale of the printed noise, times epsilon",
+        ComparedValue(
+            description="scale of the printed noise, times epsilon",
             recomputed=scale,
-            why="fitted to the 40 cells; the sensitivity of a mean over n people is 98 / n",
+            reason="fitted to the 40 cells; the sensitivity of a mean over n people is 98 / n",
         )
     ]
     for name in TRUE:
         group = adult.workclasses[name]
         lines.append(
-            Line(
-                what=f"{name} ({group.people:,} people): real epsilon",
+            ComparedValue(
+                description=f"{name} ({group.people:,} people): real epsilon",
                 printed="0.693",
                 recomputed=compute_real_epsilon(group, scale / used),
-                why="noise of one size for all: far too little for few people, far too much for many",
+                reason="noise of one size for all: far too little for few people, far too much for many",
                 is_sample=not adult.is_real,
             )
         )
@@ -159,12 +167,12 @@ def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_figure_4(bench: ReproductionInputs) -> Reproduction:
+def reproduce_figure_4(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Figure 4: the screen of true and private values."""
-    adult = bench.adult
+    adult = inputs.adult
     lines = [
-        Line(
-            what=f"{name}: true value",
+        ComparedValue(
+            description=f"{name}: true value",
             printed=printed,
             recomputed=_truncate_digits(adult.workclasses[name].mean, printed),
             is_sample=not adult.is_real,
@@ -172,11 +180,11 @@ def reproduce_figure_4(bench: ReproductionInputs) -> Reproduction:
         for name, printed in SCREEN.items()
     ]
     lines.append(
-        Line(
-            what="Workclass: true value",
+        ComparedValue(
+            description="Workclass: true value",
             printed="0.0",
             recomputed=_format_group_mean(adult, "Workclass"),
-            why="the header of the file, taken for a person",
+            reason="the header of the file, taken for a person",
         )
     )
     return Reproduction(

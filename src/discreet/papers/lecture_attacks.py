@@ -16,14 +16,14 @@ from discreet.attacks import (
     Linkage,
     Similarity,
 )
-from discreet.attacks.attack import Findings
-from discreet.attacks.known import Register, from_register
+from discreet.attacks.attacker_knowledge import Register, read_register
+from discreet.attacks.class_matching import match_people
+from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets, from_classes
-from discreet.attacks.matching import match
-from discreet.attacks.published import PublishedTable, from_release
+from discreet.attacks.published_table import PublishedTable, read_release
 from discreet.papers import lecture_tables as tables
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Reproduction, ReproductionInputs
 
 JAPANESE = Fact(value="Heart Disease", where={"nationality": "Japanese"})
 ORGANS = hierarchy_from_rows(
@@ -32,36 +32,36 @@ ORGANS = hierarchy_from_rows(
 NOTHING = "nothing is certain"
 
 
-def reproduce_linkage(bench: ReproductionInputs) -> Reproduction:
+def reproduce_linkage(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce linkage: a voter list re-identifies the rows of a table without names."""
-    bare = _match_register(bench, tables.MICRODATA.drop_columns(["name"]), tables.VOTERS)
-    general = _match_register(bench, tables.TWO_ANONYMOUS, tables.VOTERS)
-    published = _publish_table(bench, tables.TWO_ANONYMOUS)
+    bare = _match_register(inputs, tables.MICRODATA.drop_columns(["name"]), tables.VOTERS)
+    general = _match_register(inputs, tables.TWO_ANONYMOUS, tables.VOTERS)
+    published = _publish_table(inputs, tables.TWO_ANONYMOUS)
     return Reproduction(
         name="lectures-linkage",
         document=DOCUMENT,
         title="Linkage: a table without names, and a voter registration list",
         lines=(
-            Line(
-                what="people of the table found by name",
+            ComparedValue(
+                description="people of the table found by name",
                 printed="10",
                 recomputed=float(_count_unique_matches(bare)),
             ),
-            Line(
-                what="after the 2-anonymous generalization: found for certain",
+            ComparedValue(
+                description="after the 2-anonymous generalization: found for certain",
                 printed="0",
                 recomputed=float(_count_unique_matches(general)),
             ),
-            Line(
-                what="the same: fewest rows that may be a voter's",
+            ComparedValue(
+                description="the same: fewest rows that may be a voter's",
                 printed="2",
                 recomputed=_get_fewest_rows(general),
             ),
-            Line(
-                what="the same: others who look like a row, at least",
+            ComparedValue(
+                description="the same: others who look like a row, at least",
                 printed="2",
                 recomputed=float(published.classes.counts.min()) - 1,
-                why="the lectures define it by k others; a class has k people, including oneself",
+                reason="the lectures define it by k others; a class has k people, including oneself",
             ),
         ),
         notes=(
@@ -71,84 +71,84 @@ def reproduce_linkage(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_homogeneity(bench: ReproductionInputs) -> Reproduction:
+def reproduce_homogeneity(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the homogeneity attack: everybody in an equivalence class has the same disease."""
-    bob = _match_register(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Bob")
-    other = _match_register(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Bob")
-    diverse = _match_register(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Bob")
+    bob = _match_register(inputs, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Bob")
+    other = _match_register(inputs, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Bob")
+    diverse = _match_register(inputs, tables.THREE_DIVERSE, tables.PEOPLE, victim="Bob")
     attack = Homogeneity(column="disease")
     return Reproduction(
         name="lectures-homogeneity",
         document=DOCUMENT,
         title="Homogeneity: a class of one disease",
         lines=(
-            Line(
-                what="4-anonymous: Bob, 31, of 13053",
+            ComparedValue(
+                description="4-anonymous: Bob, 31, of 13053",
                 printed="Cancer",
                 recomputed=_find_certain_claim(attack.run(bob)),
             ),
-            Line(
-                what="3-anonymous: Bob, 27, of 47678",
+            ComparedValue(
+                description="3-anonymous: Bob, 27, of 47678",
                 printed="Heart Disease",
                 recomputed=_find_certain_claim(attack.run(other)),
             ),
-            Line(
-                what="after 3-diversity: Bob, 31, of 13053",
+            ComparedValue(
+                description="after 3-diversity: Bob, 31, of 13053",
                 printed=NOTHING,
                 recomputed=_find_certain_claim(attack.run(diverse)),
             ),
-            Line(
-                what="the same: most that is believed of Bob",
+            ComparedValue(
+                description="the same: most that is believed of Bob",
                 printed="33%",
                 recomputed=ClassInference(column="disease").run(diverse).victims[0].posterior,
-                why="'at most 1/l' fails for distinct values: half of his class has cancer",
+                reason="'at most 1/l' fails for distinct values: half of his class has cancer",
             ),
         ),
     )
 
 
-def reproduce_background(bench: ReproductionInputs) -> Reproduction:
+def reproduce_background(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the background-knowledge attack: prior facts rule out values."""
     attack = BackgroundKnowledge(column="disease", facts=(JAPANESE,))
-    umeko = _match_register(bench, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Umeko")
-    diverse = _match_register(bench, tables.THREE_DIVERSE, tables.PEOPLE, victim="Umeko")
-    carl = _match_register(bench, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Carl")
-    group = from_classes(_publish_table(bench, tables.make_single_class(HIV=50, pneumonia=49, bronchitis=1)))
+    umeko = _match_register(inputs, tables.FOUR_ANONYMOUS, tables.PEOPLE, victim="Umeko")
+    diverse = _match_register(inputs, tables.THREE_DIVERSE, tables.PEOPLE, victim="Umeko")
+    carl = _match_register(inputs, tables.THREE_ANONYMOUS, tables.NEIGHBOURS, victim="Carl")
+    group = from_classes(_publish_table(inputs, tables.make_single_class(HIV=50, pneumonia=49, bronchitis=1)))
     rules_out = BackgroundKnowledge(column="disease", facts=(Fact(value="pneumonia"),))
-    shingles = from_classes(_publish_table(bench, tables.PERFECTLY_CLOSE, ("hiv",)))
+    shingles = from_classes(_publish_table(inputs, tables.PERFECTLY_CLOSE, ("hiv",)))
     return Reproduction(
         name="lectures-background",
         document=DOCUMENT,
         title="Background knowledge: what is ruled out beforehand",
         lines=(
-            Line(
-                what="4-anonymous: Umeko, as Japanese have few heart diseases",
+            ComparedValue(
+                description="4-anonymous: Umeko, as Japanese have few heart diseases",
                 printed="Viral Infection",
                 recomputed=_find_certain_claim(attack.run(umeko)),
             ),
-            Line(
-                what="after 3-diversity: Umeko",
+            ComparedValue(
+                description="after 3-diversity: Umeko",
                 printed=NOTHING,
                 recomputed=_find_certain_claim(attack.run(diverse)),
             ),
-            Line(
-                what="the same: most that is believed of Umeko",
+            ComparedValue(
+                description="the same: most that is believed of Umeko",
                 recomputed=attack.run(diverse).victims[0].posterior,
             ),
-            Line(
-                what="3-anonymous: Carl, who has no heart disease",
+            ComparedValue(
+                description="3-anonymous: Carl, who has no heart disease",
                 printed="Cancer",
                 recomputed=_find_certain_claim(
                     BackgroundKnowledge(column="disease", facts=(Fact(value="Heart Disease"),)).run(carl)
                 ),
             ),
-            Line(
-                what="50 HIV and 49 pneumonia of 100: Joe, who has no pneumonia",
+            ComparedValue(
+                description="50 HIV and 49 pneumonia of 100: Joe, who has no pneumonia",
                 printed="0.9804",
                 recomputed=rules_out.run(group).victims[0].posterior,
             ),
-            Line(
-                what="perfectly t-close: Bob, who looks Asian and has shingles",
+            ComparedValue(
+                description="perfectly t-close: Bob, who looks Asian and has shingles",
                 printed="+",
                 recomputed=_find_certain_claim(
                     Homogeneity(column="hiv").run(shingles), where=("Asian", "Shingles")
@@ -162,28 +162,28 @@ def reproduce_background(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_similarity(bench: ReproductionInputs) -> Reproduction:
+def reproduce_similarity(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the similarity attack: all values of an equivalence class have a similar meaning."""
     bob = _match_register(
-        bench, tables.SIMILAR, tables.NEIGHBOURS, victim="Bob", sensitive=("salary", "disease")
+        inputs, tables.SIMILAR, tables.NEIGHBOURS, victim="Bob", sensitive=("salary", "disease")
     )
     return Reproduction(
         name="lectures-similarity",
         document=DOCUMENT,
         title="Similarity: a diverse class of alike values",
         lines=(
-            Line(
-                what="3-diverse: Bob's disease",
+            ComparedValue(
+                description="3-diverse: Bob's disease",
                 printed=NOTHING,
                 recomputed=_find_certain_claim(Homogeneity(column="disease").run(bob)),
             ),
-            Line(
-                what="Bob's salary",
+            ComparedValue(
+                description="Bob's salary",
                 printed="between 20000 and 40000",
                 recomputed=_find_certain_claim(Similarity(column="salary").run(bob)),
             ),
-            Line(
-                what="what Bob's disease is of",
+            ComparedValue(
+                description="what Bob's disease is of",
                 printed="Stomach",
                 recomputed=_find_certain_claim(Similarity(column="disease", hierarchy=ORGANS).run(bob)),
             ),
@@ -191,16 +191,16 @@ def reproduce_similarity(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_probabilistic(bench: ReproductionInputs) -> Reproduction:
+def reproduce_probabilistic(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the probabilistic attack: 98 of 100 in an equivalence class have HIV."""
-    group = from_classes(_publish_table(bench, tables.make_single_class(HIV=98, pneumonia=1, bronchitis=1)))
+    group = from_classes(_publish_table(inputs, tables.make_single_class(HIV=98, pneumonia=1, bronchitis=1)))
     return Reproduction(
         name="lectures-probabilistic",
         document=DOCUMENT,
         title="A probabilistic attack: three diseases in a class, one of them 98 times in 100",
         lines=(
-            Line(
-                what="belief that Joe has HIV",
+            ComparedValue(
+                description="belief that Joe has HIV",
                 printed="0.98",
                 recomputed=ClassInference(column="disease").run(group).victims[0].posterior,
             ),
@@ -208,53 +208,53 @@ def reproduce_probabilistic(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_birthday(bench: ReproductionInputs) -> Reproduction:
+def reproduce_birthday(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the intersection of two releases between which Joe turns eleven."""
     rows = tables.TWO_ANONYMOUS.to_pylist()
-    first = _publish_table(bench, pa.Table.from_pylist([*rows, {**rows[2]}]))
+    first = _publish_table(inputs, pa.Table.from_pylist([*rows, {**rows[2]}]))
     moved = [{**row, "zip": "[15001, 25000]"} if row["age"] == "[11, 20]" else row for row in rows]
-    second = _publish_table(bench, pa.Table.from_pylist([*moved, moved[4]]))
+    second = _publish_table(inputs, pa.Table.from_pylist([*moved, moved[4]]))
     joe = tables.parse_printed_table("""
         name | age | age_after | sex | zip
         Joe  | 10  | 11        | M   | 17000
     """)
-    with bench.open_engine({"register": joe}) as engine:
-        known = from_register(engine, Register(table="register"), first, "age_after")
-    sets = match(first, known), match(second, known, {"age": "age_after"})
+    with inputs.open_engine({"register": joe}) as engine:
+        known = read_register(engine, Register(table="register"), first, "age_after")
+    sets = match_people(first, known), match_people(second, known, {"age": "age_after"})
     return Reproduction(
         name="lectures-birthday",
         document=DOCUMENT,
         title="Updates: Joe's birthday moves him into a class of one disease",
         lines=(
-            Line(
-                what="before: most that is believed of Joe",
+            ComparedValue(
+                description="before: most that is believed of Joe",
                 recomputed=ClassInference(column="disease").run(sets[0]).victims[0].posterior,
             ),
-            Line(
-                what="after his birthday",
+            ComparedValue(
+                description="after his birthday",
                 printed="pneumonia",
                 recomputed=_find_certain_claim(Intersection(column="disease").run(*sets)),
             ),
-            Line(
-                what="Joe's age and zip code in the microdata",
+            ComparedValue(
+                description="Joe's age and zip code in the microdata",
                 printed="10, 17000",
                 recomputed=_format_row("Joe"),
-                why="the two slides have different Joes",
+                reason="the two slides have different Joes",
             ),
         ),
     )
 
 
 def _publish_table(
-    bench: ReproductionInputs, release: pa.Table, sensitive: Sequence[str] = ("disease",)
+    inputs: ReproductionInputs, release: pa.Table, sensitive: Sequence[str] = ("disease",)
 ) -> PublishedTable:
     quasi = [name for name in release.column_names if name not in sensitive]
-    with bench.open_engine({"release": release}) as engine:
-        return from_release(engine, "release", quasi=quasi, sensitive=sensitive)
+    with inputs.open_engine({"release": release}) as engine:
+        return read_release(engine, "release", quasi=quasi, sensitive=sensitive)
 
 
 def _match_register(
-    bench: ReproductionInputs,
+    inputs: ReproductionInputs,
     release: pa.Table,
     register: pa.Table,
     *,
@@ -262,15 +262,15 @@ def _match_register(
     sensitive: Sequence[str] = ("disease",),
 ) -> MatchSets:
     """Match a register's people, or one victim, against a release."""
-    published = _publish_table(bench, release, sensitive)
+    published = _publish_table(inputs, release, sensitive)
     asked = Register(table="register", victim=None if victim is None else {"name": victim})
-    with bench.open_engine({"register": register}) as engine:
-        return match(published, from_register(engine, asked, published))
+    with inputs.open_engine({"register": register}) as engine:
+        return match_people(published, read_register(engine, asked, published))
 
 
 def _count_unique_matches(sets: MatchSets) -> int:
     """Return the number of people with exactly one matching row."""
-    return round(Linkage().run(sets).figures["unique"] * (int(sets.people.sum()) + sets.unmatched))
+    return round(Linkage().run(sets).figures["unique"] * (int(sets.people.sum()) + sets.unmatched_people))
 
 
 def _format_row(name: str) -> str:

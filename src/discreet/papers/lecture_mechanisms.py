@@ -16,14 +16,14 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.sensitivity import ContributionBounds
 from discreet.papers.continuous_laplace import ContinuousLaplace
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import Curve, Figure, Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
 
 CORRELATIONS = {"gender": 0.5, "age": 0.3}
 
 
-def reproduce_laplace(bench: ReproductionInputs) -> Reproduction:
+def reproduce_laplace(inputs: ReproductionInputs) -> Reproduction:
     """Check lambda >= |h - h'| / epsilon by the ratio of densities over all answers."""
-    del bench
+    del inputs
     epsilon, counts = 1.0, (2.0, 3.0)
     law = ContinuousLaplace(scale=1 / epsilon)
     answers = np.linspace(-10, 15, 5_001).tolist()
@@ -39,125 +39,127 @@ def reproduce_laplace(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Laplace noise: how large must lambda be?",
         lines=(
-            Line(what="largest change of the number of diabetes patients", printed="1", recomputed=1.0),
-            Line(
-                what="factor of the density for a step of 1, lambda = 1",
+            ComparedValue(
+                description="largest change of the number of diabetes patients", printed="1", recomputed=1.0
+            ),
+            ComparedValue(
+                description="factor of the density for a step of 1, lambda = 1",
                 printed=f"{math.exp(-1):.4f}",
                 recomputed=law.likelihood(1, 0) / law.likelihood(0, 0),
             ),
-            Line(
-                what="largest ratio of densities over all answers, epsilon = 1",
+            ComparedValue(
+                description="largest ratio of densities over all answers, epsilon = 1",
                 printed=f"{math.exp(epsilon):.4f}",
                 recomputed=ratio,
             ),
-            Line(what="the same with a tenth less noise", recomputed=too_much),
+            ComparedValue(description="the same with a tenth less noise", recomputed=too_much),
         ),
         notes=("The bound is attained at every answer on one side of both counts.",),
-        picture=Figure(x="answer", y="density", curves=curves),
+        figure=Figure(x="answer", y="density", curves=curves),
     )
 
 
-def reproduce_histogram(bench: ReproductionInputs) -> Reproduction:
+def reproduce_histogram(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the sensitivity of a histogram: replacing a record changes two bins by one."""
-    del bench
+    del inputs
     return Reproduction(
         name="lectures-histogram",
         document=DOCUMENT,
         title="Sensitivity of a histogram",
         lines=(
-            Line(
-                what="a record replaced",
+            ComparedValue(
+                description="a record replaced",
                 printed="2",
                 recomputed=float(ContributionBounds(rows=1, relation=Relation.VALUE).count_sensitivity().l1),
             ),
-            Line(
-                what="the same, over all pairs of small tables",
+            ComparedValue(
+                description="the same, over all pairs of small tables",
                 printed="2",
                 recomputed=_search_sensitivity(Relation.VALUE),
             ),
-            Line(
-                what="a person added or removed",
+            ComparedValue(
+                description="a person added or removed",
                 recomputed=float(
                     ContributionBounds(rows=1, relation=Relation.PRESENCE).count_sensitivity().l1
                 ),
             ),
-            Line(
-                what="the same, over all pairs of small tables",
+            ComparedValue(
+                description="the same, over all pairs of small tables",
                 recomputed=_search_sensitivity(Relation.PRESENCE),
             ),
         ),
     )
 
 
-def reproduce_neighbours(bench: ReproductionInputs) -> Reproduction:
+def reproduce_neighbours(inputs: ReproductionInputs) -> Reproduction:
     """Compare bounded and unbounded differential privacy."""
-    del bench
+    del inputs
     presence = Promise(0.01, 0.05, secret="presence")
     return Reproduction(
         name="lectures-neighbours",
         document=DOCUMENT,
         title="Bounded and unbounded: what changes between neighbours",
         lines=(
-            Line(
-                what="unbounded epsilon implies bounded: factor",
+            ComparedValue(
+                description="unbounded epsilon implies bounded: factor",
                 printed="2",
                 recomputed=1 / (Promise(0.01, 0.05).epsilon_for("presence") / Promise(0.01, 0.05).epsilon),
             ),
-            Line(
-                what="bounded allows to publish the number of rows",
+            ComparedValue(
+                description="bounded allows to publish the number of rows",
                 printed="yes",
                 recomputed="yes" if _search_sensitivity(Relation.VALUE, total=True) == 0 else "no",
             ),
-            Line(
-                what="unbounded does",
+            ComparedValue(
+                description="unbounded does",
                 printed="no",
                 recomputed="yes" if _search_sensitivity(Relation.PRESENCE, total=True) == 0 else "no",
             ),
-            Line(
-                what="a presence promise of 1% to 5% allows a value belief of 1% to become",
+            ComparedValue(
+                description="a presence promise of 1% to 5% allows a value belief of 1% to become",
                 recomputed=highest_posterior(0.01, 2 * presence.epsilon),
             ),
         ),
     )
 
 
-def reproduce_exponential(bench: ReproductionInputs) -> Reproduction:
+def reproduce_exponential(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the exponential mechanism's choice between age and gender."""
-    del bench
+    del inputs
     one = _get_probabilities(1.0)
     return Reproduction(
         name="lectures-exponential",
         document=DOCUMENT,
         title="Exponential mechanism: gender (0.5) or age (0.3)",
         lines=(
-            Line(
-                what="Pr[gender] + Pr[age]",
+            ComparedValue(
+                description="Pr[gender] + Pr[age]",
                 printed="1.10",
                 recomputed=sum(one.values()),
-                why="0.71 and 0.39 are of two different lambdas",
+                reason="0.71 and 0.39 are of two different lambdas",
             ),
-            Line(what="lambda at which gender has 0.71", recomputed=_find_scale(0.71)),
-            Line(
-                what="then Pr[age]",
+            ComparedValue(description="lambda at which gender has 0.71", recomputed=_find_scale(0.71)),
+            ComparedValue(
+                description="then Pr[age]",
                 printed="0.39",
                 recomputed=_get_probabilities(_find_scale(0.71))["age"],
-                why="the rest of 0.71",
+                reason="the rest of 0.71",
             ),
-            Line(what="lambda at which age has 0.39", recomputed=_find_scale(0.61)),
-            Line(
-                what="then Pr[gender]",
+            ComparedValue(description="lambda at which age has 0.39", recomputed=_find_scale(0.61)),
+            ComparedValue(
+                description="then Pr[gender]",
                 printed="0.71",
                 recomputed=_get_probabilities(_find_scale(0.61))["gender"],
-                why="the rest of 0.39",
+                reason="the rest of 0.39",
             ),
-            Line(what="Pr[gender] at lambda = 1", recomputed=one["gender"]),
+            ComparedValue(description="Pr[gender] at lambda = 1", recomputed=one["gender"]),
         ),
     )
 
 
-def reproduce_tree(bench: ReproductionInputs) -> Reproduction:
+def reproduce_tree(inputs: ReproductionInputs) -> Reproduction:
     """Compare two ways to select a split: noise on every score, or the exponential mechanism."""
-    del bench
+    del inputs
     attributes, epsilon = 14, 0.1
     rates = {"Laplace on every score": epsilon / attributes, "exponential mechanism": epsilon}
     gaps = list(range(0, 401, 10))
@@ -174,52 +176,53 @@ def reproduce_tree(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Decision trees: what it costs to choose among m attributes",
         lines=(
-            Line(
-                what="m = 14 scores with Laplace noise of epsilon = 0.1 each: cost, m × epsilon",
+            ComparedValue(
+                description="m = 14 scores with Laplace noise of epsilon = 0.1 each: cost, m × epsilon",
                 printed="1.4",
                 recomputed=compose([PureDP(epsilon=epsilon)] * attributes, delta=0).epsilon,
             ),
-            Line(
-                what="exponential mechanism: cost, epsilon",
+            ComparedValue(
+                description="exponential mechanism: cost, epsilon",
                 printed="0.1",
                 recomputed=Exponential(epsilon=Fraction(1, 10), sensitivity=1).guarantee.cap,
             ),
-            Line(
-                what="information gain of age",
+            ComparedValue(
+                description="information gain of age",
                 printed="3.5",
                 recomputed=_get_largest_gain(classes=2),
-                why="for a class of two values it is at most one bit",
+                reason="for a class of two values it is at most one bit",
             ),
         ),
         notes=(
             "Report noisy max needs epsilon alone as well: the cost of m is that of publishing all scores. "
             "The picture gives both the same total of 0.1.",
         ),
-        picture=picture,
+        figure=picture,
     )
 
 
-def reproduce_family(bench: ReproductionInputs) -> Reproduction:
+def reproduce_family(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce correlated records: a family of ten that is ill together or not at all."""
-    del bench
+    del inputs
     return Reproduction(
         name="lectures-family",
         document=DOCUMENT,
         title="Correlation: a family of ten in which one illness is everybody's",
         lines=(
-            Line(
-                what="epsilon 0.1: a belief of 1% becomes at most",
+            ComparedValue(
+                description="epsilon 0.1: a belief of 1% becomes at most",
                 recomputed=highest_posterior(0.01, 10 * 0.1),
             ),
-            Line(
-                what="epsilon 1: a belief of 1% becomes at most", recomputed=highest_posterior(0.01, 10 * 1.0)
+            ComparedValue(
+                description="epsilon 1: a belief of 1% becomes at most",
+                recomputed=highest_posterior(0.01, 10 * 1.0),
             ),
-            Line(
-                what="epsilon of each that keeps 1% to 5% for the family",
+            ComparedValue(
+                description="epsilon of each that keeps 1% to 5% for the family",
                 recomputed=Promise(0.01, 0.05, group=10).epsilon,
             ),
-            Line(
-                what="epsilon understates the risk of a family",
+            ComparedValue(
+                description="epsilon understates the risk of a family",
                 printed="yes",
                 recomputed="yes"
                 if highest_posterior(0.01, 10 * 0.1) > highest_posterior(0.01, 0.1)

@@ -12,10 +12,10 @@ from discreet.anonymity.models import KAnonymity, find_strongest
 from discreet.anonymity.models.earth_mover_distance import measure_ordered_distances
 from discreet.anonymity.search import find_minimal_nodes, recode_at_levels
 from discreet.anonymity.tuple_counts import ReleaseSource, count_combinations, count_tuples
-from discreet.attacks.published import from_release
+from discreet.attacks.published_table import read_release
 from discreet.papers import lecture_tables as tables
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Reproduction, ReproductionInputs
 
 YOUNG, OLDER = ("< 30", "< 40", "*"), ("3*", "< 40", "*")
 HIERARCHIES = (
@@ -44,17 +44,17 @@ FAMILIES = {
 }
 
 
-def reproduce_minimal_generalizations(bench: ReproductionInputs) -> Reproduction:
+def reproduce_minimal_generalizations(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the minimal generalizations that are 2-anonymous."""
     columns = tuple(each.name for each in HIERARCHIES)
-    with bench.open_engine({"patients": tables.PATIENTS}) as engine:
+    with inputs.open_engine({"patients": tables.PATIENTS}) as engine:
         tuples = count_tuples(
             engine, count_combinations(engine, ReleaseSource(table="patients", quasi=columns)), HIERARCHIES
         )
     two = [KAnonymity(k=2)]
     found = {one.levels for one in find_minimal_nodes(tuples, HIERARCHIES, two).solutions}
 
-    def shown(levels: Sequence[int]) -> str:
+    def format_rows(levels: Sequence[int]) -> str:
         recoding = recode_at_levels(tuples, HIERARCHIES, tuple(levels), two)
         rows = {
             ", ".join(recoding.labels[j][code] for j, code in enumerate(row))
@@ -63,14 +63,16 @@ def reproduce_minimal_generalizations(bench: ReproductionInputs) -> Reproduction
         return " and ".join(sorted(rows))
 
     lines = [
-        Line(what=f"2-minimal: levels {levels}", printed=printed, recomputed=shown(levels))
+        ComparedValue(
+            description=f"2-minimal: levels {levels}", printed=printed, recomputed=format_rows(levels)
+        )
         for levels, printed in SHOWN.items()
         if levels in found
     ]
     lines += [
-        Line(what="2-minimal generalizations", printed="2", recomputed=float(len(found))),
-        Line(
-            what="130**, < 40, *: 2-minimal",
+        ComparedValue(description="2-minimal generalizations", printed="2", recomputed=float(len(found))),
+        ComparedValue(
+            description="130**, < 40, *: 2-minimal",
             printed="no",
             recomputed="yes" if (1, 2, 2) in found else "no",
         ),
@@ -83,24 +85,26 @@ def reproduce_minimal_generalizations(bench: ReproductionInputs) -> Reproduction
     )
 
 
-def reproduce_diversity(bench: ReproductionInputs) -> Reproduction:
+def reproduce_diversity(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce k and l of the l-diversity tables."""
     return Reproduction(
         name="lectures-diversity",
         document=DOCUMENT,
         title="k-anonymity and l-diversity of the printed tables",
         lines=(
-            *_make_level_lines(bench, "2-anonymous table", tables.TWO_ANONYMOUS, k="2"),
-            *_make_level_lines(bench, "3-anonymous patients", tables.THREE_ANONYMOUS, k="3"),
-            *_make_level_lines(bench, "4-anonymization", tables.FOUR_ANONYMOUS, k="4"),
-            *_make_level_lines(bench, "2-diverse table", tables.TWO_DIVERSE, distinct="2"),
-            *_make_level_lines(bench, "3-diversified", tables.THREE_DIVERSE, distinct="3", probabilistic="3"),
+            *_make_level_lines(inputs, "2-anonymous table", tables.TWO_ANONYMOUS, k="2"),
+            *_make_level_lines(inputs, "3-anonymous patients", tables.THREE_ANONYMOUS, k="3"),
+            *_make_level_lines(inputs, "4-anonymization", tables.FOUR_ANONYMOUS, k="4"),
+            *_make_level_lines(inputs, "2-diverse table", tables.TWO_DIVERSE, distinct="2"),
             *_make_level_lines(
-                bench, "2-diverse generalized table", tables.SECOND_TWO_DIVERSE, probabilistic="2"
+                inputs, "3-diversified", tables.THREE_DIVERSE, distinct="3", probabilistic="3"
             ),
-            *_make_level_lines(bench, "3-diverse patients", tables.SIMILAR, distinct="3"),
             *_make_level_lines(
-                bench, "98 HIV of 100", tables.make_single_class(HIV=98, pneumonia=1, bronchitis=1)
+                inputs, "2-diverse generalized table", tables.SECOND_TWO_DIVERSE, probabilistic="2"
+            ),
+            *_make_level_lines(inputs, "3-diverse patients", tables.SIMILAR, distinct="3"),
+            *_make_level_lines(
+                inputs, "98 HIV of 100", tables.make_single_class(HIV=98, pneumonia=1, bronchitis=1)
             ),
         ),
         notes=(
@@ -112,9 +116,9 @@ def reproduce_diversity(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_closeness(bench: ReproductionInputs) -> Reproduction:
+def reproduce_closeness(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce t of the t-closeness tables, and the distances of the salaries."""
-    similar = _build_classes(bench, tables.SIMILAR, ("salary", "disease"))
+    similar = _build_classes(inputs, tables.SIMILAR, ("salary", "disease"))
     salaries = measure_ordered_distances(similar.sensitive["salary"])
     distances = (salaries.numerators / salaries.denominators).tolist()
     organs = hierarchy_from_rows(
@@ -125,9 +129,9 @@ def reproduce_closeness(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="t-closeness of the printed tables",
         lines=(
-            *_make_level_lines(bench, "Caucasian, Asian and African American", tables.CLOSE, equal="0"),
+            *_make_level_lines(inputs, "Caucasian, Asian and African American", tables.CLOSE, equal="0"),
             *_make_level_lines(
-                bench,
+                inputs,
                 "perfectly t-close",
                 tables.PERFECTLY_CLOSE,
                 ("hiv", "disease"),
@@ -136,11 +140,11 @@ def reproduce_closeness(bench: ReproductionInputs) -> Reproduction:
                 equal="0",
             ),
             *(
-                Line(what=f"salaries of class {i}: ordered distance", recomputed=distance)
+                ComparedValue(description=f"salaries of class {i}: ordered distance", recomputed=distance)
                 for i, distance in enumerate(distances, start=1)
             ),
-            Line(
-                what="diseases by organ: hierarchical distance",
+            ComparedValue(
+                description="diseases by organ: hierarchical distance",
                 recomputed=float(find_strongest(similar, "hierarchical", "disease", hierarchy=organs)),
             ),
         ),
@@ -149,30 +153,39 @@ def reproduce_closeness(bench: ReproductionInputs) -> Reproduction:
 
 
 def _make_level_lines(
-    bench: ReproductionInputs,
+    inputs: ReproductionInputs,
     name: str,
     table: pa.Table,
     sensitive: Sequence[str] = ("disease",),
     **printed: str,
-) -> list[Line]:
+) -> list[ComparedValue]:
     """Return lines for k and every l and t of a printed table; `printed` has the lectures' claims."""
     both = (*sensitive, *(each for each in ("salary",) if each in table.column_names))
-    classes = _build_classes(bench, table, both)
+    classes = _build_classes(inputs, table, both)
     why = "half of a class has cancer" if name == "3-diversified" else ""
     lines = [
-        Line(what=f"{name}: k", printed=printed.get("k", ""), recomputed=float(find_strongest(classes, "k")))
+        ComparedValue(
+            description=f"{name}: k",
+            printed=printed.get("k", ""),
+            recomputed=float(find_strongest(classes, "k")),
+        )
     ]
     for family, meaning in FAMILIES.items():
         value = float(find_strongest(classes, family, "disease"))
         lines.append(
-            Line(what=f"{name}: {meaning}", printed=printed.get(family, ""), recomputed=value, why=why)
+            ComparedValue(
+                description=f"{name}: {meaning}",
+                printed=printed.get(family, ""),
+                recomputed=value,
+                reason=why,
+            )
         )
     return lines
 
 
 def _build_classes(
-    bench: ReproductionInputs, table: pa.Table, sensitive: Sequence[str]
+    inputs: ReproductionInputs, table: pa.Table, sensitive: Sequence[str]
 ) -> EquivalenceClasses:
     quasi = [name for name in table.column_names if name not in sensitive]
-    with bench.open_engine({"release": table}) as engine:
-        return from_release(engine, "release", quasi=quasi, sensitive=sensitive).as_classes
+    with inputs.open_engine({"release": table}) as engine:
+        return read_release(engine, "release", quasi=quasi, sensitive=sensitive).equivalence_classes

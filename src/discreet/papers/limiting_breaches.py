@@ -11,7 +11,7 @@ from math import log
 from discreet.belief import Promise, compute_posterior, highest_posterior, uniform_prior
 from discreet.papers.adult_survey import AdultSurvey
 from discreet.papers.continuous_laplace import ContinuousLaplace
-from discreet.papers.reproduction import Curve, Figure, Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
 
 DOCUMENT = "Limiting Privacy Breaches in Differential Privacy (LPB)"
 PEOPLE = 48_842
@@ -28,42 +28,46 @@ RHO2 = tuple(k / 10 for k in range(2, 10))
 FIGURES = {"age": "2", "hours-per-week": "3", "education-num": "4"}
 
 
-def reproduce_table_1(bench: ReproductionInputs) -> Reproduction:
+def reproduce_table_1(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Table I: beliefs about x after the mean of {1, 2, 3, x} is released as 5.041 at epsilon 2."""
-    del bench
+    del inputs
     spread = max(WORLDS.values()) - min(WORLDS.values())
     law = ContinuousLaplace(scale=spread / 2)
     after = compute_posterior(law, WORLDS, uniform_prior(WORLDS), RESPONSE)
     lines = [
-        Line(what="sensitivity of the mean", printed="2.25", recomputed=spread),
-        Line(what="scale of the noise", printed="1.125", recomputed=law.scale),
-        Line(
-            what="response r",
+        ComparedValue(description="sensitivity of the mean", printed="2.25", recomputed=spread),
+        ComparedValue(description="scale of the noise", printed="1.125", recomputed=law.scale),
+        ComparedValue(
+            description="response r",
             printed="5.401",
             recomputed=RESPONSE,
-            why="two digits swapped: the noise of every other row leads back to 5.041, as the text says once",
+            reason="two digits swapped: the noise of every other row leads back to 5.041, as the text says once",
         ),
     ]
     printed = zip(WORLDS, PRINTED_NOISE, PRINTED_DENSITIES, PRINTED_POSTERIORS, strict=True)
     for x, noise, density, believed in printed:
         slip = "computed from a noise of 3.401 where it is 3.041" if x == 2 else ""
         lines += [
-            Line(what=f"x = {x}: noise", printed=noise, recomputed=RESPONSE - WORLDS[x], why=slip),
-            Line(
-                what=f"x = {x}: density",
+            ComparedValue(
+                description=f"x = {x}: noise", printed=noise, recomputed=RESPONSE - WORLDS[x], reason=slip
+            ),
+            ComparedValue(
+                description=f"x = {x}: density",
                 printed=density,
                 recomputed=law.likelihood(RESPONSE, WORLDS[x]),
-                why=slip,
+                reason=slip,
             ),
-            Line(
-                what=f"x = {x}: posterior",
+            ComparedValue(
+                description=f"x = {x}: posterior",
                 printed=believed,
                 recomputed=after[x],
-                why=slip or "divided by a sum that holds the wrong density of x = 2",
+                reason=slip or "divided by a sum that holds the wrong density of x = 2",
             ),
         ]
     safe = Promise(0.2, 0.5)
-    lines.append(Line(what="noise that keeps (0.2, 0.5): scale", recomputed=safe.laplace_scale(spread)))
+    lines.append(
+        ComparedValue(description="noise that keeps (0.2, 0.5): scale", recomputed=safe.laplace_scale(spread))
+    )
     return Reproduction(
         name="lpb-table-1",
         document=DOCUMENT,
@@ -80,9 +84,9 @@ def reproduce_table_1(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
+def reproduce_table_2(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Table II: sensitivities of means over Adult, and the chance of a random guess."""
-    adult = bench.adult
+    adult = inputs.adult
     names = dict(zip(BOUNDS, ("age", "education_num", "hours_per_week"), strict=True))
     printed = {
         "age": ("90", "17", "0.0015", "0.0137"),
@@ -95,7 +99,12 @@ def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
         "hours-per-week": ("", "swapped with education-num; 99 values are possible, 96 occur"),
     }
     lines = [
-        Line(what="people", printed="48,842", recomputed=float(adult.people), is_sample=not adult.is_real)
+        ComparedValue(
+            description="people",
+            printed="48,842",
+            recomputed=float(adult.people),
+            is_sample=not adult.is_real,
+        )
     ]
     for column, (high, low, reach, guess) in printed.items():
         found = adult.columns[names[column]]
@@ -114,8 +123,15 @@ def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
             ),
         ]
     lines += [
-        Line(what="numeric attributes", printed="5", recomputed=float(len(NUMERIC)), why=", ".join(NUMERIC)),
-        Line(what="categorical attributes", printed="9", recomputed=14.0 - len(NUMERIC), why="of 14"),
+        ComparedValue(
+            description="numeric attributes",
+            printed="5",
+            recomputed=float(len(NUMERIC)),
+            reason=", ".join(NUMERIC),
+        ),
+        ComparedValue(
+            description="categorical attributes", printed="9", recomputed=14.0 - len(NUMERIC), reason="of 14"
+        ),
     ]
     return Reproduction(
         name="lpb-table-2",
@@ -129,9 +145,9 @@ def reproduce_table_2(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_figure_1(bench: ReproductionInputs) -> Reproduction:
+def reproduce_figure_1(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Figure 1: the scale of the noise against rho1, at rho2 = 0.5."""
-    del bench
+    del inputs
     priors = [k / 100 for k in range(1, 11)]
     curves = tuple(
         Curve(
@@ -141,13 +157,17 @@ def reproduce_figure_1(bench: ReproductionInputs) -> Reproduction:
         for column, (low, high) in BOUNDS.items()
     )
     lines = [
-        Line(what=f"{curve.name}: scale at rho1 = {p:g}", recomputed=scale)
+        ComparedValue(description=f"{curve.name}: scale at rho1 = {p:g}", recomputed=scale)
         for curve in curves
         for p, scale in (curve.points[0], curve.points[-1])
     ]
     rises = all(a[1] < b[1] for curve in curves for a, b in zip(curve.points, curve.points[1:], strict=False))
     lines.append(
-        Line(what="noise as rho1 grows", printed="increases", recomputed="increases" if rises else "falls")
+        ComparedValue(
+            description="noise as rho1 grows",
+            printed="increases",
+            recomputed="increases" if rises else "falls",
+        )
     )
     return Reproduction(
         name="lpb-figure-1",
@@ -155,7 +175,7 @@ def reproduce_figure_1(bench: ReproductionInputs) -> Reproduction:
         title="Figure 1: noise against the prior, at rho2 = 0.5",
         lines=tuple(lines),
         notes=("The caption says rho1 = 0.01; rho1 is the axis and runs from 0.01 to 0.10.",),
-        picture=Figure(x="prior rho1", y="scale of the Laplace noise", curves=curves),
+        figure=Figure(x="prior rho1", y="scale of the Laplace noise", curves=curves),
     )
 
 
@@ -171,16 +191,18 @@ def reproduce_noise_ratio(column: str) -> Reproduction:
             Curve(name=f"rho1 = {rho1:g}", points=tuple((r, law.quantile(0.75)) for r, law in laws.items()))
         )
         lines += [
-            Line(what=f"upper quartile at ({rho1:g}, {r:g})", recomputed=laws[r].quantile(0.75))
+            ComparedValue(
+                description=f"upper quartile at ({rho1:g}, {r:g})", recomputed=laws[r].quantile(0.75)
+            )
             for r in (RHO2[0], 0.5, RHO2[-1])
         ]
     falls = all(a[1] > b[1] for curve in curves for a, b in zip(curve.points, curve.points[1:], strict=False))
     lines.append(
-        Line(
-            what="noise needed as rho2 grows",
+        ComparedValue(
+            description="noise needed as rho2 grows",
             printed="more",
             recomputed="less" if falls else "more",
-            why="a weaker promise needs less noise: lambda falls as rho2 rises",
+            reason="a weaker promise needs less noise: lambda falls as rho2 rises",
         )
     )
     return Reproduction(
@@ -192,7 +214,7 @@ def reproduce_noise_ratio(column: str) -> Reproduction:
             "Noise over range is Laplace(1 / (n epsilon)) for every column, so that Figures 2, 3 and 4 can "
             "differ only in their rho1, and by chance.",
         ),
-        picture=Figure(
+        figure=Figure(
             x="posterior rho2",
             y="upper quartile of the noise ratio",
             curves=tuple(curves),
@@ -201,34 +223,34 @@ def reproduce_noise_ratio(column: str) -> Reproduction:
     )
 
 
-def reproduce_figure_2(bench: ReproductionInputs) -> Reproduction:
-    del bench
+def reproduce_figure_2(inputs: ReproductionInputs) -> Reproduction:
+    del inputs
     return reproduce_noise_ratio("age")
 
 
-def reproduce_figure_3(bench: ReproductionInputs) -> Reproduction:
-    del bench
+def reproduce_figure_3(inputs: ReproductionInputs) -> Reproduction:
+    del inputs
     return reproduce_noise_ratio("hours-per-week")
 
 
-def reproduce_figure_4(bench: ReproductionInputs) -> Reproduction:
-    del bench
+def reproduce_figure_4(inputs: ReproductionInputs) -> Reproduction:
+    del inputs
     return reproduce_noise_ratio("education-num")
 
 
-def reproduce_figure_5(bench: ReproductionInputs) -> Reproduction:
+def reproduce_figure_5(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Figure 5: noise over range for given epsilons, and the beliefs that they allow."""
-    del bench
+    del inputs
     epsilons = (0.1, 0.5, 1.0, 2.0, 5.0)
     laws = {epsilon: ContinuousLaplace(scale=_get_noise_ratio(17, 90, epsilon)) for epsilon in epsilons}
     quartiles = Curve(name="any column", points=tuple((e, law.quantile(0.75)) for e, law in laws.items()))
     lines = [
-        Line(what=f"upper quartile at epsilon {epsilon:g}", recomputed=law.quantile(0.75))
+        ComparedValue(description=f"upper quartile at epsilon {epsilon:g}", recomputed=law.quantile(0.75))
         for epsilon, law in laws.items()
     ]
     lines += [
-        Line(
-            what=f"a belief of 1% may become, at epsilon {epsilon:g}",
+        ComparedValue(
+            description=f"a belief of 1% may become, at epsilon {epsilon:g}",
             recomputed=highest_posterior(0.01, epsilon),
         )
         for epsilon in epsilons
@@ -239,39 +261,39 @@ def reproduce_figure_5(bench: ReproductionInputs) -> Reproduction:
         title="Figure 5: noise ratio of epsilon-differential privacy",
         lines=tuple(lines),
         notes=("LPB and epsilon are one: each (rho1, rho2) is an epsilon, each epsilon many such pairs.",),
-        picture=Figure(
+        figure=Figure(
             x="epsilon", y="upper quartile of the noise ratio", curves=(quartiles,), is_logarithmic=True
         ),
     )
 
 
-def reproduce_claims(bench: ReproductionInputs) -> Reproduction:
+def reproduce_claims(inputs: ReproductionInputs) -> Reproduction:
     """Check the numerical claims of the text."""
-    del bench
+    del inputs
     largest = max(highest_posterior(p / 1000, Promise(0.5, 0.9).epsilon) - p / 1000 for p in range(1, 501))
     return Reproduction(
         name="lpb-claims",
         document=DOCUMENT,
         title="What the text says of its formulas",
         lines=(
-            Line(
-                what="most that (0.5, 0.9) lets a belief of up to 0.5 grow by",
+            ComparedValue(
+                description="most that (0.5, 0.9) lets a belief of up to 0.5 grow by",
                 printed="0.4",
                 recomputed=round(largest, 6),
-                why="rho2 - rho1 bounds it only while rho1 + rho2 <= 1: 0.25 may become 0.75",
+                reason="rho2 - rho1 bounds it only while rho1 + rho2 <= 1: 0.25 may become 0.75",
             ),
-            Line(
-                what="does a smaller rho2 - rho1 mean more noise?",
+            ComparedValue(
+                description="does a smaller rho2 - rho1 mean more noise?",
                 printed="yes",
                 recomputed="yes" if Promise(0.4, 0.5).epsilon > Promise(0.01, 0.05).epsilon else "not always",
-                why="only with one end fixed: (0.01, 0.05) has epsilon 1.65, (0.4, 0.5) has 0.405; and with "
+                reason="only with one end fixed: (0.01, 0.05) has epsilon 1.65, (0.4, 0.5) has 0.405; and with "
                 "neither fixed a difference of 0.04 needs less noise than one of 0.1",
             ),
-            Line(
-                what="differential identifiability with m = 5 and rho = 0.5: epsilon",
+            ComparedValue(
+                description="differential identifiability with m = 5 and rho = 0.5: epsilon",
                 recomputed=log((5 - 1) * 0.5 / (1 - 0.5)),
             ),
-            Line(what="LPB at rho1 = 1/5: epsilon", recomputed=Promise(0.2, 0.5).epsilon),
+            ComparedValue(description="LPB at rho1 = 1/5: epsilon", recomputed=Promise(0.2, 0.5).epsilon),
         ),
         notes=(
             "Definition 3 says a breach needs all responses r; it takes one.",
@@ -285,5 +307,9 @@ def _get_noise_ratio(low: int, high: int, epsilon: float) -> float:
     return (high - low) / PEOPLE / epsilon / (high - low)
 
 
-def _make_adult_line(adult: AdultSurvey, what: str, printed: str, value: float, why: str = "") -> Line:
-    return Line(what=what, printed=printed, recomputed=value, why=why, is_sample=not adult.is_real)
+def _make_adult_line(
+    adult: AdultSurvey, what: str, printed: str, value: float, why: str = ""
+) -> ComparedValue:
+    return ComparedValue(
+        description=what, printed=printed, recomputed=value, reason=why, is_sample=not adult.is_real
+    )

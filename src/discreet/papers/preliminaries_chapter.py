@@ -18,7 +18,7 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import exact_sigma, textbook_sigma
 from discreet.mechanisms.sensitivity import ContributionBounds, mean_sensitivity, median_sensitivity
 from discreet.papers.continuous_laplace import ContinuousLaplace
-from discreet.papers.reproduction import Curve, Figure, Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
 
 Floats = NDArray[np.float64]
 
@@ -32,19 +32,19 @@ PRINTED = {
 DELTA = 1e-5
 
 
-def reproduce_table_2_3(bench: ReproductionInputs) -> Reproduction:
+def reproduce_table_2_3(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Table 2.3: the commonest disease by the exponential mechanism."""
-    del bench
+    del inputs
     lines = []
     for epsilon, row in PRINTED.items():
         chances = _get_probabilities(float(epsilon))
         for (disease, printed), chance in zip(zip(DISEASES, row, strict=True), chances.tolist(), strict=True):
             lines.append(
-                Line(
-                    what=f"epsilon {epsilon}: {disease}",
+                ComparedValue(
+                    description=f"epsilon {epsilon}: {disease}",
                     printed=printed,
                     recomputed=chance,
-                    why="cut off instead of rounded" if printed == "0.32" else "",
+                    reason="cut off instead of rounded" if printed == "0.32" else "",
                 )
             )
     return Reproduction(
@@ -59,9 +59,9 @@ def reproduce_table_2_3(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_hiv_count(bench: ReproductionInputs) -> Reproduction:
+def reproduce_hiv_count(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the HIV count with Laplace noise of scale 1."""
-    del bench
+    del inputs
     reach = float(ContributionBounds(rows=1, relation=Relation.PRESENCE).count_sensitivity().l1)
     mean, middle = mean_sensitivity(low=17, high=90, rows=48_842), median_sensitivity(low=17, high=90)
     return Reproduction(
@@ -69,31 +69,31 @@ def reproduce_hiv_count(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="The HIV count at epsilon 1",
         lines=(
-            Line(what="sensitivity of a count", printed="1", recomputed=reach),
-            Line(what="scale of the noise at epsilon 1", printed="1", recomputed=reach / 1.0),
-            Line(
-                what="people with HIV",
+            ComparedValue(description="sensitivity of a count", printed="1", recomputed=reach),
+            ComparedValue(description="scale of the noise at epsilon 1", printed="1", recomputed=reach / 1.0),
+            ComparedValue(
+                description="people with HIV",
                 printed="10",
                 recomputed=float(DISEASES["HIV"]),
-                why="Table 2.3 has 5; the text takes another number for the example",
+                reason="Table 2.3 has 5; the text takes another number for the example",
             ),
-            Line(
-                what="chance that the answer is within 1 of the truth",
+            ComparedValue(
+                description="chance that the answer is within 1 of the truth",
                 recomputed=ContinuousLaplace(scale=1).probability_within(1),
             ),
-            Line(
-                what="sensitivity of an average: age in 17..90 over 48,842 known people",
+            ComparedValue(
+                description="sensitivity of an average: age in 17..90 over 48,842 known people",
                 printed="high",
                 recomputed="small" if mean < Fraction(middle, 1_000) else "high",
-                why=f"range / n = {float(mean):.4f}; it is the median's that is the whole range, {middle}",
+                reason=f"range / n = {float(mean):.4f}; it is the median's that is the whole range, {middle}",
             ),
         ),
     )
 
 
-def reproduce_composition(bench: ReproductionInputs) -> Reproduction:
+def reproduce_composition(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce sequential, parallel and optimal composition."""
-    del bench
+    del inputs
     tenth = [PureDP(epsilon=0.1)] * 10
     together = compose(tenth, delta=DELTA)
     thousand = compose({PureDP(epsilon=0.01): 1_000}, delta=1e-6)
@@ -102,28 +102,28 @@ def reproduce_composition(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Composition: what several releases cost together",
         lines=(
-            Line(
-                what="10 releases at epsilon 0.1, one after the other",
+            ComparedValue(
+                description="10 releases at epsilon 0.1, one after the other",
                 printed="1",
                 recomputed=together.alternatives["sequential"],
             ),
-            Line(
-                what="two parts at epsilon 0.1 and 0.2, people added or removed",
+            ComparedValue(
+                description="two parts at epsilon 0.1 and 0.2, people added or removed",
                 printed="0.2",
                 recomputed=_compose_parallel(Relation.PRESENCE),
             ),
-            Line(
-                what="the same, a record replaced",
+            ComparedValue(
+                description="the same, a record replaced",
                 printed="0.2",
                 recomputed=_compose_parallel(Relation.VALUE),
-                why="a replaced record may leave one part and enter the other, so both count; one that "
+                reason="a replaced record may leave one part and enter the other, so both count; one that "
                 "stays in its part counts twice",
             ),
-            Line(
-                what="1,000 releases at epsilon 0.01, delta 1e-6: sequential",
+            ComparedValue(
+                description="1,000 releases at epsilon 0.01, delta 1e-6: sequential",
                 recomputed=thousand.alternatives["sequential"],
             ),
-            Line(what="the same, the tightest theorem", recomputed=thousand.epsilon),
+            ComparedValue(description="the same, the tightest theorem", recomputed=thousand.epsilon),
         ),
         notes=(
             "'Adaptive consumes less' is not so: the optimal bounds hold for mechanisms that are chosen "
@@ -134,9 +134,9 @@ def reproduce_composition(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_gaussian(bench: ReproductionInputs) -> Reproduction:
+def reproduce_gaussian(inputs: ReproductionInputs) -> Reproduction:
     """Compare the chapter's formula for sigma with the exact calibration."""
-    del bench
+    del inputs
     epsilons = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 8.0, 9.0, 10.0, 12.0]
     curves = (
         Curve(
@@ -149,19 +149,19 @@ def reproduce_gaussian(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Gaussian noise: the formula and the exact calibration, delta = 1e-5",
         lines=(
-            Line(
-                what="sigma at epsilon 1 that is enough",
+            ComparedValue(
+                description="sigma at epsilon 1 that is enough",
                 printed=f"{textbook_sigma(1, DELTA):.3f}",
                 recomputed=exact_sigma(1, DELTA),
-                why="sqrt(2 ln(2 / delta)) / epsilon is safe here, and asks for a third more than is needed",
+                reason="sqrt(2 ln(2 / delta)) / epsilon is safe here, and asks for a third more than is needed",
             ),
-            Line(what="with 1.25 / delta in its place", recomputed=_get_classic_sigma(1.0)),
-            Line(
-                what="the chapter's formula is too small from epsilon",
+            ComparedValue(description="with 1.25 / delta in its place", recomputed=_get_classic_sigma(1.0)),
+            ComparedValue(
+                description="the chapter's formula is too small from epsilon",
                 recomputed=_find_failing_epsilon(lambda e: textbook_sigma(e, DELTA)),
             ),
-            Line(
-                what="the one with 1.25 / delta from epsilon",
+            ComparedValue(
+                description="the one with 1.25 / delta from epsilon",
                 recomputed=_find_failing_epsilon(_get_classic_sigma),
             ),
         ),
@@ -169,13 +169,13 @@ def reproduce_gaussian(bench: ReproductionInputs) -> Reproduction:
             "The chapter gives the formula for every epsilon; it needs one that is bounded.",
             "'Variance sigma' should read sigma squared, as the definition below it writes.",
         ),
-        picture=Figure(x="epsilon", y="sigma", curves=curves, is_logarithmic=True),
+        figure=Figure(x="epsilon", y="sigma", curves=curves, is_logarithmic=True),
     )
 
 
-def reproduce_usefulness(bench: ReproductionInputs) -> Reproduction:
+def reproduce_usefulness(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the (alpha, beta)-usefulness of counts with Laplace noise."""
-    del bench
+    del inputs
     alpha, beta, questions = 10.0, 0.05, 10
     one = ContinuousLaplace(scale=alpha / math.log(1 / beta))
     return Reproduction(
@@ -183,15 +183,16 @@ def reproduce_usefulness(bench: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="(alpha, beta)-usefulness: all errors within alpha but for beta",
         lines=(
-            Line(
-                what="one count within 10 with 95%: epsilon",
+            ComparedValue(
+                description="one count within 10 with 95%: epsilon",
                 recomputed=accuracy_first(alpha, beta, noise="laplace").epsilon,
             ),
-            Line(
-                what="chance that it is within 10 at this epsilon", recomputed=one.probability_within(alpha)
+            ComparedValue(
+                description="chance that it is within 10 at this epsilon",
+                recomputed=one.probability_within(alpha),
             ),
-            Line(
-                what="ten counts, all within 10 with 95%: epsilon in all",
+            ComparedValue(
+                description="ten counts, all within 10 with 95%: epsilon in all",
                 recomputed=questions * math.log(1 / (1 - (1 - beta) ** (1 / questions))) / alpha,
             ),
         ),

@@ -21,7 +21,7 @@ from discreet.belief import (
     mutual_information,
     worst_case_information,
 )
-from discreet.papers.reproduction import Curve, Figure, Line, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
 
 DOCUMENT = "Limiting Privacy Breaches in Privacy Preserving Data Mining (slides)"
 Floats = NDArray[np.float64]
@@ -44,14 +44,16 @@ def build_operators() -> dict[str, Floats]:
     return {"R1": kept, "R2": shifted, "R3": shifted / 2 + 0.5 / 1_001}
 
 
-def reproduce_breaches(bench: ReproductionInputs) -> Reproduction:
+def reproduce_breaches(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the table of priors and posteriors."""
-    del bench
+    del inputs
     printed = {"R1": ("71.6%", "83.0%"), "R2": ("4.8%", "100%"), "R3": ("2.9%", "70.8%")}
     lines = [
-        Line(what="given nothing: X = 0", printed="1%", recomputed=float(PRIOR[IS_ZERO].sum())),
-        Line(
-            what="given nothing: X outside 200..800",
+        ComparedValue(
+            description="given nothing: X = 0", printed="1%", recomputed=float(PRIOR[IS_ZERO].sum())
+        ),
+        ComparedValue(
+            description="given nothing: X outside 200..800",
             printed="40.5%",
             recomputed=float(PRIOR[IS_OUTSIDE].sum()),
         ),
@@ -60,9 +62,11 @@ def reproduce_breaches(bench: ReproductionInputs) -> Reproduction:
         zero, outside = printed[name]
         told = f"given {name}(X) = 0"
         lines += [
-            Line(what=f"{told}: X = 0", printed=zero, recomputed=_get_posterior(channel, IS_ZERO)),
-            Line(
-                what=f"{told}: X outside 200..800",
+            ComparedValue(
+                description=f"{told}: X = 0", printed=zero, recomputed=_get_posterior(channel, IS_ZERO)
+            ),
+            ComparedValue(
+                description=f"{told}: X outside 200..800",
                 printed=outside,
                 recomputed=_get_posterior(channel, IS_OUTSIDE),
             ),
@@ -76,22 +80,24 @@ def reproduce_breaches(bench: ReproductionInputs) -> Reproduction:
     )
 
 
-def reproduce_amplification(bench: ReproductionInputs) -> Reproduction:
+def reproduce_amplification(inputs: ReproductionInputs) -> Reproduction:
     """Compute gamma of each operator, and the bound on breaches that follows."""
-    del bench
+    del inputs
     lines = []
     for name, channel in build_operators().items():
         worst = find_worst_property(channel, PRIOR, RHO1)
         reached = worst.posterior if worst is not None else 0.0
         lines += [
-            Line(what=f"{name}: gamma", recomputed=amplification(channel).overall),
-            Line(what=f"{name}: most that a property of at most 1% can become", recomputed=reached),
-            Line(
-                what=f"{name}: most that gamma allows it to become",
+            ComparedValue(description=f"{name}: gamma", recomputed=amplification(channel).overall),
+            ComparedValue(
+                description=f"{name}: most that a property of at most 1% can become", recomputed=reached
+            ),
+            ComparedValue(
+                description=f"{name}: most that gamma allows it to become",
                 recomputed=_get_allowed_posterior(channel),
             ),
-            Line(
-                what=f"{name}: distance (KL) of a report of 0, in bits",
+            ComparedValue(
+                description=f"{name}: distance (KL) of a report of 0, in bits",
                 recomputed=_compute_kl_divergence(channel, PRIOR, 0),
             ),
         ]
@@ -109,63 +115,87 @@ def reproduce_amplification(bench: ReproductionInputs) -> Reproduction:
             f"From 1% to 50% the odds grow by a factor of {gamma(RHO1, RHO2):.0f}: R3 stays below it, R1 and "
             "R2 do not.",
         ),
-        picture=Figure(x="prior", y="highest posterior", curves=curves),
+        figure=Figure(x="prior", y="highest posterior", curves=curves),
     )
 
 
-def reproduce_information(bench: ReproductionInputs) -> Reproduction:
+def reproduce_information(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce the failure of mutual information: a rare report that reveals almost everything."""
-    del bench
+    del inputs
     return Reproduction(
         name="slides-information",
         document=DOCUMENT,
         title="The failure of mutual information, and the worst case in its place",
         lines=(
-            Line(what="R2: belief in 1 after a 1", printed="0.99", recomputed=_get_first_posterior(RARELY)),
-            Line(what="R1: the same", printed="0.6", recomputed=_get_first_posterior(OFTEN)),
-            Line(what="R1: log of 0.6 / 0.5", printed="0.2630", recomputed=math.log2(0.6 / 0.5)),
-            Line(what="R1: log of 0.4 / 0.5", printed="-0.3219", recomputed=math.log2(0.4 / 0.5)),
-            Line(
-                what="R1: distance of a report",
+            ComparedValue(
+                description="R2: belief in 1 after a 1",
+                printed="0.99",
+                recomputed=_get_first_posterior(RARELY),
+            ),
+            ComparedValue(description="R1: the same", printed="0.6", recomputed=_get_first_posterior(OFTEN)),
+            ComparedValue(
+                description="R1: log of 0.6 / 0.5", printed="0.2630", recomputed=math.log2(0.6 / 0.5)
+            ),
+            ComparedValue(
+                description="R1: log of 0.4 / 0.5", printed="-0.3219", recomputed=math.log2(0.4 / 0.5)
+            ),
+            ComparedValue(
+                description="R1: distance of a report",
                 printed="0.02905",
                 recomputed=_compute_kl_divergence(OFTEN, EVEN, 0),
             ),
-            Line(what="R2: log of 0.99 / 0.5", printed="0.9855", recomputed=math.log2(0.99 / 0.5)),
-            Line(what="R2: log of 0.01 / 0.5", printed="-5.6439", recomputed=math.log2(0.01 / 0.5)),
-            Line(
-                what="R2: distance of a report",
+            ComparedValue(
+                description="R2: log of 0.99 / 0.5", printed="0.9855", recomputed=math.log2(0.99 / 0.5)
+            ),
+            ComparedValue(
+                description="R2: log of 0.01 / 0.5", printed="-5.6439", recomputed=math.log2(0.01 / 0.5)
+            ),
+            ComparedValue(
+                description="R2: distance of a report",
                 printed="0.91921",
                 recomputed=_compute_kl_divergence(RARELY, EVEN, 0),
             ),
-            Line(
-                what="R2: distance of e", printed="0", recomputed=abs(_compute_kl_divergence(RARELY, EVEN, 2))
+            ComparedValue(
+                description="R2: distance of e",
+                printed="0",
+                recomputed=abs(_compute_kl_divergence(RARELY, EVEN, 2)),
             ),
-            Line(
-                what="R1: mutual information",
+            ComparedValue(
+                description="R1: mutual information",
                 printed="0.02905",
                 recomputed=mutual_information(OFTEN, EVEN, np.log2),
             ),
-            Line(what="R2: mutual information", recomputed=mutual_information(RARELY, EVEN, np.log2)),
-            Line(what="R1: worst-case information", recomputed=worst_case_information(OFTEN, EVEN, np.log2)),
-            Line(what="R2: worst-case information", recomputed=worst_case_information(RARELY, EVEN, np.log2)),
+            ComparedValue(
+                description="R2: mutual information", recomputed=mutual_information(RARELY, EVEN, np.log2)
+            ),
+            ComparedValue(
+                description="R1: worst-case information",
+                recomputed=worst_case_information(OFTEN, EVEN, np.log2),
+            ),
+            ComparedValue(
+                description="R2: worst-case information",
+                recomputed=worst_case_information(RARELY, EVEN, np.log2),
+            ),
         ),
         notes=("By mutual information R2 hides 300 times as much as R1; by the worst case far less.",),
     )
 
 
-def reproduce_worst_case(bench: ReproductionInputs) -> Reproduction:
+def reproduce_worst_case(inputs: ReproductionInputs) -> Reproduction:
     """Compare the bounds on upward breaches from worst-case information and from gamma."""
-    del bench
+    del inputs
     lines = []
     for name, channel in build_operators().items():
         nats = worst_case_information(channel, PRIOR)
         lines += [
-            Line(what=f"{name}: worst-case information, in nats", recomputed=nats),
-            Line(
-                what=f"{name}: so a belief of 1% stays at most",
+            ComparedValue(description=f"{name}: worst-case information, in nats", recomputed=nats),
+            ComparedValue(
+                description=f"{name}: so a belief of 1% stays at most",
                 recomputed=bound_posterior_from_information(RHO1, nats),
             ),
-            Line(what=f"{name}: by gamma at most", recomputed=_get_allowed_posterior(channel)),
+            ComparedValue(
+                description=f"{name}: by gamma at most", recomputed=_get_allowed_posterior(channel)
+            ),
         ]
     return Reproduction(
         name="slides-worst-case",

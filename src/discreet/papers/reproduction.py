@@ -33,16 +33,16 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ComparedValue:
     """One compared value. `printed` is empty if the document gives only a picture, or nothing.
 
     `is_sample` marks a value computed from the synthetic census, to which the printed numbers do not apply.
     """
 
-    what: str
+    description: str
     recomputed: float | str
     printed: str = ""
-    why: str = ""
+    reason: str = ""
     is_sample: bool = False
 
     @property
@@ -79,9 +79,9 @@ class Reproduction:
     name: str
     document: str
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedValue, ...]
     notes: tuple[str, ...] = ()
-    picture: Figure | None = None
+    figure: Figure | None = None
 
     @property
     def verdict(self) -> str:

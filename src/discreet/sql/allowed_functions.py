@@ -186,7 +186,7 @@ FUNCTIONS: dict[str, Function] = {
             name="between",
             syntax="a BETWEEN x AND y",
             infer_type=type_inference.infer_comparison,
-            emit_sql=numeric_function_sql.between,
+            emit_sql=numeric_function_sql.compile_between,
         ),
         Function(
             name="is_null",

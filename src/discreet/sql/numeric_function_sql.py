@@ -172,7 +172,7 @@ def compile_in(args: tuple[str, ...], types: Types, result: Type, options: tuple
     return bind_first(f"({{0}} IN ({places}))", tested, *others)
 
 
-def between(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
+def compile_between(args: tuple[str, ...], types: Types, result: Type, options: tuple[str, ...]) -> str:
     """BETWEEN, for which the engine compares, and so writes, the value twice."""
     return bind_first("({0} BETWEEN {1} AND {2})", *make_comparable(args, types))
 

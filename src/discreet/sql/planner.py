@@ -217,7 +217,7 @@ def combine_guarantees(guarantees: list[Guarantee], promise: Promise) -> Guarant
     if all(isinstance(each, PureDP) for each in guarantees):
         total = sum((Fraction(each.epsilon) for each in guarantees if isinstance(each, PureDP)), Fraction(0))
         return PureDP(epsilon=total, relation=promise.secret)
-    costs: list[ZeroConcentratedDP] = [each.concentrated for each in guarantees]  # type: ignore[attr-defined]
+    costs: list[ZeroConcentratedDP] = [each.zcdp for each in guarantees]  # type: ignore[attr-defined]
     return ZeroConcentratedDP(
         rho=sum((Fraction(each.rho) for each in costs), Fraction(0)),
         delta=sum((Fraction(each.delta) for each in costs), Fraction(0)),
@@ -238,7 +238,7 @@ def _choose_noise(moved: Sensitivity, epsilon: Fraction, promise: Promise, group
     if promise.tail == 0:
         return laplace
     gaussian = DiscreteGaussian.from_rho(
-        laplace.guarantee.concentrated.rho,
+        laplace.guarantee.zcdp.rho,
         squared_sensitivity=moved.squared_l2,
         places=groups or 1 << 31,
         relation=promise.secret,

@@ -232,7 +232,7 @@ _FUNCTIONS = """
 
 Date parts: {parts}. Units of DATE_TRUNC: {units}. Types of CAST: {types}. Text beside
 a date is read as one: `born >= '1990-01-31'`. ILIKE is LIKE in any case, LEFT(a, n) the first letters, and
-ROUND(a, -3) rounds to thousands.
+ROUND(a, -3) rounds to thousands. DATE_TRUNC of a DATE is a DATE (DuckDB's is the same day as a TIMESTAMP).
 
 Every function has a value, or NULL, for whatever the data holds: division by zero, text that is no
 number, numbers beyond what a computer holds, and values that the policy does not declare all give NULL,

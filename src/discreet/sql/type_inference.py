@@ -79,7 +79,7 @@ def make_arithmetic_rule(
     """
     multiplies = bound(Fraction(2), Fraction(3)) == 6
 
-    def typed(types: Types, _: tuple[str, ...]) -> Type:
+    def infer_type(types: Types, _: tuple[str, ...]) -> Type:
         _require_families(types, Family.NUMBER)
         a, b = types
         in_double = make_double_type(
@@ -93,7 +93,7 @@ def make_arithmetic_rule(
         found = make_number_type(low, high, step, numeric=find_widest_numeric(types), magnitude=most)
         return replace(found, is_constant=a.is_constant and b.is_constant) if found.is_exact else in_double
 
-    return typed
+    return infer_type
 
 
 def _find_corner_bounds(

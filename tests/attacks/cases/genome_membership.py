@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from discreet.attacks.attack import Findings
+from discreet.attacks.allele_frequencies import Frequencies
+from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.genomes import Frequencies
-from discreet.attacks.worlds.genomes import Sequenced, Study
+from discreet.attacks.simulation.genome_study import SequencedStudy, Study
 from discreet.belief.odds import log_gamma
 from tests.attacks.case import Case
 from tests.conftest import seeded
@@ -16,13 +16,13 @@ EPSILON = log_gamma(0.01, 0.05)
 
 
 @cache
-def sequenced() -> Sequenced:
+def sequenced() -> SequencedStudy:
     return Study(people=500, snps=4_000).sequence()
 
 
-def judge(published: Frequencies, study: Sequenced, attack: GenomeMembership | None = None) -> Findings:
+def judge(published: Frequencies, study: SequencedStudy, attack: GenomeMembership | None = None) -> Findings:
     return (attack or GenomeMembership()).run(
-        published, study.reference, candidates=study.candidates, member=study.member, panel=study.panel
+        published, study.reference, candidates=study.candidates, is_member=study.is_member, panel=study.panel
     )
 
 

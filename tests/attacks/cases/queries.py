@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from discreet import Curator
-from discreet.app.trials.answerer import CuratorAnswerer
-from discreet.attacks.asking import Answerer
-from discreet.attacks.attack import Findings
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.differencing import Differencing
+from discreet.attacks.findings import Findings
 from discreet.attacks.floating_point import FloatingPoint
-from discreet.attacks.informed import InformedAdversary
-from discreet.attacks.pairs import draws
+from discreet.attacks.informed_adversary import InformedAdversary
+from discreet.attacks.neighbor_pairs import make_sampler
+from discreet.attacks.query_attacks import Answerer
 from discreet.attacks.reconstruction import Reconstruction
 from discreet.attacks.tracker import Tracker
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.laplace import Laplace
+from discreet.services.attack.curator_answerer import CuratorAnswerer
 from tests.attacks.answerers import (
     CLAIM,
     PEOPLE,
@@ -80,7 +80,7 @@ def inform(epsilon: float) -> Findings:
     noise = DiscreteLaplace(epsilon=Fraction(epsilon), sensitivity=9)
     worlds: dict[object, float] = {value: float(value) for value in range(10)}
     truths = [value for value in range(10) for _ in range(200)]
-    outputs = [float(each) for value in range(10) for each in draws(noise, value, seeded(value))(200)]  # type: ignore[arg-type]
+    outputs = [float(each) for value in range(10) for each in make_sampler(noise, value, seeded(value))(200)]  # type: ignore[arg-type]
     return InformedAdversary(worlds=worlds, mechanism=Whole(noise)).run(outputs, truths)
 
 
@@ -101,7 +101,7 @@ def float_laplace(value: int, runs: int) -> np.ndarray[tuple[int], np.dtype[np.f
 
 def grid_laplace(value: int, runs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     noise = Laplace(epsilon=Fraction(1), sensitivity=Fraction(1), resolution=Fraction(1, 1000))
-    return np.asarray(draws(noise, Fraction(value), seeded(value))(runs), np.float64)
+    return np.asarray(make_sampler(noise, Fraction(value), seeded(value))(runs), np.float64)
 
 
 QUERIES = (

@@ -7,16 +7,16 @@ from functools import cache
 
 import numpy as np
 
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
 from discreet.attacks.ratings import Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.worlds.ratings import Service, overhear
+from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
 from tests.attacks.case import Case
 
 
 @cache
 def films() -> tuple[Ratings, Ratings]:
-    return Service(people=5_000, titles=600, strangers=500).rate()
+    return RentalService(people=5_000, titles=600, strangers=500).simulate_ratings()
 
 
 def cut_apart(ratings: Ratings) -> Ratings:
@@ -26,7 +26,7 @@ def cut_apart(ratings: Ratings) -> Ratings:
 
 
 def _search(release: Ratings) -> Findings:
-    told = overhear(*films(), victims=300, known=8, wrong=2, days=14)
+    told = sample_known_ratings(*films(), victims=300, known=8, wrong=2, days=14)
     return Scoreboard(days=14, wrong=0.25).run(release, told)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from discreet.attacks.attribute_inference import AttributeInference
 from discreet.attacks.linkability import Linkability
+from discreet.attacks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.attacks.singling_out import SinglingOut
-from discreet.attacks.synthetic_release import SyntheticRelease, compare
-from discreet.attacks.worlds.census import KINDS, Census, copied
+from discreet.attacks.synthetic_release import SyntheticRelease, build_synthetic_release
 from tests.attacks.case import Case
 
 PEOPLE = 4_000
@@ -18,7 +18,9 @@ PEOPLE = 4_000
 @cache
 def released(honest: bool) -> SyntheticRelease:
     data, panel, others = (Census(people=PEOPLE, seed=seed).sample() for seed in (1, 2, 3))
-    return compare(others if honest else copied(data), data, panel, KINDS, victims=1_000)
+    return build_synthetic_release(
+        others if honest else make_leaky_copy(data), data, panel, COLUMN_TYPES, victims=1_000
+    )
 
 
 def _case(attack: Any) -> Case:

@@ -10,11 +10,11 @@ from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_fr
 from discreet.attacks.background_knowledge import BackgroundKnowledge
 from discreet.attacks.birthday import Birthday
 from discreet.attacks.class_inference import ClassInference
+from discreet.attacks.class_matching import match_people
 from discreet.attacks.homogeneity import Homogeneity
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.match_sets import MatchSets
-from discreet.attacks.matching import match
 from discreet.attacks.similarity import Similarity
 from discreet.attacks.skewness import Skewness
 from tests.attacks.case import Case
@@ -36,7 +36,7 @@ def sets(groups: Sequence[str], values: Sequence[str]) -> MatchSets:
     """Everybody against a release, with the truth for scoring."""
     release = released(groups, values)
     published = release_of(release, (Y,))
-    return match(published, known_of(release, published, truth=(Y,)))
+    return match_people(published, known_of(release, published, truth=(Y,)))
 
 
 def both(first: Sequence[str], second: Sequence[str], values: Sequence[str]) -> tuple[MatchSets, MatchSets]:
@@ -44,7 +44,7 @@ def both(first: Sequence[str], second: Sequence[str], values: Sequence[str]) -> 
     releases = [release_of(released(groups, values), (Y,)) for groups in (first, second)]
     people = pa.table({"group": list(first), "later": list(second), Y: list(values)})
     known = known_of(people, releases[0], "later", truth=(Y,))
-    return match(releases[0], known), match(releases[1], known, {"group": "later"})
+    return match_people(releases[0], known), match_people(releases[1], known, {"group": "later"})
 
 
 ALONE = [f"g{i}" for i in range(PEOPLE)]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 
-from discreet.attacks.attack import Findings
+from discreet.attacks.findings import Findings
+from discreet.attacks.simulation.us_population import Population, PopulationRegister
 from discreet.attacks.uniqueness import Uniqueness
-from discreet.attacks.worlds.population import Population, Register
 from tests.attacks.case import Case
 
 
 @cache
-def people() -> Register:
-    return Population(counties=10).register()
+def people() -> PopulationRegister:
+    return Population(counties=10).draw_register()
 
 
 def _single_out(place: str, birth: str) -> Findings:
-    return Uniqueness(columns=(place, "sex", birth)).run(people().crowds(place, birth))
+    return Uniqueness(columns=(place, "sex", birth)).run(people().count_crowds(place, birth))
 
 
 UNIQUENESS = Case(

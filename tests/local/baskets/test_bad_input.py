@@ -14,11 +14,18 @@ import pytest
 from discreet.belief import Promise
 from discreet.core.errors import DataError, InvalidParameterError
 from discreet.core.randomness import Randomness
-from discreet.local import notation
-from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, frequent, packed, rules
+from discreet.local import operator_json
+from discreet.local.baskets import (
+    CutAndPaste,
+    SelectASize,
+    design_baskets,
+    find_frequent_itemsets,
+    find_rules,
+    pack_baskets,
+)
 from discreet.local.operator import Operator
 
-OPERATOR = SelectASize.under(1, items=70, size=3)
+OPERATOR = SelectASize.for_epsilon(1, items=70, size=3)
 
 
 def select(**given: Any) -> SelectASize:
@@ -30,7 +37,7 @@ def paste(**given: Any) -> CutAndPaste:
 
 
 def estimated() -> Any:
-    return OPERATOR.estimate(OPERATOR.send(packed([[1, 2]] * 9, 70), Randomness()))
+    return OPERATOR.estimate(OPERATOR.randomize_baskets(pack_baskets([[1, 2]] * 9, 70), Randomness()))
 
 
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -42,21 +49,24 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "slots": (lambda: paste(items=999, size=65, cutoff=1, noise=0.5), "at most 64"),
     "cutoff": (lambda: paste(items=9, size=2, cutoff=0, noise=0.5), "at least 1"),
     "items": (lambda: paste(items=1, size=1, cutoff=1, noise=0.5), "at least 2"),
-    "dear": (lambda: CutAndPaste.under(0.5, items=9, size=2), "costs ln 2"),
-    "epsilon": (lambda: SelectASize.under(-1, items=9, size=2), "from 0.000001 to 30"),
-    "itemset": (lambda: SelectASize.under(1, items=9, size=2, itemset=0), "at least 1"),
-    "outside": (lambda: packed([[0], [77]], 70), "items from 0 to 69; got an item outside"),
-    "texts": (lambda: packed([["bread"]], 70), "lists of the numbers of items"),
-    "flat": (lambda: packed([1, 2], 70), "lists of the numbers of items"),
-    "missing": (lambda: packed([[1, None]], 70), "lists of the numbers of items"),
-    "floats": (lambda: packed(pa.array([[1.5]]), 70), "lists of the numbers of items"),
-    "rows": (lambda: OPERATOR.send(np.zeros((2, 1), np.uint64), Randomness()), "rows of 2 64-bit words"),
+    "dear": (lambda: CutAndPaste.for_epsilon(0.5, items=9, size=2), "costs ln 2"),
+    "epsilon": (lambda: SelectASize.for_epsilon(-1, items=9, size=2), "from 0.000001 to 30"),
+    "itemset": (lambda: SelectASize.for_epsilon(1, items=9, size=2, itemset=0), "at least 1"),
+    "outside": (lambda: pack_baskets([[0], [77]], 70), "items from 0 to 69; got an item outside"),
+    "texts": (lambda: pack_baskets([["bread"]], 70), "lists of the numbers of items"),
+    "flat": (lambda: pack_baskets([1, 2], 70), "lists of the numbers of items"),
+    "missing": (lambda: pack_baskets([[1, None]], 70), "lists of the numbers of items"),
+    "floats": (lambda: pack_baskets(pa.array([[1.5]]), 70), "lists of the numbers of items"),
+    "rows": (
+        lambda: OPERATOR.randomize_baskets(np.zeros((2, 1), np.uint64), Randomness()),
+        "rows of 2 64-bit words",
+    ),
     "spare": (
-        lambda: OPERATOR.send(np.full((2, 2), 1 << 60, np.uint64), Randomness()),
+        lambda: OPERATOR.randomize_baskets(np.full((2, 2), 1 << 60, np.uint64), Randomness()),
         "an item outside of the domain",
     ),
     "codes": (
-        lambda: SelectASize.under(1, items=999, size=5).randomize(np.array([0]), Randomness()),
+        lambda: SelectASize.for_epsilon(1, items=999, size=5).randomize(np.array([0]), Randomness()),
         "too many baskets to enumerate",
     ),
     "too long": (lambda: estimated().of([1, 2, 3, 4]), "at most 3 items"),
@@ -64,13 +74,16 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "unknown": (lambda: estimated().of([70]), "items from 0 to 69"),
     "other items": (lambda: estimated().rest([1, 2], [3], 0.5), "some of the itemset's items"),
     "none": (lambda: estimated().each([]), "rows of items"),
-    "least": (lambda: frequent(estimated(), 0), "between 0 and 1"),
-    "longest": (lambda: frequent(estimated(), 0.5, longest=0), "at least 1"),
-    "strength": (lambda: rules(estimated(), frequent(estimated(), 0.9), 2), "between 0 and 1"),
+    "least": (lambda: find_frequent_itemsets(estimated(), 0), "between 0 and 1"),
+    "longest": (lambda: find_frequent_itemsets(estimated(), 0.5, max_size=0), "at least 1"),
+    "strength": (
+        lambda: find_rules(estimated(), find_frequent_itemsets(estimated(), 0.9), 2),
+        "between 0 and 1",
+    ),
     "clients": (lambda: design_baskets(Promise(0.1, 0.5), items=9, size=2, clients=0), "at least 1"),
     "partial": (lambda: OPERATOR.variance(2, 9, [0.5, 0.5]), "3 probabilities"),
     "telling nothing": (
-        lambda: paste(items=9, size=3, cutoff=1, noise=0.5).worth(2),
+        lambda: paste(items=9, size=3, cutoff=1, noise=0.5).unbiased_support_values(2),
         "reveals nothing about itemsets of 2 items",
     ),
 }
@@ -93,14 +106,14 @@ def test_reports_that_are_no_baskets_are_refused() -> None:
 
 @pytest.mark.parametrize("operator", [OPERATOR, paste(items=9, size=2, cutoff=2, noise=0.3)])
 def test_an_operator_that_was_written_is_read_with_the_same_law(operator: Operator) -> None:
-    again = notation.read(json.loads(json.dumps(notation.write(operator))))
+    again = operator_json.operator_from_json(json.loads(json.dumps(operator_json.operator_to_json(operator))))
     assert again == operator
     assert again.gamma == operator.gamma
 
 
 def test_an_operator_may_be_written_by_its_epsilon() -> None:
     short = {"operator": "select-a-size", "items": 70, "size": 3, "epsilon": 1}
-    assert notation.read(short) == OPERATOR
+    assert operator_json.operator_from_json(short) == OPERATOR
 
 
 def test_a_promise_is_kept_with_the_least_that_it_asks_for() -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from discreet.belief.breaches import find_worst_property
 from discreet.belief.odds import highest_posterior
 from discreet.core.randomness import Randomness
-from discreet.local.baskets import CutAndPaste, SelectASize, packed
-from discreet.local.baskets.operator import Baskets
-from discreet.local.baskets.packing import draw, held, listed, pick
-from discreet.local.thresholds import DIGITS, WHOLE
+from discreet.local.baskets import CutAndPaste, SelectASize, pack_baskets
+from discreet.local.baskets.basket_operator import BasketOperator
+from discreet.local.baskets.basket_packing import count_items, list_all_baskets, sample_law, sample_slots
+from discreet.local.thresholds import DIGITS, THRESHOLD_SCALE
 from discreet.mechanisms.sampling import Booleans, bound_exp
 from tests.statistical import assert_probability
 
@@ -31,7 +31,7 @@ def subsets(of: frozenset[int]) -> Iterator[frozenset[int]]:
         yield from map(frozenset, combinations(sorted(of), size))
 
 
-def select_a_size(operator: Baskets, basket: frozenset[int]) -> Chances:
+def select_a_size(operator: BasketOperator, basket: frozenset[int]) -> Chances:
     """The paper's words, on items and empty slots alike; then empty slots are struck out of the reports."""
     empty = frozenset(range(operator.items, operator.items + operator.size - len(basket)))
     found: Chances = {}
@@ -45,7 +45,7 @@ def select_a_size(operator: Baskets, basket: frozenset[int]) -> Chances:
     return found
 
 
-def gamma_by_enumeration(operator: Baskets) -> float:
+def gamma_by_enumeration(operator: BasketOperator) -> float:
     everything = frozenset(range(operator.items))
     laws = [select_a_size(operator, basket) for basket in subsets(everything) if len(basket) <= operator.size]
     columns = [[law.get(report, Fraction()) for law in laws] for report in subsets(everything)]
@@ -72,7 +72,9 @@ def test_gamma_is_that_of_the_enumerated_law(operator: SelectASize) -> None:
 @given(operators())
 def test_matrix_is_the_enumerated_law(operator: SelectASize) -> None:
     matrix = operator.matrix()
-    for row, words in zip(matrix, listed(operator.items, operator.size)[:, 0].tolist(), strict=True):
+    for row, words in zip(
+        matrix, list_all_baskets(operator.items, operator.size)[:, 0].tolist(), strict=True
+    ):
         basket = frozenset(item for item in range(operator.items) if words >> item & 1)
         law = select_a_size(operator, basket)
         for report, chance in law.items():
@@ -93,7 +95,7 @@ def test_no_property_of_a_basket_is_believed_more_than_gamma_allows(
 
 
 def test_a_prior_on_two_baskets_attains_gamma() -> None:
-    operator = SelectASize.under(1.5, items=5, size=2)
+    operator = SelectASize.for_epsilon(1.5, items=5, size=2)
     matrix = operator.matrix()
     report = int(np.argmax(matrix.max(axis=0) / matrix.min(axis=0)))
     prior = np.zeros(operator.values)
@@ -130,9 +132,9 @@ def test_cut_and_paste_has_the_gamma_of_its_enumerated_law() -> None:
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 64])
 def test_gamma_under_an_epsilon_is_not_above_it(epsilon: float, size: int) -> None:
     most = 1 / bound_exp(Fraction(epsilon), DIGITS)[1]
-    operators: list[Baskets] = [SelectASize.under(epsilon, items=1000, size=size)]
+    operators: list[BasketOperator] = [SelectASize.for_epsilon(epsilon, items=1000, size=size)]
     if epsilon >= 0.7:
-        operators.append(CutAndPaste.under(epsilon, items=1000, size=size))
+        operators.append(CutAndPaste.for_epsilon(epsilon, items=1000, size=size))
     for operator in operators:
         exactly = [
             chance / (math.comb(size, j) * operator.noise**j * (1 - operator.noise) ** (size - j))
@@ -143,18 +145,18 @@ def test_gamma_under_an_epsilon_is_not_above_it(epsilon: float, size: int) -> No
 
 
 def test_baskets_of_any_size_are_sent_by_the_same_law(random: Randomness) -> None:
-    operator = SelectASize.under(math.log(19), items=130, size=5)
+    operator = SelectASize.for_epsilon(math.log(19), items=130, size=5)
     for basket in ([], [7], [0, 64, 129], [1, 63, 64, 65, 128]):
-        reports = operator.send(packed([basket] * TRIALS, 130), random)
-        shown = held(reports & packed([basket], 130))
+        reports = operator.randomize_baskets(pack_baskets([basket] * TRIALS, 130), random)
+        shown = count_items(reports & pack_baskets([basket], 130))
         each = [math.comb(len(basket), i) * slots(operator, len(basket), i) for i in range(len(basket) + 1)]
         for i, chance in enumerate(each):
             assert_probability(int((shown == i).sum()), TRIALS, chance, family=18)
-        false = int(held(reports).sum() - shown.sum())
+        false = int(count_items(reports).sum() - shown.sum())
         assert_probability(false, TRIALS * (130 - len(basket)), float(operator.noise), family=18)
 
 
-def slots(operator: Baskets, s: int, i: int) -> float:
+def slots(operator: BasketOperator, s: int, i: int) -> float:
     """Pr[of s slots just these i are shown]."""
     m = operator.size
     return float(
@@ -169,32 +171,38 @@ def test_of_a_basket_that_is_too_large_a_uniform_choice_takes_part(random: Rando
     always = (Fraction(0), Fraction(0), Fraction(1))
     operator = SelectASize(items=70, size=2, noise=Fraction(1, 4), kept=always)
     basket = [3, 66, 67, 68]
-    reports = operator.send(packed([basket] * TRIALS, 70), random)
+    reports = operator.randomize_baskets(pack_baskets([basket] * TRIALS, 70), random)
     # a pair takes part with probability 1/6 and is shown for sure, else one or two of it by noise
     part, q = Fraction(1, 6), operator.noise
     for first, second in combinations(basket, 2):
-        both = held(reports & packed([[first, second]], 70)) == 2
+        both = count_items(reports & pack_baskets([[first, second]], 70)) == 2
         chance = part + Fraction(4, 6) * q + part * q**2
         assert_probability(int(both.sum()), TRIALS, float(chance), family=6)
 
 
 def test_the_law_check_catches_a_client_that_never_clears_an_item(random: Randomness) -> None:
     class Eager(SelectASize):
-        def shown(self, clients: int, random: Randomness) -> Booleans:
-            return super().shown(clients, random) | pick(self.size, np.full(clients, 1), random)
+        def draw_shown_slots(self, clients: int, random: Randomness) -> Booleans:
+            return super().draw_shown_slots(clients, random) | sample_slots(
+                self.size, np.full(clients, 1), random
+            )
 
-    honest = SelectASize.under(1, items=20, size=2)
+    honest = SelectASize.for_epsilon(1, items=20, size=2)
     eager = Eager(items=20, size=2, noise=honest.noise, kept=honest.kept)
-    basket = packed([[4, 5]] * TRIALS, 20)
+    basket = pack_baskets([[4, 5]] * TRIALS, 20)
     none = float(honest.kept[0])
-    assert_probability(int((held(honest.send(basket, random) & basket) == 0).sum()), TRIALS, none)
+    assert_probability(
+        int((count_items(honest.randomize_baskets(basket, random) & basket) == 0).sum()), TRIALS, none
+    )
     with pytest.raises(AssertionError):
-        assert_probability(int((held(eager.send(basket, random) & basket) == 0).sum()), TRIALS, none)
+        assert_probability(
+            int((count_items(eager.randomize_baskets(basket, random) & basket) == 0).sum()), TRIALS, none
+        )
 
 
 @pytest.mark.parametrize("need", [0, 1, 3, 4])
 def test_every_choice_of_slots_is_equally_likely(need: int, random: Randomness) -> None:
-    chosen = pick(4, np.full(TRIALS, need), random)
+    chosen = sample_slots(4, np.full(TRIALS, need), random)
     assert np.all(chosen.sum(axis=1) == need)
     seen = np.bincount(chosen @ np.array([1, 2, 4, 8]), minlength=16)
     ways = math.comb(4, need)
@@ -205,14 +213,14 @@ def test_every_choice_of_slots_is_equally_likely(need: int, random: Randomness) 
 
 def test_sizes_are_drawn_by_any_law_of_fractions(random: Randomness) -> None:
     law = (Fraction(1, 3), Fraction(0), Fraction(1, 7), Fraction(11, 21), Fraction(0))
-    seen = np.bincount(draw(law, TRIALS, random), minlength=5)
+    seen = np.bincount(sample_law(law, TRIALS, random), minlength=5)
     for hits, chance in zip(seen.tolist(), law, strict=True):
         assert_probability(hits, TRIALS, float(chance), family=5)
 
 
 @pytest.mark.parametrize(("further", "wanted"), [(b"\x00" * 8, 0), (b"\xff" * 8, 1)])
 def test_a_number_that_begins_as_a_boundary_does_is_read_further(further: bytes, wanted: int) -> None:
-    third = (WHOLE // 3).to_bytes(8, "little")
+    third = (THRESHOLD_SCALE // 3).to_bytes(8, "little")
     answers = iter([third, further])
-    found = draw((Fraction(1, 3), Fraction(2, 3)), 1, Randomness(source=lambda count: next(answers)))
+    found = sample_law((Fraction(1, 3), Fraction(2, 3)), 1, Randomness(source=lambda count: next(answers)))
     assert found.tolist() == [wanted]

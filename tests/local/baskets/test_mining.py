@@ -14,8 +14,14 @@ from scipy.stats import binom, multinomial
 
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.local.baskets import SelectASize, Supports, frequent, packed, rules
-from discreet.local.baskets.mining import candidates
+from discreet.local.baskets import (
+    ItemsetSupports,
+    SelectASize,
+    find_frequent_itemsets,
+    find_rules,
+    pack_baskets,
+)
+from discreet.local.baskets.itemset_mining import generate_candidates
 from tests.conftest import seeded
 from tests.statistical import FALSE_ALARM
 
@@ -33,32 +39,32 @@ def planted_baskets() -> list[list[int]]:
 
 
 @pytest.fixture(scope="module")
-def supports() -> Supports:
-    operator = SelectASize.under(4, items=ITEMS, size=4)
-    return operator.estimate(operator.send(packed(planted_baskets(), ITEMS), seeded(7)))
+def supports() -> ItemsetSupports:
+    operator = SelectASize.for_epsilon(4, items=ITEMS, size=4)
+    return operator.estimate(operator.randomize_baskets(pack_baskets(planted_baskets(), ITEMS), seeded(7)))
 
 
 def parts(itemset: tuple[int, ...]) -> set[tuple[int, ...]]:
     return {some for size in range(1, len(itemset) + 1) for some in combinations(itemset, size)}
 
 
-def test_planted_itemsets_are_found_and_no_others(supports: Supports) -> None:
-    mined = frequent(supports, 0.1, confidence=SURE)
-    assert {each.itemset for each in mined.found} == parts(PLANTED)
-    for each in mined.found:
+def test_planted_itemsets_are_found_and_no_others(supports: ItemsetSupports) -> None:
+    mined = find_frequent_itemsets(supports, 0.1, confidence=SURE)
+    assert {each.itemset for each in mined.itemsets} == parts(PLANTED)
+    for each in mined.itemsets:
         truth = 1 / 3 + (1 / 8 if each.itemset == (3,) else 0) + (1 if len(each.itemset) == 1 else 0) / 90
         assert each.support.low <= truth + 0.02
         assert each.support.high >= truth - 0.02
 
 
-def test_an_itemset_that_is_too_near_to_the_least_support_is_left_out(supports: Supports) -> None:
-    figure = supports.of(PLANTED[:2])
-    mined = frequent(supports, figure.value - 2 * figure.error)
-    assert PLANTED[:2] not in {each.itemset for each in mined.found}
+def test_an_itemset_that_is_too_near_to_the_least_support_is_left_out(supports: ItemsetSupports) -> None:
+    figure = supports.estimate(PLANTED[:2])
+    mined = find_frequent_itemsets(supports, figure.value - 2 * figure.error)
+    assert PLANTED[:2] not in {each.itemset for each in mined.itemsets}
 
 
-def test_the_doubt_is_shared_among_all_itemsets_of_each_size(supports: Supports) -> None:
-    mined = frequent(supports, 0.1, longest=3, confidence=0.9)
+def test_the_doubt_is_shared_among_all_itemsets_of_each_size(supports: ItemsetSupports) -> None:
+    mined = find_frequent_itemsets(supports, 0.1, max_size=3, confidence=0.9)
     alarms = sum(math.comb(ITEMS, k) * doubt for k, doubt in enumerate(mined.doubts, start=1))
     assert alarms == pytest.approx(0.1)
 
@@ -70,14 +76,14 @@ def test_an_item_is_found_by_chance_no_more_often_than_stated_however_few_client
     clients: int, epsilon: float, share: float
 ) -> None:
     """Every number of reports that may show the item, with its probability: an exact sum over the law."""
-    operator, doubt = SelectASize.under(epsilon, items=8, size=2), 0.01
+    operator, doubt = SelectASize.for_epsilon(epsilon, items=8, size=2), 0.01
     chance = float(operator.noise + operator.contrast(1) * Fraction(share))
     wrong = 0.0
     for shown in range(clients + 1):
         reports = np.zeros((clients, 1), np.uint64)
         reports[:shown] = 1
         found = operator.estimate(reports)
-        above = found.exceed(np.array([[0]]), share + 1e-12, doubt)[0]
+        above = found.find_exceeding(np.array([[0]]), share + 1e-12, doubt)[0]
         wrong += above * float(binom.pmf(shown, clients, chance))
     assert wrong <= doubt
 
@@ -88,9 +94,9 @@ def test_a_pair_is_found_by_chance_no_more_often_than_stated_however_few_clients
     clients: int, basket: list[int]
 ) -> None:
     """All ways in which the reports can show none, one or both of two items that no client holds together."""
-    operator, doubt = SelectASize.under(3, items=8, size=2), 0.01
+    operator, doubt = SelectASize.for_epsilon(3, items=8, size=2), 0.01
     held = len({0, 1} & set(basket))
-    own = operator.transition(2)[held]
+    own = operator.transition_matrix(2)[held]
     law = np.array([own[0], own[1] / 2, own[1] / 2, own[2]])
     wrong = 0.0
     for counts in product(range(clients + 1), repeat=3):
@@ -98,29 +104,29 @@ def test_a_pair_is_found_by_chance_no_more_often_than_stated_however_few_clients
         if rest >= 0:
             reports = np.repeat(np.arange(4, dtype=np.uint64), [rest, *counts])[:, None]
             found = operator.estimate(reports)
-            above = found.exceed(np.array([[0, 1]]), 0.0, doubt)[0]
+            above = found.find_exceeding(np.array([[0, 1]]), 0.0, doubt)[0]
             wrong += above * float(multinomial.pmf([rest, *counts], clients, law))
     assert wrong <= doubt
 
 
 @pytest.mark.parametrize("epsilon", [2, 5, 20, 30])
 def test_a_pair_that_most_clients_hold_is_found_however_little_noise_there_is(epsilon: float) -> None:
-    operator = SelectASize.under(epsilon, items=8, size=2)
-    baskets = packed([[0, 1]] * 3_000 + [[2]] * 2_000, 8)
-    found = operator.estimate(operator.send(baskets, seeded(3)))
-    assert (0, 1) in {each.itemset for each in frequent(found, 0.2, confidence=SURE).found}
+    operator = SelectASize.for_epsilon(epsilon, items=8, size=2)
+    baskets = pack_baskets([[0, 1]] * 3_000 + [[2]] * 2_000, 8)
+    found = operator.estimate(operator.randomize_baskets(baskets, seeded(3)))
+    assert (0, 1) in {each.itemset for each in find_frequent_itemsets(found, 0.2, confidence=SURE).itemsets}
 
 
 def test_nothing_is_found_where_nothing_is_frequent(random: Randomness) -> None:
-    operator = SelectASize.under(3, items=ITEMS, size=4)
-    baskets = packed([[i % ITEMS] for i in range(30_000)], ITEMS)
-    found = operator.estimate(operator.send(baskets, random))
-    assert frequent(found, 0.1, confidence=SURE).found == ()
+    operator = SelectASize.for_epsilon(3, items=ITEMS, size=4)
+    baskets = pack_baskets([[i % ITEMS] for i in range(30_000)], ITEMS)
+    found = operator.estimate(operator.randomize_baskets(baskets, random))
+    assert find_frequent_itemsets(found, 0.1, confidence=SURE).itemsets == ()
 
 
-def test_rules_that_hold_are_found_and_others_are_not(supports: Supports) -> None:
-    mined = frequent(supports, 0.1, longest=2, confidence=SURE)
-    found = {(rule.given, rule.then): rule for rule in rules(supports, mined, 0.75)}
+def test_rules_that_hold_are_found_and_others_are_not(supports: ItemsetSupports) -> None:
+    mined = find_frequent_itemsets(supports, 0.1, max_size=2, confidence=SURE)
+    found = {(rule.antecedent, rule.consequent): rule for rule in find_rules(supports, mined, 0.75)}
     # of the baskets with item 3, 72% have 17 or 42; of those with 17, about 97% have 3 or 42
     assert set(found) == {((17,), (3,)), ((17,), (42,)), ((42,), (3,)), ((42,), (17,))}
     for rule in found.values():
@@ -130,9 +136,12 @@ def test_rules_that_hold_are_found_and_others_are_not(supports: Supports) -> Non
 
 def test_the_error_of_a_rule_knows_that_its_supports_are_correlated(random: Randomness) -> None:
     # the spread of the rest over repeated collections is its stated error, within 25%: 7 sigma of 400 runs
-    operator = SelectASize.under(3, items=4, size=2)
-    baskets = packed([[0, 1], [0], [2], []] * 100, 4)
-    runs = [operator.estimate(operator.send(baskets, random)).rest((0, 1), (0,), 0.5) for _ in range(400)]
+    operator = SelectASize.for_epsilon(3, items=4, size=2)
+    baskets = pack_baskets([[0, 1], [0], [2], []] * 100, 4)
+    runs = [
+        operator.estimate(operator.randomize_baskets(baskets, random)).estimate_excess((0, 1), (0,), 0.5)
+        for _ in range(400)
+    ]
     spread = np.std([run[0] for run in runs])
     # the error is for clients who are a sample of many; these are the same in every run
     held = np.array([0.5, -0.5, 0, 0])
@@ -141,13 +150,13 @@ def test_the_error_of_a_rule_knows_that_its_supports_are_correlated(random: Rand
 
 
 def test_an_engine_mines_the_same(random: Randomness, tmp_path: Path) -> None:
-    operator = SelectASize.under(5, items=ITEMS, size=4)
-    reports = operator.send(packed(planted_baskets()[::10], ITEMS), random)
-    pq.write_table(operator.form.to_arrow(reports), tmp_path / "reports.parquet")
-    here = frequent(operator.estimate(reports), 0.05)
-    assert here.found
+    operator = SelectASize.for_epsilon(5, items=ITEMS, size=4)
+    reports = operator.randomize_baskets(pack_baskets(planted_baskets()[::10], ITEMS), random)
+    pq.write_table(operator.report_format.to_arrow(reports), tmp_path / "reports.parquet")
+    here = find_frequent_itemsets(operator.estimate(reports), 0.05)
+    assert here.itemsets
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
-        assert frequent(operator.stored(engine, "reports"), 0.05) == here
+        assert find_frequent_itemsets(operator.estimate_stored(engine, "reports"), 0.05) == here
 
 
 def test_candidates_are_all_itemsets_whose_parts_are_there() -> None:
@@ -156,5 +165,5 @@ def test_candidates_are_all_itemsets_whose_parts_are_there() -> None:
     wanted = [
         three for three in combinations(items, 3) if all(pair in level for pair in combinations(three, 2))
     ]
-    assert list(candidates(level)) == wanted
-    assert list(candidates([(item,) for item in items])) == list(combinations(items, 2))
+    assert list(generate_candidates(level)) == wanted
+    assert list(generate_candidates([(item,) for item in items])) == list(combinations(items, 2))

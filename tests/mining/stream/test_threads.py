@@ -13,8 +13,8 @@ from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.mining.stream import OnlineAnswerer, StreamAnswer, plan
-from discreet.mining.stream.sparse_vector import SparseVector, Watch
+from discreet.mining.stream import OnlineAnswerer, StreamAnswer, plan_stream
+from discreet.mining.stream.sparse_vector import SparseVector, SparseVectorRun
 from tests.mining.stream.worlds import declared
 from tests.threads import SLOW, THREADS, run_at_once, select_errors
 
@@ -25,15 +25,17 @@ ROWS = 10**6
 
 def open_answerer(method: str, *, questions: int = 50, updates: int | None = None) -> OnlineAnswerer:
     """Over a table whose rows are all in the first cell: far from what anybody would guess."""
-    made = plan(declared(CELLS, ROWS), "t", ["x"], ONE, method=method, questions=questions, updates=updates)
+    made = plan_stream(
+        declared(CELLS, ROWS), "t", ["x"], ONE, method=method, questions=questions, updates=updates
+    )
     return OnlineAnswerer(made, Exact(np.array([ROWS] + [0] * (CELLS - 1), np.int64)), SLOW)
 
 
 def test_one_paid_update_is_one_fresh_answer_to_sixteen_threads() -> None:
     stream = open_answerer("weights", updates=1)
     questions = [np.arange(CELLS) <= place for place in range(CELLS - 1)]
-    told = run_at_once(lambda place: stream.answer(questions[place]), CELLS - 1)
-    fresh = [each for each in told if isinstance(each, StreamAnswer) and each.fresh]
+    told = run_at_once(lambda place: stream.answer_cells(questions[place]), CELLS - 1)
+    fresh = [each for each in told if isinstance(each, StreamAnswer) and each.is_fresh]
     assert len(fresh) <= 1
     assert stream.updates == len(fresh)
     assert all(isinstance(each, BudgetError) for each in select_errors(told))
@@ -42,23 +44,23 @@ def test_one_paid_update_is_one_fresh_answer_to_sixteen_threads() -> None:
 @pytest.mark.parametrize("method", ["laplace", "weights"])
 def test_the_same_question_of_sixteen_threads_is_one_answer(method: str) -> None:
     stream = open_answerer(method)
-    told = run_at_once(lambda _: stream.answer(np.arange(CELLS) == 0))
+    told = run_at_once(lambda _: stream.answer_cells(np.arange(CELLS) == 0))
     assert len({each.count for each in told if isinstance(each, StreamAnswer)}) == 1
     assert stream.asked == 1
 
 
 def test_no_more_questions_are_answered_than_were_paid() -> None:
     stream = open_answerer("laplace", questions=3)
-    told = run_at_once(lambda place: stream.answer(np.arange(CELLS) == place))
+    told = run_at_once(lambda place: stream.answer_cells(np.arange(CELLS) == place))
     assert len(select_errors(told)) == THREADS - 3
     assert stream.asked == 3
 
 
 @pytest.mark.parametrize("renewed", [False, True])
 def test_no_more_scores_pass_than_were_paid(renewed: bool) -> None:
-    terms = SparseVector.of(Fraction(1), passes=2, sensitivity=1, renewed=renewed)
-    watch = Watch(terms, 0, SLOW)
-    told = run_at_once(lambda _: watch.passes(Exact(ROWS)))
+    terms = SparseVector.from_epsilon(Fraction(1), passes=2, sensitivity=1, redraws_threshold=renewed)
+    watch = SparseVectorRun(terms, 0, SLOW)
+    told = run_at_once(lambda _: watch.test_score(Exact(ROWS)))
     assert sum(each is True for each in told) == watch.passed == 2
     assert all(isinstance(each, BudgetError) for each in select_errors(told))
 
@@ -76,14 +78,16 @@ def test_a_pass_whose_draw_is_interrupted_stays_taken(renewed: bool) -> None:
             raise Interrupted
         return os.urandom(count)
 
-    watch = Watch(
-        SparseVector.of(Fraction(1), passes=1, sensitivity=1, renewed=renewed), 0, Randomness(source=draw)
+    watch = SparseVectorRun(
+        SparseVector.from_epsilon(Fraction(1), passes=1, sensitivity=1, redraws_threshold=renewed),
+        0,
+        Randomness(source=draw),
     )
     opened = True
     with pytest.raises(Interrupted):
-        watch.passes(Exact(ROWS))
+        watch.test_score(Exact(ROWS))
     with pytest.raises(BudgetError):
-        watch.passes(Exact(-ROWS))
+        watch.test_score(Exact(-ROWS))
 
 
 def test_a_child_process_does_not_ask_what_its_parent_has_opened() -> None:
@@ -91,7 +95,7 @@ def test_a_child_process_does_not_ask_what_its_parent_has_opened() -> None:
     child = os.fork()
     if child == 0:
         try:
-            stream.answer(np.arange(CELLS) == 0)
+            stream.answer_cells(np.arange(CELLS) == 0)
         except RequestError:
             os._exit(0)
         os._exit(1)

@@ -17,11 +17,11 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
-from discreet.mining.stream import OnlineAnswerer, StreamPlan, candidates
-from discreet.mining.stream.answerer import Knowledge
-from discreet.mining.stream.plan import planned
+from discreet.mining.stream import OnlineAnswerer, StreamPlan, median_mechanism
+from discreet.mining.stream.online_answerer import Knowledge
+from discreet.mining.stream.stream_plan import plan_method
 from discreet.mining.stream.universe import Universe
-from discreet.mining.tabulation.budget import Budget, Noise
+from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
 
 Transcript = tuple[tuple[str, int], ...]
 
@@ -39,9 +39,9 @@ def declared(cells: int, rows: int | None = None) -> Policy:
 
 def tiny(method: str, *, updates: int, questions: int = 3, cells: int = 2, size: int = 3) -> StreamPlan:
     """A stream over four rows whose number is public, for an epsilon of 1, replaced values."""
-    universe = Universe.of_table(declared(cells, 4).tables["t"], ["x"], bins={})
-    budget = Budget(amount=Fraction(1), pure=True, relation=Relation.VALUE)
-    found = planned(method, "t", universe, budget, questions=questions, updates=updates, rows=4)
+    universe = Universe.from_table(declared(cells, 4).tables["t"], ["x"], bins={})
+    budget = NoiseBudget(amount=Fraction(1), is_pure=True, relation=Relation.VALUE)
+    found = plan_method(method, "t", universe, budget, questions=questions, updates=updates, rows=4)
     return replace(found, size=size if method == "median" else 0)
 
 
@@ -57,10 +57,10 @@ def told(
     answerer = OnlineAnswerer(plan, Exact(np.array(counts, np.int64)), random)
     found = []
     for each in questions:
-        if answerer.over:
+        if answerer.end_reason:
             break
-        answer = answerer.answer(each)
-        found.append(("hard" if answer.fresh else "easy", answer.count))
+        answer = answerer.answer_cells(each)
+        found.append(("hard" if answer.is_fresh else "easy", answer.count))
     return tuple(found)
 
 
@@ -71,14 +71,14 @@ def law(
 
     Not `noisy`, it is that of a broken twin whose scores are compared as they are.
     """
-    assert plan.testing is not None
+    assert plan.sparse_vector is not None
     truth = np.array(counts, np.int64)
     known = OnlineAnswerer(plan, Exact(truth), Randomness())._known
     assert known is not None
-    noise = plan.testing.of_threshold
+    noise = plan.sparse_vector.threshold_noise
     reach = round(FURTHEST / float(noise.rate))
     w = np.arange(-reach, reach + 1)
-    limit = (candidates.HARD if plan.method == "median" else plan.width) + w
+    limit = (median_mechanism.HARDNESS_THRESHOLD if plan.method == "median" else plan.width) + w
     chance = np.tanh(float(noise.rate) / 2) * np.exp(-float(noise.rate) * np.abs(w))
     found: dict[Transcript, float] = defaultdict(float)
 
@@ -86,16 +86,16 @@ def law(
         if not left or passes == 0:
             found[before] += float(chance.sum())
             return
-        assert plan.testing is not None
+        assert plan.sparse_vector is not None
         first, *rest = left
         count = int(truth[first].sum())
-        far = limit - known.hardness(first, count)
-        hard = at_least(plan.testing.of_score, far) if noisy else (far <= 0).astype(np.float64)
-        walk(known, rest, passes, chance * (1 - hard), (*before, ("easy", known.guess(first))))
+        far = limit - known.compute_hardness(first, count)
+        hard = at_least(plan.sparse_vector.score_noise, far) if noisy else (far <= 0).astype(np.float64)
+        walk(known, rest, passes, chance * (1 - hard), (*before, ("easy", known.estimate_count(first))))
         for answer in range(HIGH):
             learned = deepcopy(known)
-            learned.learn(first, answer)
-            mass = plan.answering.mass(answer - count) if answer else below(plan.answering, -count)
+            learned.update(first, answer)
+            mass = plan.answer_noise.mass(answer - count) if answer else below(plan.answer_noise, -count)
             walk(learned, rest, passes - 1, chance * hard * mass, (*before, ("hard", answer)))
 
     walk(known, questions, passes, chance, ())

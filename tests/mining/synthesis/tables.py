@@ -16,7 +16,7 @@ from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
-from discreet.mining.counting import ArrayCounter
+from discreet.mining.bin_counters import ArrayCounter
 from discreet.mining.schema import Schema
 
 COLUMNS: dict[str, Any] = {

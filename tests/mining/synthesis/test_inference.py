@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.synthesis.descent import minimize
-from discreet.mining.synthesis.inference import Measurement, estimated_rows, fit, pooled
+from discreet.mining.synthesis.graphical_model import Measurement, estimate_rows, fit_model, pool_measurements
+from discreet.mining.synthesis.lbfgs import minimize
 
 SHAPE = (3, 2, 4)
 SETS = ((0, 1), (1, 2), (0, 2))
@@ -28,9 +28,9 @@ def measured(whole: Floats, columns: tuple[int, ...], deviation: float = 1.0) ->
 def test_marginals_without_noise_are_found_again(seed: int) -> None:
     whole = truth(seed)
     sets = [measured(whole, each) for each in SETS]
-    model = fit(SHAPE, sets, {}, rows=whole.sum(), steps=400)
+    model = fit_model(SHAPE, sets, {}, rows=whole.sum(), steps=400)
     for each in sets:
-        assert model.counts(each.columns) == pytest.approx(each.counts, abs=1)
+        assert model.compute_counts(each.columns) == pytest.approx(each.counts, abs=1)
 
 
 def test_every_two_sets_agree_on_what_they_share_although_their_noise_does_not() -> None:
@@ -41,15 +41,17 @@ def test_every_two_sets_agree_on_what_they_share_although_their_noise_does_not()
         )
         for each in (measured(whole, columns) for columns in SETS)
     ]
-    model = fit(SHAPE, noisy, {}, rows=estimated_rows(noisy), steps=400)
-    assert model.counts((0, 1)).sum(axis=0) == pytest.approx(model.counts((1, 2)).sum(axis=1), rel=1e-9)
-    assert all(model.counts(each).min() >= 0 for each in SETS)
+    model = fit_model(SHAPE, noisy, {}, rows=estimate_rows(noisy), steps=400)
+    assert model.compute_counts((0, 1)).sum(axis=0) == pytest.approx(
+        model.compute_counts((1, 2)).sum(axis=1), rel=1e-9
+    )
+    assert all(model.compute_counts(each).min() >= 0 for each in SETS)
 
 
 def test_what_was_measured_twice_counts_by_its_precision() -> None:
     coarse = Measurement(columns=(0,), counts=np.array([0.0, 8.0]), deviation=2.0)
     fine = Measurement(columns=(0,), counts=np.array([4.0, 4.0]), deviation=1.0)
-    (one,) = pooled([coarse, fine])
+    (one,) = pool_measurements([coarse, fine])
     assert one.counts == pytest.approx([3.2, 4.8])
     assert one.deviation == pytest.approx(0.8**0.5)
 
@@ -57,19 +59,19 @@ def test_what_was_measured_twice_counts_by_its_precision() -> None:
 def test_the_number_of_rows_follows_the_totals_that_are_known_best() -> None:
     sure = Measurement(columns=(0,), counts=np.array([60.0, 40.0]), deviation=1.0)
     vague = Measurement(columns=(1,), counts=np.full(100, 3.0), deviation=10.0)
-    assert estimated_rows([sure, vague]) == pytest.approx(100, abs=0.1)
-    assert estimated_rows([Measurement(columns=(0,), counts=np.array([-9.0]), deviation=1.0)]) == 1
+    assert estimate_rows([sure, vague]) == pytest.approx(100, abs=0.1)
+    assert estimate_rows([Measurement(columns=(0,), counts=np.array([-9.0]), deviation=1.0)]) == 1
 
 
 def test_barred_combinations_stay_empty_whatever_was_measured() -> None:
     whole = truth(1)
     never = np.zeros(SHAPE[:2])
     never[2, 1] = -np.inf
-    model = fit(
+    model = fit_model(
         SHAPE, [measured(whole, (0, 1)), measured(whole, (1, 2))], {(0, 1): never}, rows=whole.sum(), steps=50
     )
-    assert model.counts((0, 1))[2, 1] == 0
-    assert model.counts((0, 1, 2))[2, 1].sum() == 0
+    assert model.compute_counts((0, 1))[2, 1] == 0
+    assert model.compute_counts((0, 1, 2))[2, 1].sum() == 0
 
 
 @given(st.integers(1, 6), st.integers(0, 100))

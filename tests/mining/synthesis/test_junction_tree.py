@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.synthesis.junction_tree import JunctionTree
-from discreet.mining.synthesis.triangulation import cliques
+from discreet.mining.synthesis.triangulation import find_cliques
 from discreet.mining.tabulation.cells import Columns
 
 SHAPES = st.lists(st.integers(1, 3), min_size=2, max_size=5).map(tuple)
@@ -38,9 +38,9 @@ def written_out(shape: tuple[int, ...], potentials: dict[Columns, Floats]) -> Fl
 def calibrated(
     shape: tuple[int, ...], potentials: dict[Columns, Floats]
 ) -> tuple[JunctionTree, tuple[Floats, ...], float]:
-    tree = JunctionTree.of(potentials, shape)
-    homes = {each: tree.home(each) for each in potentials}
-    beliefs, logarithm = tree.calibrated(potentials, homes)  # type: ignore[arg-type]
+    tree = JunctionTree.from_sets(potentials, shape)
+    homes = {each: tree.find_clique(each) for each in potentials}
+    beliefs, logarithm = tree.calibrate(potentials, homes)  # type: ignore[arg-type]
     return tree, beliefs, logarithm
 
 
@@ -49,12 +49,12 @@ def test_every_set_has_a_clique_and_shared_columns_are_connected(
     model: tuple[tuple[int, ...], dict[Columns, Floats]],
 ) -> None:
     shape, potentials = model
-    tree = JunctionTree.of(potentials, shape)
-    assert all(tree.home(each) is not None for each in potentials)
+    tree = JunctionTree.from_sets(potentials, shape)
+    assert all(tree.find_clique(each) is not None for each in potentials)
     assert set(chain.from_iterable(tree.cliques)) == set(range(len(shape)))
     for column in range(len(shape)):
         having = {place for place, clique in enumerate(tree.cliques) if column in clique}
-        links = [joint for joint in tree.joints if column in joint.separator]
+        links = [joint for joint in tree.edges if column in joint.separator]
         assert len(links) == len(having) - 1
 
 
@@ -70,28 +70,28 @@ def test_marginals_of_all_sets_and_the_normalizer_are_those_of_the_whole_distrib
         for columns in combinations(range(len(shape)), size):
             others = tuple(place for place in range(len(shape)) if place not in columns)
             expected = whole.sum(axis=others) / whole.sum()
-            assert tree.marginal(beliefs, columns) == pytest.approx(expected, abs=1e-12)
+            assert tree.compute_marginal(beliefs, columns) == pytest.approx(expected, abs=1e-12)
 
 
 def test_barred_combinations_have_no_probability_anywhere() -> None:
     never = np.array([[0.0, -np.inf], [0.0, 0.0]])
     tree, beliefs, _ = calibrated((2, 2, 2), {(0, 1): never, (1, 2): np.zeros((2, 2))})
-    assert tree.marginal(beliefs, (0, 1))[0, 1] == 0
-    assert tree.marginal(beliefs, (0, 1, 2))[0, 1].sum() == 0
+    assert tree.compute_marginal(beliefs, (0, 1))[0, 1] == 0
+    assert tree.compute_marginal(beliefs, (0, 1, 2))[0, 1].sum() == 0
 
 
 def test_a_circle_of_four_columns_is_cut_where_tables_stay_small() -> None:
-    assert cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 9]) == [(0, 1, 2), (0, 2, 3)]
+    assert find_cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 9]) == [(0, 1, 2), (0, 2, 3)]
 
 
 def test_more_columns_than_einsum_has_letters_for() -> None:
     """A chain of 80 columns, and the marginal of its two ends."""
     shape = (2,) * 80
     potentials = {(place, place + 1): np.array([[1.0, 0.0], [0.0, 1.0]]) for place in range(79)}
-    tree = JunctionTree.of(potentials, shape)
-    homes = {columns: tree.home(columns) for columns in potentials}
-    beliefs, _ = tree.calibrated(potentials, homes)  # type: ignore[arg-type]
+    tree = JunctionTree.from_sets(potentials, shape)
+    homes = {columns: tree.find_clique(columns) for columns in potentials}
+    beliefs, _ = tree.calibrate(potentials, homes)  # type: ignore[arg-type]
     step = np.array([[np.e, 1.0], [1.0, np.e]]) / (1 + np.e)
     for first, last in ((0, 79), (70, 79), (60, 62)):
-        found = tree.marginal(beliefs, (first, last))
+        found = tree.compute_marginal(beliefs, (first, last))
         assert np.allclose(found, np.linalg.matrix_power(step, last - first) / 2)

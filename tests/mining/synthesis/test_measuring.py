@@ -15,28 +15,28 @@ from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import Attribute
 from discreet.mining.schema import Schema
-from discreet.mining.synthesis import adaptive, lean
-from discreet.mining.synthesis.inference import Model, estimated_rows, fit
-from discreet.mining.synthesis.measuring import Candidate, Measuring, scored
-from discreet.mining.tabulation.budget import Budget
+from discreet.mining.synthesis import aim, mst
+from discreet.mining.synthesis.graphical_model import GraphicalModel, estimate_rows, fit_model
+from discreet.mining.synthesis.marginal_measurement import Candidate, MarginalMeasurer, score_candidates
 from discreet.mining.tabulation.cells import Columns
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 from tests.mining.synthesis.tables import counter_of
 
 SHAPE = (2, 3, 4)
 SETS: tuple[Columns, ...] = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
 SCHEMA = Schema(
     attributes=tuple(
-        Attribute.category(f"c{place}", map(str, range(size)), missing=False)
+        Attribute.category(f"c{place}", map(str, range(size)), has_missing_bin=False)
         for place, size in enumerate(SHAPE)
     )
 )
-PURE = Budget(amount=Fraction(1), pure=True)
-CONCENTRATED = Budget(amount=Fraction(1, 10), pure=False)
+PURE = NoiseBudget(amount=Fraction(1), is_pure=True)
+CONCENTRATED = NoiseBudget(amount=Fraction(1, 10), is_pure=False)
 ROWS = st.lists(st.tuples(*(st.integers(0, size - 1) for size in SHAPE)), max_size=12)
 
 
 def marginals_of(rows: list[tuple[int, ...]]) -> Exact[dict[Columns, Integers]]:
-    counts = counter_of(SCHEMA, np.array(rows, np.int16).reshape(-1, 3)).marginals(
+    counts = counter_of(SCHEMA, np.array(rows, np.int16).reshape(-1, 3)).count_marginals(
         [tuple(f"c{place}" for place in each) for each in SETS]
     )
     return Exact(dict(zip(SETS, counts.secret, strict=True)))
@@ -63,10 +63,12 @@ def test_an_added_person_moves_each_score_by_at_most_its_rows(
     others: list[tuple[int, ...]], person: list[tuple[int, ...]], seed: int
 ) -> None:
     moved = np.abs(
-        scored(marginals_of(others + person), candidates(seed)).secret
-        - scored(marginals_of(others), candidates(seed)).secret
+        score_candidates(marginals_of(others + person), candidates(seed)).secret
+        - score_candidates(marginals_of(others), candidates(seed)).secret
     )
-    bound = Budget(amount=Fraction(1), pure=True, rows=3, relation=Relation.PRESENCE).moved.l1
+    bound = NoiseBudget(
+        amount=Fraction(1), is_pure=True, rows_per_person=3, relation=Relation.PRESENCE
+    ).sensitivity.l1
     assert np.all(moved <= bound)
 
 
@@ -76,8 +78,12 @@ def test_a_replaced_person_moves_each_score_by_at_most_twice_as_much(
     person: tuple[list[tuple[int, ...]], list[tuple[int, ...]]],
     seed: int,
 ) -> None:
-    before, after = (scored(marginals_of(others + each), candidates(seed)).secret for each in person)
-    bound = Budget(amount=Fraction(1), pure=True, rows=2, relation=Relation.VALUE).moved.l1
+    before, after = (
+        score_candidates(marginals_of(others + each), candidates(seed)).secret for each in person
+    )
+    bound = NoiseBudget(
+        amount=Fraction(1), is_pure=True, rows_per_person=2, relation=Relation.VALUE
+    ).sensitivity.l1
     assert np.all(np.abs(after - before) <= bound)
 
 
@@ -91,50 +97,58 @@ def test_the_claimed_sensitivity_of_a_score_is_attained(
         for each in SETS
     ]
     known = empty if relation is Relation.PRESENCE else full
-    moved = scored(marginals_of([(0, 0, 0)]), known).secret - scored(marginals_of(there), known).secret
-    assert moved.max() == Budget(amount=Fraction(1), pure=True, relation=relation).moved.l1
+    moved = (
+        score_candidates(marginals_of([(0, 0, 0)]), known).secret
+        - score_candidates(marginals_of(there), known).secret
+    )
+    assert moved.max() == NoiseBudget(amount=Fraction(1), is_pure=True, relation=relation).sensitivity.l1
 
 
 def test_what_would_pass_the_budget_is_stopped_before_it_happens(random: Randomness) -> None:
-    measuring = Measuring(marginals=marginals_of([(0, 0, 0)]), budget=PURE, random=random)
-    measuring.measure((0,), PURE.part(Fraction(2, 3)))
+    measuring = MarginalMeasurer(marginals=marginals_of([(0, 0, 0)]), budget=PURE, random=random)
+    measuring.measure((0,), PURE.take_share(Fraction(2, 3)))
     with pytest.raises(RuntimeError, match="more than its budget"):
-        measuring.measure((1,), PURE.part(Fraction(1, 2)))
+        measuring.measure((1,), PURE.take_share(Fraction(1, 2)))
     with pytest.raises(RuntimeError, match="more than its budget"):
-        measuring.choose(candidates(1), PURE.part(Fraction(1, 2)))
+        measuring.select(candidates(1), PURE.take_share(Fraction(1, 2)))
     assert len(measuring.measurements) == 1
 
 
-@pytest.mark.parametrize("budget", [PURE, CONCENTRATED, Budget(amount=Fraction(3, 7), pure=False, rows=4)])
+@pytest.mark.parametrize(
+    "budget", [PURE, CONCENTRATED, NoiseBudget(amount=Fraction(3, 7), is_pure=False, rows_per_person=4)]
+)
 @pytest.mark.parametrize("quality", ["lean", "best"])
-def test_the_whole_budget_is_spent_and_no_more(budget: Budget, quality: str, random: Randomness) -> None:
+def test_the_whole_budget_is_spent_and_no_more(budget: NoiseBudget, quality: str, random: Randomness) -> None:
     rows = np.random.default_rng(1).integers(0, 2, (400, 3))
-    measuring = Measuring(
+    measuring = MarginalMeasurer(
         marginals=marginals_of([tuple(row) for row in rows.tolist()]), budget=budget, random=random
     )
 
-    def fitted(start: Model | None, steps: int) -> Model:
+    def fitted(start: GraphicalModel | None, steps: int) -> GraphicalModel:
         del steps
-        rows = estimated_rows(measuring.measurements)
-        return fit(SHAPE, measuring.measurements, {}, rows=rows, start=start, steps=5)
+        rows = estimate_rows(measuring.measurements)
+        return fit_model(SHAPE, measuring.measurements, {}, rows=rows, start=start, steps=5)
 
     if quality == "best":
-        adaptive.learn(measuring, SETS, 3, fitted, lambda _: None)
+        aim.fit_aim(measuring, SETS, 3, fitted, lambda _: None)
     else:
-        lean.learn(measuring, SETS[3:6], SHAPE, fitted)
+        mst.fit_mst(measuring, SETS[3:6], SHAPE, fitted)
     assert measuring.spent == budget.amount
 
 
 def test_parts_of_a_budget_cost_what_their_mechanisms_say() -> None:
-    part = CONCENTRATED.part(Fraction(1, 3))
-    assert part.noise().guarantee == part.guarantee
-    assert 0 <= part.amount - part.choice(1).concentrated.rho < Fraction(1, 10**15)
-    assert PURE.part(Fraction(1, 3)).noise().guarantee == PURE.part(Fraction(1, 3)).guarantee
-    assert PURE.part(Fraction(1, 3)).choice(5).guarantee == PURE.part(Fraction(1, 3)).guarantee
+    part = CONCENTRATED.take_share(Fraction(1, 3))
+    assert part.make_noise().guarantee == part.guarantee
+    assert 0 <= part.amount - part.make_selection(1).zcdp.rho < Fraction(1, 10**15)
+    assert PURE.take_share(Fraction(1, 3)).make_noise().guarantee == PURE.take_share(Fraction(1, 3)).guarantee
+    assert (
+        PURE.take_share(Fraction(1, 3)).make_selection(5).guarantee
+        == PURE.take_share(Fraction(1, 3)).guarantee
+    )
 
 
 @given(st.floats(0.01, 5), st.sampled_from([1e-12, 1e-9, 1e-6, 1e-3]))
 def test_a_budget_within_epsilon_and_delta_is_the_largest_that_is(epsilon: float, delta: float) -> None:
-    budget = Budget.within(epsilon=epsilon, delta=delta)
+    budget = NoiseBudget.from_epsilon(epsilon=epsilon, delta=delta)
     assert budget.guarantee.profile(epsilon) <= delta
-    assert budget.part(Fraction(1001, 1000)).guarantee.profile(epsilon) > delta
+    assert budget.take_share(Fraction(1001, 1000)).guarantee.profile(epsilon) > delta

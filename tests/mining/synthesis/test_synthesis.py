@@ -15,10 +15,10 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.mining.synthesis import Synthesis, plan, synthesize
-from discreet.mining.synthesis.comparison import compare, usefulness
-from discreet.mining.synthesis.plan import Earlier
-from discreet.mining.tabulation.budget import Budget
+from discreet.mining.synthesis import Synthesis, plan_synthesis, synthesize
+from discreet.mining.synthesis.marginal_comparison import compare_marginals, measure_usefulness
+from discreet.mining.synthesis.synthesis_plan import EarlierAnswer
+from discreet.mining.tabulation.noise_budget import NoiseBudget
 from tests.mining.synthesis.tables import (
     COLUMNS,
     IMPOSSIBLE,
@@ -44,7 +44,7 @@ def made(
     **options: Any,
 ) -> tuple[Synthesis, Remembering]:
     with opened(folder, rows, **(table or {})) as (policy, engine):
-        planned = plan(policy, "people", guarantee, quality=quality, bins=BINS, **options)
+        planned = plan_synthesis(policy, "people", guarantee, quality=quality, bins=BINS, **options)
         return synthesize(planned, policy, engine, random), engine
 
 
@@ -89,27 +89,29 @@ def test_a_person_with_many_rows_is_bounded_as_declared(tmp_path: Path, random: 
     table = {"person": "name", "rows_per_person": 2}
     found, engine = made(tmp_path, random, crowded, table=table, columns=["sex", "ill"])
     assert all('"_discreet_rank" <= 2' in statement for statement in engine.asked)
-    assert found.plan.budget.rows == 2
-    assert found.plan.budget.moved.l1 == 2
+    assert found.plan.budget.rows_per_person == 2
+    assert found.plan.budget.sensitivity.l1 == 2
     assert len(found.codes) < 150
 
 
 def test_the_guarantee_is_the_budget_and_says_for_whom() -> None:
     for guarantee in (GENEROUS, PURE, ZeroConcentratedDP(rho=Fraction(1, 3), relation=Relation.VALUE)):
-        planned = plan(policy_of(), "people", guarantee)
+        planned = plan_synthesis(policy_of(), "people", guarantee)
         assert planned.guarantee == guarantee
         assert planned.guarantee.relation is guarantee.relation
 
 
 def test_a_pure_budget_gets_laplace_noise_alone() -> None:
-    pure, tailed = (plan(policy_of(), "people", each).expected_error for each in (PURE, GENEROUS))
+    pure, tailed = (plan_synthesis(policy_of(), "people", each).expected_error for each in (PURE, GENEROUS))
     assert {each.mechanism for each in pure} == {"discrete-laplace"}
     assert {each.mechanism for each in tailed} == {"discrete-gaussian"}
 
 
 def test_expected_errors_are_known_before_anything_is_read_and_shrink_with_the_budget() -> None:
     little, much = (
-        plan(policy_of(rows=1000), "people", PureDP(epsilon=each, relation=Relation.VALUE)).expected_error
+        plan_synthesis(
+            policy_of(rows=1000), "people", PureDP(epsilon=each, relation=Relation.VALUE)
+        ).expected_error
         for each in (1, 10)
     )
     assert all(a.error95 > b.error95 for a, b in zip(little, much, strict=True))
@@ -123,7 +125,7 @@ def test_a_public_number_of_rows_is_kept_where_values_are_the_secret(
     value = ZeroConcentratedDP(rho=Fraction(1, 100), relation=Relation.VALUE)
     found, _ = made(tmp_path, random, people(321), value, table={"rows": 321})
     assert len(found.table) == 321
-    other = plan(policy_of(rows=321), "people", GENEROUS)
+    other = plan_synthesis(policy_of(rows=321), "people", GENEROUS)
     assert other.rows is None
 
 
@@ -134,11 +136,11 @@ def test_with_much_budget_the_rows_are_like_the_real_ones(
     real = people(5_000)
     found, _ = made(tmp_path, random, real, ZeroConcentratedDP(rho=20, relation=Relation.PRESENCE), quality)
     schema = found.plan.schema
-    codes = schema.codes([real.column(each.name).to_pylist() for each in schema.attributes])
-    seen = compare(schema, counter_of(schema, codes), found.codes)
-    assert seen.mean(1) < 0.01
-    assert seen.mean(2) < (0.06 if quality == "lean" else 0.03)
-    assert seen.worst(1)[1] >= seen.mean(1)
+    codes = schema.encode([real.column(each.name).to_pylist() for each in schema.attributes])
+    seen = compare_marginals(schema, counter_of(schema, codes), found.codes)
+    assert seen.compute_mean(1) < 0.01
+    assert seen.compute_mean(2) < (0.06 if quality == "lean" else 0.03)
+    assert seen.find_worst(1)[1] >= seen.compute_mean(1)
     assert abs(len(found.codes) - 5_000) < 50
 
 
@@ -153,15 +155,15 @@ def test_where_noise_is_small_beside_the_rows_pairs_outside_of_any_tree_are_righ
     columns = {name: {"type": "boolean", "nulls": False} for name in names}
     found, _ = made(tmp_path, random, real, table={"columns": columns})
     schema = found.plan.schema
-    codes = schema.codes([real.column(name).to_pylist() for name in names])
+    codes = schema.encode([real.column(name).to_pylist() for name in names])
     assert len(found.measured) > 5 + 4
-    assert compare(schema, counter_of(schema, codes), found.codes).worst(2)[1] < 0.02
+    assert compare_marginals(schema, counter_of(schema, codes), found.codes).find_worst(2)[1] < 0.02
 
 
 def test_rows_agree_with_earlier_answers_if_asked(tmp_path: Path, random: Randomness) -> None:
     little = PureDP(epsilon=Fraction(1, 20), relation=Relation.PRESENCE)
     told = np.array([[100.0, 20.0, 0.0], [300.0, 80.0, 0.0]])
-    earlier = Earlier(columns=("sex", "ill"), counts=told)
+    earlier = EarlierAnswer(columns=("sex", "ill"), counts=told)
     found, _ = made(tmp_path, random, people(500), little, earlier=[earlier], columns=["ill", "sex", "age"])
     sex, ill = found.table.column("sex").to_pylist(), found.table.column("ill").to_pylist()
     counts = [
@@ -179,7 +181,7 @@ def test_what_earlier_answers_do_not_tell_is_measured(
     truth = list(zip(*(real.column(name).to_pylist() for name in ("sex", "ill")), strict=True))
     ill = [truth.count((sex, True)) for sex in "fm"]
     told = np.array([[np.nan, number, np.nan] for number in ill])
-    earlier = Earlier(columns=("sex", "ill"), counts=told)
+    earlier = EarlierAnswer(columns=("sex", "ill"), counts=told)
     found, _ = made(tmp_path, random, real, some, quality, earlier=[earlier], columns=["ill", "sex"])
     rows = list(zip(*(found.table.column(name).to_pylist() for name in ("sex", "ill")), strict=True))
     assert [rows.count((sex, True)) for sex in "fm"] == pytest.approx(ill, abs=8)
@@ -195,7 +197,7 @@ def test_one_column_alone_is_its_histogram(tmp_path: Path, random: Randomness) -
 def test_progress_is_told_in_shares_of_the_budget(tmp_path: Path, random: Randomness) -> None:
     heard: list[float] = []
     with opened(tmp_path, people(200)) as (policy, engine):
-        planned = plan(policy, "people", GENEROUS, quality="best", columns=["sex", "ill"])
+        planned = plan_synthesis(policy, "people", GENEROUS, quality="best", columns=["sex", "ill"])
         synthesize(planned, policy, engine, random, progress=heard.append)
     assert heard == sorted(heard)
     assert heard[-1] == 1.0
@@ -211,7 +213,7 @@ def test_usefulness_compares_learning_from_synthetic_and_from_real_rows() -> Non
             return np.full(len(features), self.most)
 
     ones, zeros = np.array([[0, 1]] * 3), np.array([[0, 0]] * 3)
-    assert usefulness(Majority, zeros, ones, ones, target=1) == (0.0, 1.0)
+    assert measure_usefulness(Majority, zeros, ones, ones, target=1) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -220,30 +222,36 @@ def test_usefulness_compares_learning_from_synthetic_and_from_real_rows() -> Non
         ({"quality": "good"}, "synthesize.quality must be 'lean' or 'best'"),
         ({"columns": ["name"]}, "has no column name that may be used"),
         ({"columns": ["shoe"]}, "has no column shoe"),
-        ({"earlier": [Earlier(columns=("shoe",), counts=np.zeros(2))]}, "Earlier.columns must be columns"),
         (
-            {"earlier": [Earlier(columns=("sex",), counts=np.zeros(3))]},
+            {"earlier": [EarlierAnswer(columns=("shoe",), counts=np.zeros(2))]},
+            "Earlier.columns must be columns",
+        ),
+        (
+            {"earlier": [EarlierAnswer(columns=("sex",), counts=np.zeros(3))]},
             r"Earlier.counts must be \(2,\) finite",
         ),
-        ({"earlier": [Earlier(columns=("sex",), counts=np.array([1, np.inf]))]}, "finite"),
-        ({"earlier": [Earlier(columns=("sex",), counts=np.full(2, np.nan))]}, "finite"),
-        ({"earlier": [Earlier(columns=("sex",), counts=np.zeros(2), deviation=0)]}, "Earlier.deviation"),
+        ({"earlier": [EarlierAnswer(columns=("sex",), counts=np.array([1, np.inf]))]}, "finite"),
+        ({"earlier": [EarlierAnswer(columns=("sex",), counts=np.full(2, np.nan))]}, "finite"),
+        (
+            {"earlier": [EarlierAnswer(columns=("sex",), counts=np.zeros(2), deviation=0)]},
+            "Earlier.deviation",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_a_sentence(options: dict[str, Any], said: str) -> None:
     with pytest.raises(RequestError, match=said):
-        plan(policy_of(), "people", GENEROUS, **options)
+        plan_synthesis(policy_of(), "people", GENEROUS, **options)
 
 
 def test_tables_that_are_unknown_or_about_nobody_are_refused() -> None:
     with pytest.raises(RequestError, match="has no table persons"):
-        plan(policy_of(), "persons", GENEROUS)
+        plan_synthesis(policy_of(), "persons", GENEROUS)
     with pytest.raises(RequestError, match="about nobody"):
-        plan(policy_of(person="none"), "people", GENEROUS)
+        plan_synthesis(policy_of(person="none"), "people", GENEROUS)
 
 
 def test_a_budget_that_cannot_be_divided_is_refused() -> None:
     with pytest.raises(RequestError, match="ApproximateDP"):
-        Budget.of(ApproximateDP(epsilon=1, delta=1e-6))
+        NoiseBudget.from_guarantee(ApproximateDP(epsilon=1, delta=1e-6))
     with pytest.raises(InvalidParameterError, match="epsilon"):
-        Budget.within(epsilon=0, delta=1e-9)
+        NoiseBudget.from_epsilon(epsilon=0, delta=1e-9)

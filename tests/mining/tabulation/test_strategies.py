@@ -18,8 +18,14 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.tabulation import workloads
-from discreet.mining.tabulation.budget import Budget, deviation
-from discreet.mining.tabulation.strategies import Strategy, direct, hierarchical, identity, total
+from discreet.mining.tabulation.measurement_strategies import (
+    Strategy,
+    make_direct,
+    make_hierarchical,
+    make_identity,
+    make_total,
+)
+from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_deviation
 from discreet.mining.tabulation.workloads import Workload
 from tests.mining.synthesis.tables import opened, people, policy_of
 
@@ -33,7 +39,7 @@ MATRICES = (
     .map(lambda rows: np.array(rows, np.int64))
     .filter(lambda matrix: bool(matrix.any()))
 )
-PURE = Budget(amount=Fraction(1), pure=True)
+PURE = NoiseBudget(amount=Fraction(1), is_pure=True)
 
 
 def largest_move(matrix: Integers, rows: int, relation: Relation) -> tuple[int, int]:
@@ -53,8 +59,8 @@ def largest_move(matrix: Integers, rows: int, relation: Relation) -> tuple[int, 
 def test_no_person_moves_the_measured_counts_further_than_claimed_and_some_do_so_far(
     matrix: Integers, relation: Relation, rows: int
 ) -> None:
-    claimed = Strategy(name="any", matrix=matrix).moved(
-        Budget(amount=Fraction(1), pure=True, rows=rows, relation=relation)
+    claimed = Strategy(name="any", matrix=matrix).compute_sensitivity(
+        NoiseBudget(amount=Fraction(1), is_pure=True, rows_per_person=rows, relation=relation)
     )
     l1, squared = largest_move(matrix, rows, relation)
     assert (claimed.l1, claimed.squared_l2) == (max(l1, rows), max(squared, rows**2))
@@ -66,8 +72,8 @@ def test_the_stated_variance_is_that_of_the_estimate(matrix: Integers, seed: int
     weights = np.random.default_rng(seed).integers(0, 3, (2, len(matrix)))
     asked = (weights @ matrix).astype(np.float64)
     reconstruction = asked @ np.linalg.pinv(matrix.astype(np.float64))
-    variance = deviation(PURE.noise(strategy.moved(PURE))) ** 2
-    assert strategy.variance(asked, PURE) == pytest.approx(
+    variance = compute_deviation(PURE.make_noise(strategy.compute_sensitivity(PURE))) ** 2
+    assert strategy.compute_variance(asked, PURE) == pytest.approx(
         (reconstruction**2).sum(axis=1) * variance, abs=1e-6
     )
 
@@ -75,39 +81,41 @@ def test_the_stated_variance_is_that_of_the_estimate(matrix: Integers, seed: int
 @given(MATRICES, st.integers(0, 99))
 def test_without_noise_what_a_strategy_can_answer_is_answered_exactly(matrix: Integers, seed: int) -> None:
     cells = np.random.default_rng(seed).integers(0, 50, matrix.shape[1])
-    found = Strategy(name="any", matrix=matrix).estimated((matrix @ cells).astype(np.float64))
+    found = Strategy(name="any", matrix=matrix).estimate_cells((matrix @ cells).astype(np.float64))
     assert matrix @ found == pytest.approx(matrix @ cells, abs=1e-6)
 
 
 def test_what_a_strategy_cannot_answer_has_no_finite_error() -> None:
     cell = np.array([[1.0, 0.0, 0.0]])
-    assert total(3).variance(cell, PURE)[0] == inf
-    assert identity(3).variance(cell, PURE)[0] < inf
+    assert make_total(3).compute_variance(cell, PURE)[0] == inf
+    assert make_identity(3).compute_variance(cell, PURE)[0] < inf
 
 
 def test_a_hierarchy_counts_cells_runs_and_everything() -> None:
-    assert hierarchical(5, 2).matrix.sum(axis=1).tolist() == [1] * 5 + [2, 2, 1] + [4, 1] + [5]
-    assert direct(np.array([[1, 0], [1, 0], [1, 1]])).matrix.tolist() == [[1, 0], [1, 1]]
+    assert make_hierarchical(5, 2).matrix.sum(axis=1).tolist() == [1] * 5 + [2, 2, 1] + [4, 1] + [5]
+    assert make_direct(np.array([[1, 0], [1, 0], [1, 1]])).matrix.tolist() == [[1, 0], [1, 1]]
 
 
 def plan_of(
     workload: Workload, columns: list[str], epsilon: int = 1, bins: int = 64
 ) -> workloads.WorkloadPlan:
     budget = PureDP(epsilon=epsilon, relation=Relation.PRESENCE)
-    return workloads.plan(policy_of(), "people", columns, workload, budget, bins=bins)
+    return workloads.plan_workload(policy_of(), "people", columns, workload, budget, bins=bins)
 
 
 def test_the_strategy_of_least_error_is_chosen_before_anything_is_read() -> None:
-    cells = plan_of(Workload.marginals([64], [[0]]), ["age"])
-    everything = plan_of(Workload.marginals([64], [[]]), ["age"])
-    few = plan_of(Workload.marginals([2, 20], [[0], []]), ["sex", "age"], bins=20)
+    cells = plan_of(Workload.from_marginals([64], [[0]]), ["age"])
+    everything = plan_of(Workload.from_marginals([64], [[]]), ["age"])
+    few = plan_of(Workload.from_marginals([2, 20], [[0], []]), ["sex", "age"], bins=20)
     assert cells.strategy.name == "identity"
     assert everything.strategy.name in ("total", "direct")
     assert few.strategy.name == "direct"
     for plan in (cells, everything, few):
         assert plan.errors[plan.strategy.name] == min(plan.errors.values())
     gaussian = ZeroConcentratedDP(rho=Fraction(1, 100), relation=Relation.PRESENCE)
-    ranges = workloads.plan(policy_of(), "people", ["age"], Workload.ranges(64), gaussian, bins=64)
+    ranges = workloads.plan_workload(
+        policy_of(), "people", ["age"], Workload.from_ranges(64), gaussian, bins=64
+    )
     assert ranges.strategy.name.startswith("hierarchical")
     assert ranges.errors[ranges.strategy.name] < 0.9 * ranges.errors["identity"]
 
@@ -115,11 +123,11 @@ def test_the_strategy_of_least_error_is_chosen_before_anything_is_read() -> None
 def test_answers_are_consistent_and_as_wrong_as_was_said(tmp_path: Path, random: Randomness) -> None:
     real = people(2_000)
     with opened(tmp_path, real) as (policy, engine):
-        workload = Workload.marginals([2, 10], [[0], [1], []])
-        plan = workloads.plan(
+        workload = Workload.from_marginals([2, 10], [[0], [1], []])
+        plan = workloads.plan_workload(
             policy, "people", ["sex", "age"], workload, PureDP(epsilon=2, relation=Relation.PRESENCE), bins=10
         )
-        found = workloads.answer(plan, policy, engine, random)
+        found = workloads.answer_workload(plan, policy, engine, random)
         assert len(engine.asked) == 1
     assert found.answers[:2].sum() == pytest.approx(found.answers[-1])
     assert found.answers[2:12].sum() == pytest.approx(found.answers[-1])
@@ -131,12 +139,12 @@ def test_answers_are_consistent_and_as_wrong_as_was_said(tmp_path: Path, random:
 
 def test_workloads_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at most 2,048"):
-        Workload.marginals([100, 100], [[0]])
+        Workload.from_marginals([100, 100], [[0]])
     with pytest.raises(InvalidParameterError, match="0 and 1 alone"):
         Workload(shape=(2,), questions=np.array([[1, 2]]))
     with pytest.raises(InvalidParameterError, match="rows of 2 cells"):
         Workload(shape=(2,), questions=np.ones((1, 3), np.int64))
     with pytest.raises(InvalidParameterError, match="the columns' bins"):
-        plan_of(Workload.ranges(7), ["age"])
+        plan_of(Workload.from_ranges(7), ["age"])
     with pytest.raises(RequestError, match="no table nobody"):
-        workloads.plan(policy_of(), "nobody", ["age"], Workload.ranges(5), PureDP(epsilon=1))
+        workloads.plan_workload(policy_of(), "nobody", ["age"], Workload.from_ranges(5), PureDP(epsilon=1))

@@ -67,7 +67,7 @@ class Mondrian:
         by = order_tuples(tuples)
         # sorted by code, so that relaxed cuts do not depend on the order of counting
         state = _Partition(self, select_tuples(tuples, by), list(hierarchies), list(models))
-        while state.cut():
+        while state.cut_open_parts():
             pass
         codes, labels, extents = state.build_labels()
         back = np.argsort(by)
@@ -126,7 +126,7 @@ class _Partition:
         self.high = np.tile([len(h.values) for h in hierarchies], (shape[0], 1)).reshape(shape)
         self.level = np.tile([h.height for h in hierarchies], (shape[0], 1)).reshape(shape)
 
-    def cut(self) -> bool:
+    def cut_open_parts(self) -> bool:
         """Cut every open part once; return False if none could be cut."""
         active = np.flatnonzero(self.open)
         if not len(active) or not self.hierarchies:

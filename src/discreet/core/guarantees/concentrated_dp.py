@@ -79,7 +79,7 @@ class ZeroConcentratedDP:
         return replace(self, rho=self.rho * size**2)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
+    def zcdp(self) -> ZeroConcentratedDP:
         return self
 
 

@@ -51,7 +51,7 @@ class GaussianDP:
         return replace(self, mu=self.mu * size)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
+    def zcdp(self) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(rho=Fraction(self.mu) ** 2 / 2, relation=self.relation)
 
 
@@ -89,5 +89,5 @@ class DiscreteGaussianDP:
         return replace(self, shift=self.shift * size)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
+    def zcdp(self) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(rho=Fraction(self.shift) ** 2 / (2 * self.variance), relation=self.relation)

@@ -46,7 +46,7 @@ class PureDP:
         return replace(self, epsilon=self.epsilon * size)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
+    def zcdp(self) -> ZeroConcentratedDP:
         """rho = epsilon tanh(epsilon / 2), the smallest rho of epsilon-DP [HM24]."""
         return ZeroConcentratedDP(rho=self.cap * math.tanh(self.cap / 2), relation=self.relation)
 
@@ -78,7 +78,7 @@ class LaplaceDP:
         return replace(self, epsilon=self.epsilon * size)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
+    def zcdp(self) -> ZeroConcentratedDP:
         """rho = epsilon + exp(-epsilon) - 1, the smallest rho of Laplace noise [HM24]."""
         e = self.cap
         # where the difference would cancel, epsilon**2 / 2 is above it by a part in three thousand at most
@@ -131,6 +131,6 @@ class ApproximateDP:
         return replace(self, epsilon=self.epsilon * size, delta=delta)
 
     @property
-    def concentrated(self) -> ZeroConcentratedDP:
-        rho = PureDP(epsilon=self.epsilon).concentrated.rho
+    def zcdp(self) -> ZeroConcentratedDP:
+        rho = PureDP(epsilon=self.epsilon).zcdp.rho
         return ZeroConcentratedDP(rho=rho, delta=self.delta, relation=self.relation)

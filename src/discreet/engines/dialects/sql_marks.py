@@ -85,12 +85,12 @@ def write_intended_sql(text: str, dialect: Dialect) -> IntendedSql:
     """Return the intended SQL of a marked text."""
     values: list[str] = []
 
-    def placed(found: re.Match[str]) -> str:
+    def replace_leaf(found: re.Match[str]) -> str:
         values.append(bytes.fromhex(found[2]).decode(errors="surrogatepass"))
         word = f"{PLACE}{len(values) - 1}"
         return dialect.quote_identifier(word) if found[1] == "n" else dialect.quote_literal(word)
 
-    return IntendedSql(text=_add_parentheses(LEAVES.sub(placed, text)), values=tuple(values))
+    return IntendedSql(text=_add_parentheses(LEAVES.sub(replace_leaf, text)), values=tuple(values))
 
 
 def _add_parentheses(text: str) -> str:

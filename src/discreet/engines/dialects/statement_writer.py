@@ -218,9 +218,9 @@ class SelectWriter:
         return self._write_qualify_filter(inner, [name for name, _ in outputs])
 
     def _write_output(self, piece: TypedSql) -> str:
-        """Write an output; a bare NULL becomes text, as engines need a type for each column."""
+        """Write an output; what is always NULL becomes text, as engines need a type for each column."""
         if piece.sql_type.family is TypeFamily.NULL:
-            return f"CAST(NULL AS {self.dialect.types[TypeFamily.TEXT]})"
+            return f"CAST({piece.text} AS {self.dialect.types[TypeFamily.TEXT]})"
         return piece.text
 
     def _write_windows(self, node: Any, scope: Scope) -> dict[str, str]:

@@ -1,33 +1,39 @@
 """Market baskets in the local model: itemset supports and association rules from randomized baskets.
 
-One operator per file. Being listed in `BASKETS` earns the conformance suite of all operators.
+One operator per file. Being listed in `BASKET_OPERATORS` earns the conformance suite of all operators.
 """
 
+from discreet.local.baskets.basket_design import design_baskets
+from discreet.local.baskets.basket_operator import BasketOperator
+from discreet.local.baskets.basket_packing import pack_baskets
 from discreet.local.baskets.cut_and_paste import CutAndPaste
-from discreet.local.baskets.design import design_baskets
-from discreet.local.baskets.mining import Frequent, Mined, Rule, frequent, rules
-from discreet.local.baskets.operator import Baskets
-from discreet.local.baskets.packing import packed
+from discreet.local.baskets.itemset_mining import (
+    AssociationRule,
+    FrequentItemset,
+    FrequentItemsets,
+    find_frequent_itemsets,
+    find_rules,
+)
+from discreet.local.baskets.itemset_supports import ItemsetSupports, SupportEstimates
 from discreet.local.baskets.select_a_size import SelectASize
-from discreet.local.baskets.supports import Estimates, Supports
 
-BASKETS: tuple[type[Baskets], ...] = (
+BASKET_OPERATORS: tuple[type[BasketOperator], ...] = (
     SelectASize,
     CutAndPaste,
 )
 
 __all__ = [
-    "BASKETS",
-    "Baskets",
+    "BASKET_OPERATORS",
+    "AssociationRule",
+    "BasketOperator",
     "CutAndPaste",
-    "Estimates",
-    "Frequent",
-    "Mined",
-    "Rule",
+    "FrequentItemset",
+    "FrequentItemsets",
+    "ItemsetSupports",
     "SelectASize",
-    "Supports",
+    "SupportEstimates",
     "design_baskets",
-    "frequent",
-    "packed",
-    "rules",
+    "find_frequent_itemsets",
+    "find_rules",
+    "pack_baskets",
 ]

@@ -29,21 +29,21 @@ import numpy as np
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import Randomness
-from discreet.local.baskets.operator import Baskets, Law, require_shape
-from discreet.local.baskets.packing import pick
-from discreet.local.baskets.searching import MOST_SLOTS, require_target
-from discreet.local.draws import coins, uniform
-from discreet.local.thresholds import parts_of, require_epsilon
+from discreet.local.baskets.basket_operator import BasketOperator, SizeLaw, require_shape
+from discreet.local.baskets.basket_packing import sample_slots
+from discreet.local.baskets.noise_search import MAX_SLOTS, require_target
+from discreet.local.bulk_sampling import sample_coins, sample_uniform
+from discreet.local.thresholds import fraction_to_threshold, require_epsilon
 from discreet.mechanisms.sampling import Booleans
 
-MOST_CUTOFF = 4 * MOST_SLOTS
+MAX_CUTOFF = 4 * MAX_SLOTS
 ROUNDING = 1e-12
-LEAST_EPSILON = 0.7
-PARTS = 1 << 62
+MIN_EPSILON = 0.7
+NOISE_STEPS = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True)
-class CutAndPaste(Baskets):
+class CutAndPaste(BasketOperator):
     """0 to `cutoff` of the slots are shown with certainty; everything else with probability `noise`.
 
     >>> CutAndPaste(items=1000, size=5, cutoff=2, noise=0.25).gamma
@@ -54,38 +54,40 @@ class CutAndPaste(Baskets):
     size: int
     cutoff: int
     noise: Fraction
-    kept: Law = field(init=False)
+    kept: SizeLaw = field(init=False)
     values: int = field(init=False)
 
     def __post_init__(self) -> None:
         require_shape(self)
         require_count(self, "cutoff", self.cutoff)
-        require_parameter(self.cutoff <= MOST_CUTOFF, self, "cutoff", self.cutoff, f"at most {MOST_CUTOFF}")
-        object.__setattr__(self, "kept", _law(self.size, self.cutoff, self.noise))
+        require_parameter(self.cutoff <= MAX_CUTOFF, self, "cutoff", self.cutoff, f"at most {MAX_CUTOFF}")
+        object.__setattr__(self, "kept", _compute_law(self.size, self.cutoff, self.noise))
 
     @classmethod
-    def under(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
+    def for_epsilon(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
         """Return the cutoff and noise with the least error of rare itemsets of at most `itemset` items."""
         k = require_target(cls.__name__, size, itemset)
         gamma = math.exp(require_epsilon(cls.__name__, epsilon)) * (1 - ROUNDING)
-        wanted = f"at least {LEAST_EPSILON}, as one item that is shown with certainty costs ln 2"
-        require_parameter(epsilon >= LEAST_EPSILON, cls.__name__, "epsilon", float(epsilon), wanted)
+        wanted = f"at least {MIN_EPSILON}, as one item that is shown with certainty costs ln 2"
+        require_parameter(epsilon >= MIN_EPSILON, cls.__name__, "epsilon", float(epsilon), wanted)
         cutoffs = range(1, min(math.ceil(gamma) - 2, 4 * size) + 1)
-        found = [(cutoff, _least_noise(size, cutoff, gamma)) for cutoff in cutoffs]
-        cutoff, noise = min(found, key=lambda each: _error(size, k, *each))
+        found = [(cutoff, _find_least_noise(size, cutoff, gamma)) for cutoff in cutoffs]
+        cutoff, noise = min(found, key=lambda each: _compute_error(size, k, *each))
         return cls(items=items, size=size, cutoff=cutoff, noise=noise)
 
-    def shown(self, clients: int, random: Randomness) -> Booleans:
-        sure = np.minimum(uniform(self.cutoff + 1, clients, random), self.size)
-        others = coins(parts_of(self.noise), clients * self.size, random).reshape(clients, self.size)
-        return pick(self.size, sure, random) | others
+    def draw_shown_slots(self, clients: int, random: Randomness) -> Booleans:
+        sure = np.minimum(sample_uniform(self.cutoff + 1, clients, random), self.size)
+        others = sample_coins(fraction_to_threshold(self.noise), clients * self.size, random).reshape(
+            clients, self.size
+        )
+        return sample_slots(self.size, sure, random) | others
 
 
-def _law(size: int, cutoff: int, noise: Fraction) -> Law:
+def _compute_law(size: int, cutoff: int, noise: Fraction) -> SizeLaw:
     return tuple(
         sum(
             (
-                Fraction(_times(i, size, cutoff), cutoff + 1)
+                Fraction(_count_cutoffs(i, size, cutoff), cutoff + 1)
                 * comb(size - i, j - i)
                 * noise ** (j - i)
                 * (1 - noise) ** (size - j)
@@ -97,21 +99,21 @@ def _law(size: int, cutoff: int, noise: Fraction) -> Law:
     )
 
 
-def _times(i: int, size: int, cutoff: int) -> int:
+def _count_cutoffs(i: int, size: int, cutoff: int) -> int:
     """Return how many of the numbers from 0 to cutoff show i slots with certainty."""
     return 1 if i < size else cutoff - size + 1
 
 
-def _least_noise(size: int, cutoff: int, gamma: float) -> Fraction:
+def _find_least_noise(size: int, cutoff: int, gamma: float) -> Fraction:
     """Return the least multiple of 1 / PARTS at which gamma is not exceeded."""
 
-    def passes(step: int) -> bool:
-        return sum((step / PARTS) ** -min(i, size) for i in range(cutoff + 1)) <= gamma
+    def keeps_gamma(step: int) -> bool:
+        return sum((step / NOISE_STEPS) ** -min(i, size) for i in range(cutoff + 1)) <= gamma
 
-    return Fraction(1 + bisect_left(range(1, PARTS), True, key=passes), PARTS)
+    return Fraction(1 + bisect_left(range(1, NOISE_STEPS), True, key=keeps_gamma), NOISE_STEPS)
 
 
-def _error(size: int, k: int, cutoff: int, noise: Fraction) -> float:
+def _compute_error(size: int, k: int, cutoff: int, noise: Fraction) -> float:
     """Return the standard deviation of a rare k-itemset's support for one client.
 
     A slot that is not shown with certainty differs from `noise` by 0 on average; so the contrast is

@@ -29,9 +29,9 @@ import numpy as np
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import Randomness
-from discreet.local.baskets.operator import Baskets, Law, require_shape
-from discreet.local.baskets.packing import draw, pick
-from discreet.local.baskets.searching import least, require_target
+from discreet.local.baskets.basket_operator import BasketOperator, SizeLaw, require_shape
+from discreet.local.baskets.basket_packing import sample_law, sample_slots
+from discreet.local.baskets.noise_search import find_best_noise, require_target
 from discreet.local.thresholds import DIGITS, require_epsilon
 from discreet.mechanisms.sampling import Booleans, Floats, bound_exp
 
@@ -40,7 +40,7 @@ GRID = 1 << 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectASize(Baskets):
+class SelectASize(BasketOperator):
     """j of the slots are shown with probability kept[j]; other items with probability `noise`.
 
     >>> SelectASize(items=1000, size=2, noise=0.5, kept=(0.125, 0.25, 0.625)).gamma
@@ -50,7 +50,7 @@ class SelectASize(Baskets):
     items: int
     size: int
     noise: Fraction
-    kept: Law
+    kept: SizeLaw
     values: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,19 +58,19 @@ class SelectASize(Baskets):
         object.__setattr__(self, "kept", _require_law(self, self.kept))
 
     @classmethod
-    def under(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
+    def for_epsilon(cls, epsilon: Real, items: int, size: int, itemset: int = 2) -> Self:
         """Return the law with the least error of rare itemsets of min(`itemset`, `size`) items."""
         k = require_target(cls.__name__, size, itemset)
-        gamma = _below(require_epsilon(cls.__name__, epsilon))
-        noise = least(lambda q: _errors(q, size, k, float(gamma)))
-        t = 1 + int(np.argmin(_errors(np.array([float(noise)]), size, k, float(gamma))))
-        return cls(items=items, size=size, noise=noise, kept=_at_least(size, noise, t, gamma))
+        gamma = _bound_gamma(require_epsilon(cls.__name__, epsilon))
+        noise = find_best_noise(lambda q: _compute_errors(q, size, k, float(gamma)))
+        t = 1 + int(np.argmin(_compute_errors(np.array([float(noise)]), size, k, float(gamma))))
+        return cls(items=items, size=size, noise=noise, kept=_make_threshold_law(size, noise, t, gamma))
 
-    def shown(self, clients: int, random: Randomness) -> Booleans:
-        return pick(self.size, draw(self.kept, clients, random), random)
+    def draw_shown_slots(self, clients: int, random: Randomness) -> Booleans:
+        return sample_slots(self.size, sample_law(self.kept, clients, random), random)
 
 
-def _at_least(size: int, noise: Fraction, t: int, gamma: Fraction) -> Law:
+def _make_threshold_law(size: int, noise: Fraction, t: int, gamma: Fraction) -> SizeLaw:
     """Return the law of noise alone, times gamma where at least t slots are shown, normalized."""
     weights = [
         comb(size, j) * noise**j * (1 - noise) ** (size - j) * (gamma if j >= t else 1)
@@ -79,7 +79,7 @@ def _at_least(size: int, noise: Fraction, t: int, gamma: Fraction) -> Law:
     return tuple(each / sum(weights) for each in weights)
 
 
-def _errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
+def _compute_errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
     """Return the standard deviation of a rare k-itemset's support for one client, by (noise, t).
 
     Noise alone has no contrast, so the law's contrast comes from the sizes that gamma favors.
@@ -99,12 +99,12 @@ def _errors(noise: Floats, size: int, k: int, gamma: float) -> Floats:
     return np.where(np.isfinite(errors), errors, math.inf)
 
 
-def _below(epsilon: Fraction) -> Fraction:
+def _bound_gamma(epsilon: Fraction) -> Fraction:
     """Return a short fraction that is provably at most exp(epsilon), and close to it."""
     return Fraction(math.floor(GRID / bound_exp(epsilon, DIGITS)[1]), GRID)
 
 
-def _require_law(owner: SelectASize, kept: Sequence[Real]) -> Law:
+def _require_law(owner: SelectASize, kept: Sequence[Real]) -> SizeLaw:
     wanted = f"{owner.size + 1} probabilities that sum to 1, of 0 to {owner.size} items being shown"
     sized = isinstance(kept, Sequence) and len(kept) == owner.size + 1
     require_parameter(sized, owner, "kept", "another number of them", wanted)

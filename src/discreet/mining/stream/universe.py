@@ -24,16 +24,16 @@ import pyarrow as pa
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.policy import Column, ColumnType, Table
 from discreet.mechanisms.sampling import Booleans, Integers
-from discreet.mining.attributes import MOST_BINS, Attribute
+from discreet.mining.attributes import MAX_BINS, Attribute
 from discreet.mining.schema import Schema
-from discreet.mining.stream.questions import Asked
-from discreet.mining.tabulation import zeros
+from discreet.mining.stream.counting_queries import CountingQuery
+from discreet.mining.tabulation import structural_zeros
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.plan_execution import Afterwards
 from discreet.sql.refusal import refuse_query
 
-MOST_CELLS = 1 << 20
-MOST_VALUES = 2_000_000
+MAX_CELLS = 1 << 20
+MAX_VALUES = 2_000_000
 PLACE, HOLDS = "_discreet_place", "holds"
 
 
@@ -54,7 +54,7 @@ class Universe:
     possible: Booleans
 
     @classmethod
-    def of_table(
+    def from_table(
         cls,
         table: Table,
         columns: Sequence[str],
@@ -65,22 +65,24 @@ class Universe:
         """Return the cells that the policy declares; `bins` divides numbers and dates of many values."""
         for name in bins:
             require_parameter(name in columns, "stream", "bins", name, "for columns that are asked for")
-        every = {name: _number(table.columns[name]) for name in columns if name in table.columns}
+        every = {name: _count_values(table.columns[name]) for name in columns if name in table.columns}
         for name, number in every.items():
-            if number > MOST_BINS and name not in bins:
+            if number > MAX_BINS and name not in bins:
                 raise RequestError(
                     f"stream: column {name} has {number:,} values, which are too many to tell apart.",
                     hint=f"Divide it into bins: --bins {name}=20.",
                 )
-        declared = Schema.of_table(table, features=columns, bins=every | dict(bins), logarithmic=logarithmic)
-        schema = zeros.divided(declared, table)
+        declared = Schema.from_table(
+            table, features=columns, bins=every | dict(bins), logarithmic=logarithmic
+        )
+        schema = structural_zeros.cut_at_impossible_ranges(declared, table)
         cells = prod(each.bins for each in schema.attributes)
         hint = "Name fewer columns, or divide a number into fewer bins with --bins age=10."
         require_parameter(
-            cells <= MOST_CELLS, "stream", "columns", f"{cells:,}", f"{MOST_CELLS:,} cells or less", hint=hint
+            cells <= MAX_CELLS, "stream", "columns", f"{cells:,}", f"{MAX_CELLS:,} cells or less", hint=hint
         )
-        axes = {each.name: _axis(each, table.columns[each.name]) for each in schema.attributes}
-        return cls(schema=schema, axes=axes, possible=_possible(schema, table))
+        axes = {each.name: _build_axis(each, table.columns[each.name]) for each in schema.attributes}
+        return cls(schema=schema, axes=axes, possible=_find_possible_cells(schema, table))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,50 +92,52 @@ class Universe:
     def cells(self) -> int:
         return int(np.count_nonzero(self.possible))
 
-    def predicate(self, asked: Asked, run: Afterwards) -> Booleans:
-        """Return the mask of the cells that a query counts; `run` runs SQL over given tables.
+    def find_cells(self, query: CountingQuery, run_sql: Afterwards) -> Booleans:
+        """Return the mask of the cells that a query counts; `run_sql` runs SQL over given tables.
 
         It has an axis for every column. Those that are not read take no memory.
         """
-        missing = [name for name in asked.columns.values() if name not in self.axes]
+        missing = [name for name in query.columns.values() if name not in self.axes]
         if missing:
             refuse_query(
                 f"the column {missing[0]} is not one of the stream's.",
                 f"It has {', '.join(self.axes)}; name all columns when the stream is opened.",
             )
-        read = [each for each in self.schema.attributes if each.name in asked.columns.values()]
-        holds = self._tried(asked, read, run)
+        read = [each for each in self.schema.attributes if each.name in query.columns.values()]
+        holds = self._evaluate_condition(query, read, run_sql)
         for axis, attribute in enumerate(read):
-            holds = _in_bins(holds, axis, self.axes[attribute.name].bins, attribute)
+            holds = _group_into_bins(holds, axis, self.axes[attribute.name].bins, attribute)
         wide = [each.bins if each in read else 1 for each in self.schema.attributes]
         return np.broadcast_to(holds.reshape(wide), self.shape)
 
-    def _tried(self, asked: Asked, read: Sequence[Attribute], run: Afterwards) -> Booleans:
+    def _evaluate_condition(
+        self, query: CountingQuery, attributes: Sequence[Attribute], run_sql: Afterwards
+    ) -> Booleans:
         """Evaluate the condition on every combination of values of the columns that it reads."""
-        shape = tuple(len(self.axes[each.name].values) for each in read)
-        if prod(shape) > MOST_VALUES:
+        shape = tuple(len(self.axes[each.name].values) for each in attributes)
+        if prod(shape) > MAX_VALUES:
             refuse_query(
                 f"the columns of the question have {prod(shape):,} combinations of values.",
-                f"Ask about fewer columns at once: at most {MOST_VALUES:,} combinations.",
+                f"Ask about fewer columns at once: at most {MAX_VALUES:,} combinations.",
             )
-        places = np.indices(shape).reshape(len(read), prod(shape))
-        at = {each.name: places[axis] for axis, each in enumerate(read)}
+        places = np.indices(shape).reshape(len(attributes), prod(shape))
+        at = {each.name: places[axis] for axis, each in enumerate(attributes)}
         table = {
-            inner: self.axes[name].values.take(pa.array(at[name])) for inner, name in asked.columns.items()
+            inner: self.axes[name].values.take(pa.array(at[name])) for inner, name in query.columns.items()
         }
         table[PLACE] = pa.array(np.arange(prod(shape)))
         text = (
-            f"SELECT coalesce({asked.condition}, FALSE) AS {HOLDS} FROM cells ORDER BY "
+            f"SELECT coalesce({query.condition}, FALSE) AS {HOLDS} FROM cells ORDER BY "
             f"{quote_identifier(PLACE)}"
         )
-        found = run(text, {"cells": pa.table(table)})
+        found = run_sql(text, {"cells": pa.table(table)})
         return np.asarray(found.column(HOLDS).to_numpy(zero_copy_only=False), np.bool_).reshape(shape)
 
 
-def _possible(schema: Schema, table: Table) -> Booleans:
+def _find_possible_cells(schema: Schema, table: Table) -> Booleans:
     """Return the flat mask of the combinations of bins that a row can have."""
     found = np.ones([each.bins for each in schema.attributes], np.bool_)
-    for places, never in zeros.barred(schema, table.impossible).items():
+    for places, never in structural_zeros.find_impossible_cells(schema, table.impossible).items():
         wide = [each.bins if place in places else 1 for place, each in enumerate(schema.attributes)]
         found &= np.isfinite(never).reshape(wide)
     if not found.any():
@@ -144,7 +148,7 @@ def _possible(schema: Schema, table: Table) -> Booleans:
     return found.reshape(-1)
 
 
-def _number(column: Column) -> int:
+def _count_values(column: Column) -> int:
     """Return the number of values of a number or a date; columns without bins are refused later."""
     if column.grid_bounds is not None:
         return column.grid_bounds[1] - column.grid_bounds[0] + 1
@@ -153,21 +157,21 @@ def _number(column: Column) -> int:
     return 1
 
 
-def _axis(attribute: Attribute, column: Column) -> Axis:
-    values, bins = _values(attribute, column)
-    if attribute.missing:
-        values, bins = [*values, None], np.append(bins, attribute.nowhere)
+def _build_axis(attribute: Attribute, column: Column) -> Axis:
+    values, bins = _list_values(attribute, column)
+    if attribute.has_missing_bin:
+        values, bins = [*values, None], np.append(bins, attribute.missing_bin)
     kind = {ColumnType.CATEGORY: pa.string(), ColumnType.BOOLEAN: pa.bool_(), ColumnType.DATE: pa.date32()}
     return Axis(values=pa.array(values, kind.get(column.type, pa.int64())), bins=bins.astype(np.int64))
 
 
-def _values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
+def _list_values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
     """Return every declared value as the store keeps it (a number in steps), and its bin."""
-    number = _number(column)
-    if number > MOST_VALUES:
+    number = _count_values(column)
+    if number > MAX_VALUES:
         raise RequestError(
             f"stream: column {attribute.name} has {number:,} values.",
-            hint=f"Ask about columns of at most {MOST_VALUES:,}.",
+            hint=f"Ask about columns of at most {MAX_VALUES:,}.",
         )
     if column.grid_bounds is not None:
         steps = range(column.grid_bounds[0], column.grid_bounds[1] + 1)
@@ -182,14 +186,14 @@ def _values(attribute: Attribute, column: Column) -> tuple[list[Any], Integers]:
     return values, np.arange(len(values))
 
 
-def _in_bins(holds: Booleans, axis: int, bins: Integers, attribute: Attribute) -> Booleans:
+def _group_into_bins(holds: Booleans, axis: int, bins: Integers, attribute: Attribute) -> Booleans:
     """Return the mask with the values of one axis grouped into bins."""
     moved = np.moveaxis(holds, axis, 0)
     found = np.zeros((attribute.bins, *moved.shape[1:]), np.int64)
     np.add.at(found, bins, moved.astype(np.int64))
     size = np.bincount(bins, minlength=attribute.bins).reshape(-1, *[1] * (holds.ndim - 1))
     if bool(((found > 0) & (found < size)).any()):
-        cuts = ", ".join(attribute.starts[:8]) + (" …" if len(attribute.starts) > 8 else "")
+        cuts = ", ".join(attribute.cut_labels[:8]) + (" …" if len(attribute.cut_labels) > 8 else "")
         refuse_query(
             f"the question holds for a part of a bin of {attribute.name}.",
             f"Compare with where its bins begin ({cuts}), or give it more bins.",

@@ -2,10 +2,10 @@
 
     plan → engine counts marginals → some are chosen and measured → a model → rows
 
-`plan` is pure: from a policy and a budget to what will be asked, promised and expected. `synthesize` runs it.
+`plan_synthesis` is pure: from a policy and a budget to what will be asked, promised and expected. `synthesize` runs it.
 """
 
-from discreet.mining.synthesis.plan import Earlier, Plan, plan
-from discreet.mining.synthesis.run import Synthesis, synthesize
+from discreet.mining.synthesis.synthesis_plan import EarlierAnswer, SynthesisPlan, plan_synthesis
+from discreet.mining.synthesis.synthesis_run import Synthesis, synthesize
 
-__all__ = ["Earlier", "Plan", "Synthesis", "plan", "synthesize"]
+__all__ = ["EarlierAnswer", "Synthesis", "SynthesisPlan", "plan_synthesis", "synthesize"]

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.synthesis.triangulation import cliques
-from discreet.mining.tabulation.cells import Columns, cells
+from discreet.mining.synthesis.triangulation import find_cliques
+from discreet.mining.tabulation.cells import Columns, count_cells
 
 Potentials = Mapping[Columns, Floats]
 Beliefs = tuple[Floats, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joint:
+class CliqueEdge:
     """The edge from clique `child` to its `parent`, which share the columns of `separator`."""
 
     child: int
@@ -42,94 +42,96 @@ class JunctionTree:
 
     shape: tuple[int, ...]
     cliques: tuple[Columns, ...]
-    joints: tuple[Joint, ...]
+    edges: tuple[CliqueEdge, ...]
 
     @classmethod
-    def of(cls, sets: Iterable[Columns], shape: Sequence[int]) -> JunctionTree:
+    def from_sets(cls, sets: Iterable[Columns], shape: Sequence[int]) -> JunctionTree:
         """Return the tree in which every set is inside a clique."""
-        found = tuple(cliques(sets, shape))
-        return cls(shape=tuple(shape), cliques=found, joints=_joined(found))
+        found = tuple(find_cliques(sets, shape))
+        return cls(shape=tuple(shape), cliques=found, edges=_build_spanning_tree(found))
 
-    def home(self, columns: Columns) -> int | None:
+    def find_clique(self, columns: Columns) -> int | None:
         """Return the smallest clique that has all the columns, or None."""
         wanted = set(columns)
         inside = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
-        return min(inside, key=lambda place: cells(self.cliques[place], self.shape), default=None)
+        return min(inside, key=lambda place: count_cells(self.cliques[place], self.shape), default=None)
 
-    def calibrated(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[Beliefs, float]:
+    def calibrate(self, potentials: Potentials, homes: Mapping[Columns, int]) -> tuple[Beliefs, float]:
         """Return the cliques' marginals of the model, and the log normalization constant."""
         tables = [np.zeros([self.shape[column] for column in clique]) for clique in self.cliques]
         for columns, potential in potentials.items():
-            tables[homes[columns]] += potential.reshape(self._wide(homes[columns], columns))
-        for joint in reversed(self.joints):
-            sent = _conditional(tables[joint.child], _others(self.cliques[joint.child], joint.separator))
-            tables[joint.parent] += sent.reshape(self._wide(joint.parent, joint.separator))
-        logarithm = _conditional(tables[0], tuple(range(tables[0].ndim)))
-        for joint in self.joints:
-            told = self._summed(tables[joint.parent], joint.parent, joint.separator)
-            tables[joint.child] *= told.reshape(self._wide(joint.child, joint.separator))
+            tables[homes[columns]] += potential.reshape(self._get_broadcast_shape(homes[columns], columns))
+        for joint in reversed(self.edges):
+            sent = _normalize_logarithms(
+                tables[joint.child], _list_other_axes(self.cliques[joint.child], joint.separator)
+            )
+            tables[joint.parent] += sent.reshape(self._get_broadcast_shape(joint.parent, joint.separator))
+        logarithm = _normalize_logarithms(tables[0], tuple(range(tables[0].ndim)))
+        for joint in self.edges:
+            told = self._sum_onto(tables[joint.parent], joint.parent, joint.separator)
+            tables[joint.child] *= told.reshape(self._get_broadcast_shape(joint.child, joint.separator))
         return tuple(tables), float(logarithm.reshape(()))
 
-    def marginal(self, beliefs: Beliefs, columns: Columns) -> Floats:
+    def compute_marginal(self, beliefs: Beliefs, columns: Columns) -> Floats:
         """Return the probability of each combination of the columns' bins."""
-        home = self.home(columns)
+        home = self.find_clique(columns)
         if home is not None:
-            return self._summed(beliefs[home], home, columns)
+            return self._sum_onto(beliefs[home], home, columns)
         wanted = frozenset(columns)
         root = max(range(len(self.cliques)), key=lambda place: len(wanted & set(self.cliques[place])))
-        kept, table = self._gathered(beliefs, root, None, (), wanted)
-        return contracted([(table, kept)], columns)
+        kept, table = self._gather_table(beliefs, root, None, (), wanted)
+        return contract_tables([(table, kept)], columns)
 
-    def _gathered(
+    def _gather_table(
         self, beliefs: Beliefs, place: int, origin: int | None, separator: Columns, wanted: frozenset[int]
     ) -> tuple[list[int], Floats]:
         """Return a table over the separator and the wanted columns beyond it, away from `origin`."""
         ahead = [
             (other, shared)
-            for other, shared, reached in self._around[place]
+            for other, shared, reached in self._neighbors[place]
             if other != origin and reached & wanted
         ]
         needed = wanted.union(separator, *(shared for _, shared in ahead))
         kept = [column for column in self.cliques[place] if column in needed]
-        table = self._summed(beliefs[place], place, tuple(kept))
+        table = self._sum_onto(beliefs[place], place, tuple(kept))
         for number, (other, shared) in enumerate(ahead):
-            found, more = self._gathered(beliefs, other, place, shared, wanted)
-            below = self._summed(beliefs[other], other, shared)
+            found, more = self._gather_table(beliefs, other, place, shared, wanted)
+            below = self._sum_onto(beliefs[other], other, shared)
             given = below.reshape(below.shape + (1,) * (len(found) - len(shared)))
             conditional = np.divide(more, given, out=np.zeros_like(more), where=given > 0)
             needed = wanted.union(separator, *(later for _, later in ahead[number + 1 :]))
             out = [column for column in dict.fromkeys(kept + found) if column in needed]
-            kept, table = out, contracted([(table, kept), (conditional, found)], out)
+            kept, table = out, contract_tables([(table, kept), (conditional, found)], out)
         out = [*separator, *(column for column in kept if column in wanted and column not in separator)]
-        return out, contracted([(table, kept)], out)
+        return out, contract_tables([(table, kept)], out)
 
     @cached_property
-    def _around(self) -> dict[int, list[tuple[int, Columns, frozenset[int]]]]:
+    def _neighbors(self) -> dict[int, list[tuple[int, Columns, frozenset[int]]]]:
         """Each clique's neighbors, the shared columns, and the columns reached only through them."""
         found: dict[int, list[tuple[int, Columns, frozenset[int]]]] = {
             place: [] for place in range(len(self.cliques))
         }
         below = {place: set(clique) for place, clique in enumerate(self.cliques)}
         every = set(range(len(self.shape)))
-        for joint in reversed(self.joints):
+        for joint in reversed(self.edges):
             below[joint.parent] |= below[joint.child]
-        for joint in self.joints:
+        for joint in self.edges:
             down = frozenset(below[joint.child] - set(joint.separator))
             found[joint.parent].append((joint.child, joint.separator, down))
             up = frozenset(every - below[joint.child])
             found[joint.child].append((joint.parent, joint.separator, up))
         return found
 
-    def _summed(self, table: Floats, place: int, columns: Columns) -> Floats:
+    def _sum_onto(self, table: Floats, place: int, columns: Columns) -> Floats:
         """Return a clique's table summed onto some of its columns."""
-        return np.asarray(table.sum(axis=_others(self.cliques[place], columns)))
+        return np.asarray(table.sum(axis=_list_other_axes(self.cliques[place], columns)))
 
-    def _wide(self, place: int, columns: Columns) -> tuple[int, ...]:
+    def _get_broadcast_shape(self, place: int, columns: Columns) -> tuple[int, ...]:
         """Return the shape that broadcasts a table over some columns to the clique's table."""
-        return _widened(self.shape, self.cliques[place], columns)
+        return _compute_broadcast_shape(self.shape, self.cliques[place], columns)
 
 
-def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence[int]) -> Floats:
+def contract_tables(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence[int]) -> Floats:
     """Return the product of tables over columns, summed over all columns but these.
 
     Columns are numbered anew, as einsum takes no label above 51; few of them meet in one product.
@@ -141,7 +143,7 @@ def contracted(tables: Sequence[tuple[Floats, Sequence[int]]], columns: Sequence
     return np.asarray(np.einsum(*operands, [labels[column] for column in columns]))
 
 
-def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:
+def _normalize_logarithms(table: Floats, axes: tuple[int, ...]) -> Floats:
     """Turn logarithms into probabilities along the axes, in place; return the logarithms of their sums.
 
     Largest values are taken out first, so that nothing overflows and no sum vanishes that should not; where
@@ -157,18 +159,18 @@ def _conditional(table: Floats, axes: tuple[int, ...]) -> Floats:
 
 
 @lru_cache(maxsize=1 << 16)
-def _others(clique: Columns, columns: Columns) -> tuple[int, ...]:
+def _list_other_axes(clique: Columns, columns: Columns) -> tuple[int, ...]:
     return tuple(axis for axis, column in enumerate(clique) if column not in columns)
 
 
 @lru_cache(maxsize=1 << 16)
-def _widened(shape: tuple[int, ...], clique: Columns, columns: Columns) -> tuple[int, ...]:
+def _compute_broadcast_shape(shape: tuple[int, ...], clique: Columns, columns: Columns) -> tuple[int, ...]:
     return tuple(shape[column] if column in columns else 1 for column in clique)
 
 
-def _joined(found: Sequence[Columns]) -> tuple[Joint, ...]:
+def _build_spanning_tree(found: Sequence[Columns]) -> tuple[CliqueEdge, ...]:
     """Return a maximum spanning tree of cliques by shared columns: a junction tree."""
-    joints: list[Joint] = []
+    joints: list[CliqueEdge] = []
     reached, left = [0], set(range(1, len(found)))
     while left:
         shared = {
@@ -177,7 +179,7 @@ def _joined(found: Sequence[Columns]) -> tuple[Joint, ...]:
             for parent in reached
         }
         child, parent = max(sorted(shared), key=lambda pair: len(shared[pair]))
-        joints.append(Joint(child=child, parent=parent, separator=shared[child, parent]))
+        joints.append(CliqueEdge(child=child, parent=parent, separator=shared[child, parent]))
         reached.append(child)
         left.discard(child)
     return tuple(joints)

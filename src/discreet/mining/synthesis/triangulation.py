@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from discreet.mining.tabulation.cells import Columns, cells
+from discreet.mining.tabulation.cells import Columns, count_cells
 
 
-def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
+def find_cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
     """Return cliques that contain all sets, and every column.
 
-    >>> cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 2])
+    >>> find_cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 2])
     [(0, 1, 2), (0, 2, 3)]
     """
     joined: dict[int, set[int]] = {column: set() for column in range(len(shape))}
@@ -25,7 +25,7 @@ def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
     for column, others in joined.items():
         others.discard(column)
     found: list[set[int]] = []
-    sizes = {column: shape[column] * cells(others, shape) for column, others in joined.items()}
+    sizes = {column: shape[column] * count_cells(others, shape) for column, others in joined.items()}
     while joined:
         column = min(joined, key=lambda each: sizes[each])
         around = joined.pop(column)
@@ -34,10 +34,10 @@ def cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
         for other in around:
             joined[other] |= around
             joined[other] -= {column, other}
-            sizes[other] = shape[other] * cells(joined[other], shape)
+            sizes[other] = shape[other] * count_cells(joined[other], shape)
     return sorted(tuple(sorted(clique)) for clique in found)
 
 
-def total_cells(sets: Iterable[Columns], shape: Sequence[int]) -> int:
+def count_clique_cells(sets: Iterable[Columns], shape: Sequence[int]) -> int:
     """Return the number of cells of the cliques that contain all sets."""
-    return sum(cells(clique, shape) for clique in cliques(sets, shape))
+    return sum(count_cells(clique, shape) for clique in find_cliques(sets, shape))

@@ -27,25 +27,25 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
-from discreet.mining.attributes import BINS
-from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.attributes import DEFAULT_BINS
+from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.schema import Schema
-from discreet.mining.tabulation import zeros
-from discreet.mining.tabulation.budget import Budget, Noise
-from discreet.mining.tabulation.projection import onto_simplex
-from discreet.mining.tabulation.workloads import declared_table
+from discreet.mining.tabulation import structural_zeros
+from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
+from discreet.mining.tabulation.simplex_projection import project_onto_simplex
+from discreet.mining.tabulation.workloads import get_declared_table
 
 CONFIDENCE = 0.95
-MOST_CELLS = 10_000_000
+MAX_CELLS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TablePlan:
+class ContingencyPlan:
     """A contingency table over columns of a table; with one column, a histogram."""
 
     table: str
     schema: Schema
-    budget: Budget
+    budget: NoiseBudget
     possible: Booleans = field(repr=False)
     rows: int | None
 
@@ -55,7 +55,7 @@ class TablePlan:
 
     @property
     def noise(self) -> Noise:
-        return self.budget.noise()
+        return self.budget.make_noise()
 
     @property
     def error95(self) -> int:
@@ -64,10 +64,10 @@ class TablePlan:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Contingency:
+class ContingencyTable:
     """Released counts, with an axis for every column."""
 
-    plan: TablePlan
+    plan: ContingencyPlan
     noisy: Integers
     counts: Floats
 
@@ -81,50 +81,54 @@ class Contingency:
         return pa.table({**labels, "count": self.counts.reshape(-1), "noisy": self.noisy.reshape(-1)})
 
 
-def plan(
+def plan_contingency(
     policy: Policy,
     table: str,
     columns: Sequence[str],
     budget: PureDP | ZeroConcentratedDP,
     *,
-    bins: int | Mapping[str, int] = BINS,
+    bins: int | Mapping[str, int] = DEFAULT_BINS,
     logarithmic: Collection[str] = (),
-) -> TablePlan:
+) -> ContingencyPlan:
     """Return the plan of a histogram or contingency table, or refuse; reads no data."""
-    declared = declared_table(policy, table)
-    schema = zeros.divided(
-        Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
+    declared = get_declared_table(policy, table)
+    schema = structural_zeros.cut_at_impossible_ranges(
+        Schema.from_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
     )
     shape = tuple(each.bins for each in schema.attributes)
     hint = "Name fewer columns, or give them fewer bins."
-    cells, most = prod(shape), f"{MOST_CELLS:,} cells or less"
-    require_parameter(cells <= MOST_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
+    cells, most = prod(shape), f"{MAX_CELLS:,} cells or less"
+    require_parameter(cells <= MAX_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
     possible = np.ones(shape, np.bool_)
-    for places, never in zeros.barred(schema, declared.impossible).items():
+    for places, never in structural_zeros.find_impossible_cells(schema, declared.impossible).items():
         wide = [size if place in places else 1 for place, size in enumerate(shape)]
         possible &= np.isfinite(never).reshape(wide)
-    return TablePlan(
+    return ContingencyPlan(
         table=table,
         schema=schema,
-        budget=Budget.of(budget, rows=declared.rows_per_person),
+        budget=NoiseBudget.from_guarantee(budget, rows_per_person=declared.rows_per_person),
         possible=possible,
         rows=declared.rows if budget.relation is Relation.VALUE else None,
     )
 
 
-def release(plan: TablePlan, policy: Policy, engine: Engine, random: Randomness) -> Contingency:
+def release_contingency(
+    plan: ContingencyPlan, policy: Policy, engine: Engine, random: Randomness
+) -> ContingencyTable:
     """Release the planned table, by one statement."""
-    return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
+    return release_from_counter(
+        plan, EngineCounter.from_table(engine, policy, plan.table, plan.schema), random
+    )
 
 
-def from_counter(plan: TablePlan, counter: Counter, random: Randomness) -> Contingency:
+def release_from_counter(plan: ContingencyPlan, counter: Counter, random: Randomness) -> ContingencyTable:
     """Release the planned table from any counter."""
     plan.budget.require_bounded(counter.rows_per_person)
-    (exact,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
+    (exact,) = counter.count_marginals([tuple(each.name for each in plan.schema.attributes)]).secret
     released = plan.noise.release_many(Exact(exact[plan.possible]), random).value
     noisy = np.zeros(exact.shape, np.int64)
     noisy[plan.possible] = released
     total = float(max(0, released.sum())) if plan.rows is None else float(plan.rows)
     counts = np.zeros(exact.shape)
-    counts[plan.possible] = onto_simplex(released.astype(np.float64), total)
-    return Contingency(plan=plan, noisy=noisy, counts=counts)
+    counts[plan.possible] = project_onto_simplex(released.astype(np.float64), total)
+    return ContingencyTable(plan=plan, noisy=noisy, counts=counts)

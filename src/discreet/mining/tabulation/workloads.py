@@ -27,31 +27,38 @@ from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.policy import Policy, Table
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.mining.attributes import BINS
-from discreet.mining.counting import Counter, EngineCounter
+from discreet.mining.attributes import DEFAULT_BINS
+from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.schema import Schema
-from discreet.mining.tabulation.budget import Budget, Noise
-from discreet.mining.tabulation.strategies import BRANCHES, Strategy, direct, hierarchical, identity, total
+from discreet.mining.tabulation.measurement_strategies import (
+    BRANCHES,
+    Strategy,
+    make_direct,
+    make_hierarchical,
+    make_identity,
+    make_total,
+)
+from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
 
-MOST_CELLS = 2_048
+MAX_CELLS = 2_048
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload:
     """Counts over the combinations of some columns' bins: `questions` has a row for each.
 
-    `ordered` says that the last column is, so that runs of its bins are worth measuring.
+    `is_ordered` says that the last column is, so that runs of its bins are worth measuring.
     """
 
     shape: tuple[int, ...]
     questions: Integers = field(repr=False)
-    ordered: bool = False
+    is_ordered: bool = False
 
     def __post_init__(self) -> None:
         cells = prod(self.shape)
         hint = "Use fewer columns or bins, or release a contingency table."
         require_parameter(
-            cells <= MOST_CELLS, self, "shape", f"{cells:,} cells", f"at most {MOST_CELLS:,}", hint=hint
+            cells <= MAX_CELLS, self, "shape", f"{cells:,} cells", f"at most {MAX_CELLS:,}", hint=hint
         )
         asked = self.questions
         fits = asked.ndim == 2 and asked.shape[0] > 0 and asked.shape[1] == cells
@@ -63,10 +70,10 @@ class Workload:
         )
 
     @classmethod
-    def marginals(cls, shape: Sequence[int], sets: Sequence[Collection[int]]) -> Workload:
+    def from_marginals(cls, shape: Sequence[int], sets: Sequence[Collection[int]]) -> Workload:
         """Return every cell of several marginals, each a set of column positions; an empty set is the total.
 
-        >>> Workload.marginals([2, 2], [[0], []]).questions.tolist()
+        >>> Workload.from_marginals([2, 2], [[0], []]).questions.tolist()
         [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]]
         """
         parts = []
@@ -82,30 +89,34 @@ class Workload:
         return cls(shape=tuple(shape), questions=np.concatenate(parts))
 
     @classmethod
-    def ranges(cls, bins: int, *, missing: bool = False, within: Sequence[int] = ()) -> Workload:
+    def from_ranges(
+        cls, bins: int, *, has_missing_bin: bool = False, outer_shape: Sequence[int] = ()
+    ) -> Workload:
         """Return the ranges of an ordered column, for each combination of the preceding columns' bins.
 
-        `missing` adds a last bin of that column, which is in no range.
+        `has_missing_bin` adds a last bin of that column, which is in no range.
         """
-        at = np.arange(bins + missing)
-        rows = np.array([(at >= low) & (at < high) for low, high in range_ends(bins)], np.int64)
-        others = np.eye(prod(within), dtype=np.int64)
-        return cls(shape=(*within, bins + missing), questions=np.kron(others, rows), ordered=True)
+        at = np.arange(bins + has_missing_bin)
+        rows = np.array([(at >= low) & (at < high) for low, high in list_range_ends(bins)], np.int64)
+        others = np.eye(prod(outer_shape), dtype=np.int64)
+        return cls(
+            shape=(*outer_shape, bins + has_missing_bin), questions=np.kron(others, rows), is_ordered=True
+        )
 
-    def answers(self, cells: Floats) -> Floats:
+    def compute_answers(self, cells: Floats) -> Floats:
         """Return the sum of cells of each query."""
         return np.asarray(self.questions @ cells.reshape(-1))
 
-    def strategies(self) -> list[Strategy]:
+    def list_strategies(self) -> list[Strategy]:
         """Return the applicable strategies; hierarchical ones need an ordered last or single column."""
         cells, last = prod(self.shape), self.shape[-1]
         runs = [
-            hierarchical(last, each).within(cells // last)
+            make_hierarchical(last, each).extend_to_cells(cells // last)
             for each in BRANCHES
-            if each < last and (self.ordered or len(self.shape) == 1)
+            if each < last and (self.is_ordered or len(self.shape) == 1)
         ]
-        several = [direct(self.questions)] if len(self.questions) <= MOST_CELLS else []
-        return [identity(cells), total(cells), *runs, *several]
+        several = [make_direct(self.questions)] if len(self.questions) <= MAX_CELLS else []
+        return [make_identity(cells), make_total(cells), *runs, *several]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,16 +126,18 @@ class WorkloadPlan:
     table: str
     schema: Schema
     workload: Workload
-    budget: Budget
+    budget: NoiseBudget
     strategy: Strategy
     errors: Mapping[str, float]
     """The root of the mean squared error of each strategy, in rows; infinite where it cannot answer."""
 
     @classmethod
-    def chosen(cls, table: str, schema: Schema, workload: Workload, budget: Budget) -> WorkloadPlan:
+    def choose_strategy(
+        cls, table: str, schema: Schema, workload: Workload, budget: NoiseBudget
+    ) -> WorkloadPlan:
         """Return the plan with the strategy of least expected error."""
-        strategies = {each.name: each for each in workload.strategies()}
-        errors = {name: _error(each, workload, budget) for name, each in strategies.items()}
+        strategies = {each.name: each for each in workload.list_strategies()}
+        errors = {name: _compute_error(each, workload, budget) for name, each in strategies.items()}
         return cls(
             table=table,
             schema=schema,
@@ -140,13 +153,13 @@ class WorkloadPlan:
 
     @property
     def noise(self) -> Noise:
-        return self.budget.noise(self.strategy.moved(self.budget))
+        return self.budget.make_noise(self.strategy.compute_sensitivity(self.budget))
 
     @cached_property
     def deviations(self) -> Floats:
         """The standard deviation of each answer."""
         asked = self.workload.questions.astype(np.float64)
-        return np.sqrt(self.strategy.variance(asked, self.budget))
+        return np.sqrt(self.strategy.compute_variance(asked, self.budget))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,49 +171,51 @@ class WorkloadAnswer:
     answers: Floats
 
 
-def plan(
+def plan_workload(
     policy: Policy,
     table: str,
     columns: Sequence[str],
     workload: Workload,
     budget: PureDP | ZeroConcentratedDP,
     *,
-    bins: int | Mapping[str, int] = BINS,
+    bins: int | Mapping[str, int] = DEFAULT_BINS,
     logarithmic: Collection[str] = (),
 ) -> WorkloadPlan:
     """Return the plan with the least expected error; reads no data."""
-    declared = declared_table(policy, table)
-    schema = Schema.of_table(declared, features=columns, bins=bins, logarithmic=logarithmic)
+    declared = get_declared_table(policy, table)
+    schema = Schema.from_table(declared, features=columns, bins=bins, logarithmic=logarithmic)
     shape = tuple(each.bins for each in schema.attributes)
     require_parameter(
         workload.shape == shape, "workload", "shape", workload.shape, f"the columns' bins, {shape}"
     )
-    amount = Budget.of(budget, rows=declared.rows_per_person)
-    return WorkloadPlan.chosen(table, schema, workload, amount)
+    amount = NoiseBudget.from_guarantee(budget, rows_per_person=declared.rows_per_person)
+    return WorkloadPlan.choose_strategy(table, schema, workload, amount)
 
 
-def answer(plan: WorkloadPlan, policy: Policy, engine: Engine, random: Randomness) -> WorkloadAnswer:
+def answer_workload(plan: WorkloadPlan, policy: Policy, engine: Engine, random: Randomness) -> WorkloadAnswer:
     """Release the planned answers, by one statement."""
-    return from_counter(plan, EngineCounter.of_table(engine, policy, plan.table, plan.schema), random)
+    return answer_from_counter(
+        plan, EngineCounter.from_table(engine, policy, plan.table, plan.schema), random
+    )
 
 
-def from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> WorkloadAnswer:
+def answer_from_counter(plan: WorkloadPlan, counter: Counter, random: Randomness) -> WorkloadAnswer:
     """Release the planned answers from any counter."""
     plan.budget.require_bounded(counter.rows_per_person)
-    (counts,) = counter.marginals([tuple(each.name for each in plan.schema.attributes)]).secret
+    (counts,) = counter.count_marginals([tuple(each.name for each in plan.schema.attributes)]).secret
     measured = Exact(plan.strategy.matrix @ counts.reshape(-1))
     released = plan.noise.release_many(measured, random).value.astype(np.float64)
-    cells = plan.strategy.estimated(released)
-    return WorkloadAnswer(plan=plan, cells=cells, answers=plan.workload.answers(cells))
+    cells = plan.strategy.estimate_cells(released)
+    return WorkloadAnswer(plan=plan, cells=cells, answers=plan.workload.compute_answers(cells))
 
 
-def range_ends(bins: int) -> list[tuple[int, int]]:
+def list_range_ends(bins: int) -> list[tuple[int, int]]:
     """Return (first bin, bin after the last) of every range over at most 64 cuts."""
     cuts = np.unique(np.linspace(0, bins, min(bins, 64) + 1).astype(np.int64)).tolist()
     return list(combinations(cuts, 2))
 
 
-def declared_table(policy: Policy, name: str) -> Table:
+def get_declared_table(policy: Policy, name: str) -> Table:
     """Return a table of the policy; refuse unknown tables and those that are not about people."""
     if name not in policy.tables:
         hint = f"It has {', '.join(policy.tables)}."
@@ -210,5 +225,5 @@ def declared_table(policy: Policy, name: str) -> Table:
     return policy.tables[name]
 
 
-def _error(strategy: Strategy, workload: Workload, budget: Budget) -> float:
-    return math.sqrt(strategy.variance(workload.questions.astype(np.float64), budget).mean())
+def _compute_error(strategy: Strategy, workload: Workload, budget: NoiseBudget) -> float:
+    return math.sqrt(strategy.compute_variance(workload.questions.astype(np.float64), budget).mean())

@@ -129,13 +129,13 @@ def _round_to_digits(writer: ExpressionWriter, piece: TypedSql, digits: int) -> 
         scaled = _round_to_integer(writer, "round", _write_float_arithmetic(writer, there, of, power))
         return _write_float_arithmetic(writer, back, scaled, power)
 
-    def kept(found: str, number: str) -> str:
+    def replace_non_finite(found: str, number: str) -> str:
         finite = f"({writer.dialect.write_is_finite(TypedSql(text=found, sql_type=sql_types.DOUBLE))})"
         whole = number if digits >= 0 else writer.dialect.write_double("0")
         return f"(CASE WHEN {finite} THEN {found} WHEN {found} IS NOT NULL THEN {whole} END)"
 
     def from_number(x: str) -> str:
-        return writer.dialect.bind(kept, multiple(replace(piece, text=x)).text, x)
+        return writer.dialect.bind(replace_non_finite, multiple(replace(piece, text=x)).text, x)
 
     found = multiple(piece)
     if found.sql_type.has_moderate_magnitude:

@@ -39,23 +39,23 @@ def write_between(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql
     nodes = [node.this, node.args["low"], node.args["high"]]
     pieces, _ = writer.align_types(writer.write_all(nodes, scope))
 
-    def compared(of: str, low: str, high: str) -> str:
+    def write_comparison(of: str, low: str, high: str) -> str:
         return f"({of} BETWEEN {low} AND {high})"
 
-    return TypedSql(text=_bind_first(writer, compared, nodes, pieces), sql_type=sql_types.BOOLEAN)
+    return TypedSql(text=_bind_first(writer, write_comparison, nodes, pieces), sql_type=sql_types.BOOLEAN)
 
 
 def write_in(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     nodes = [node.this, *node.expressions]
     pieces, _ = writer.align_types(writer.write_all(nodes, scope))
 
-    def found(of: str, *others: str) -> str:
+    def write_membership(of: str, *others: str) -> str:
         return f"({of} IN ({', '.join(others)}))"
 
     if all(isinstance(each, CONSTANTS) for each in node.expressions):
-        return TypedSql(text=found(*(piece.text for piece in pieces)), sql_type=sql_types.BOOLEAN)
+        return TypedSql(text=write_membership(*(piece.text for piece in pieces)), sql_type=sql_types.BOOLEAN)
     # PostgreSQL repeats the value for each item that is not a constant
-    return TypedSql(text=_bind_first(writer, found, nodes, pieces), sql_type=sql_types.BOOLEAN)
+    return TypedSql(text=_bind_first(writer, write_membership, nodes, pieces), sql_type=sql_types.BOOLEAN)
 
 
 def _bind_first(
@@ -70,11 +70,11 @@ def _bind_first(
         return form(*texts)
     places = [place for place, node in enumerate(nodes) if not isinstance(node, CONSTANTS)]
 
-    def filled(*names: str) -> str:
+    def fill_form(*names: str) -> str:
         named = dict(zip(places, names, strict=True))
         return form(*(named.get(place, text) for place, text in enumerate(texts)))
 
-    return writer.dialect.bind(filled, *(texts[place] for place in places))
+    return writer.dialect.bind(fill_form, *(texts[place] for place in places))
 
 
 def write_null_safe_equal(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
@@ -143,7 +143,7 @@ def write_case(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     of = writer.write(node.this, scope)
     pairs = [writer.align_types([of, each]) for each in conditions]
 
-    def compared(tested: str, *texts: str) -> str:
+    def write_comparisons(tested: str, *texts: str) -> str:
         tests = [
             f"({writer.cast_to(replace(of, text=tested), common).text} = {text})"
             for (_, common), text in zip(pairs, texts, strict=False)
@@ -151,7 +151,7 @@ def write_case(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
         return _write_cases(tests, texts[len(pairs) :])
 
     others = [other for (_, other), _ in pairs]
-    text = _bind_first(writer, compared, [node.this, *whens, *thens], [of, *others, *values])
+    text = _bind_first(writer, write_comparisons, [node.this, *whens, *thens], [of, *others, *values])
     return TypedSql(text=text, sql_type=kind)
 
 

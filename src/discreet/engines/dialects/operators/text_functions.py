@@ -42,7 +42,7 @@ def write_substring(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedS
     whole = writer.dialect.types[TypeFamily.INTEGER]
     narrow = "INTEGER" if whole.upper() == "BIGINT" else whole
 
-    def cut(text: str, start: str, length: str = "") -> str:
+    def write_slice(text: str, start: str, length: str = "") -> str:
         size = f"length({text})"
         first = f"(CASE WHEN {start} > 0 THEN {start} - 1 WHEN {start} < 0 THEN {size} + {start} ELSE -1 END)"
         end = f"({first} + {length})" if length else size
@@ -56,7 +56,8 @@ def write_substring(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedS
         return f"(CASE WHEN {known} THEN {part} END)"
 
     return TypedSql(
-        text=writer.dialect.bind(cut, text.text, *(place.text for place in places)), sql_type=sql_types.TEXT
+        text=writer.dialect.bind(write_slice, text.text, *(place.text for place in places)),
+        sql_type=sql_types.TEXT,
     )
 
 

@@ -1,6 +1,0 @@
-"""Chart colors: the palette of Okabe & Ito, which people with any color vision can distinguish.
-
-Whatever a color shows is also given as text.
-"""
-
-SUSPECTED, BLUE, OTHERS, INK, FAINT, RULED = "#D55E00", "#0072B2", "#C9CED6", "#1F2933", "#7B8794", "#EEF1F4"

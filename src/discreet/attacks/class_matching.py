@@ -1,0 +1,161 @@
+"""Matching of a release's classes with known people, by what labels cover.
+
+If no labels overlap, every known tuple shows one label in each column and is looked up by it. If they do,
+classes are boxes and known tuples are points, and a match set is the boxes that contain a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.key_numbering import number_rows
+from discreet.attacks.attacker_knowledge import AttackerKnowledge
+from discreet.attacks.box_tree import Boxes, build_tree, count_containing_boxes, list_containing_boxes
+from discreet.attacks.label_coverage import LabelCoverage, compute_coverage
+from discreet.attacks.match_sets import UNMATCHED, LabelOverlap, MatchSets
+from discreet.attacks.published_table import PublishedTable
+from discreet.core.errors import RequestError
+
+
+def match_people(
+    published: PublishedTable, known: AttackerKnowledge, columns: Mapping[str, str] | None = None
+) -> MatchSets:
+    """Return the match sets of all known people.
+
+    `columns` maps a column of the release to its name in the knowledge, if the names differ.
+    """
+    sides = _read_shared_columns(published, known, columns or {})
+    return _match_by_label(published, known, sides) or _match_by_box(published, known, sides)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _SharedColumn:
+    """One shared column: each class's label, each known tuple's value, and what labels cover."""
+
+    labels: Integers
+    values: Integers
+    is_unknown: NDArray[np.bool_]
+    coverage: LabelCoverage
+
+
+def _match_by_label(
+    published: PublishedTable, known: AttackerKnowledge, sides: Sequence[_SharedColumn]
+) -> MatchSets | None:
+    """Match by looking up labels; None if labels overlap."""
+    columns, sizes, number = [], [], len(published.classes)
+    for side in sides:
+        sole = None if side.is_unknown.any() else side.coverage.sole_labels
+        if sole is None:
+            return None
+        columns.append(np.concatenate([side.labels, sole[side.values]]) + 1)
+        sizes.append(len(side.coverage.low) + 1)
+    keys, many = number_rows(columns, sizes)
+    ids = number_rows([keys[:number]], [max(many, 1)])[0]
+    order = np.argsort(ids, kind="stable")
+    place = np.full(many, UNMATCHED, np.int64)
+    place[keys[:number]] = ids
+    uncovered = np.any([column[number:] == 0 for column in columns], axis=0)
+    return MatchSets(
+        published=published,
+        known=known,
+        group=np.where(uncovered, UNMATCHED, place[keys[number:]]),
+        starts=np.searchsorted(ids[order], np.arange(ids.max() + 2)),
+        members=order,
+    )
+
+
+def _match_by_box(
+    published: PublishedTable, known: AttackerKnowledge, sides: Sequence[_SharedColumn]
+) -> MatchSets:
+    """Match by finding the boxes that contain each point, for labels that overlap."""
+    boxes, points, kept = _build_boxes(sides)
+    found = build_tree(boxes)
+    words = np.random.Generator(np.random.Philox(0)).integers(0, 2**64, len(kept), np.uint64)
+    number, sums = count_containing_boxes(found, points, words)
+    # Sums of 64-bit hashes: among a million sets, two collide with probability below 1e-7.
+    matched = np.flatnonzero(number > 0)
+    _, firsts, ids = np.unique(sums[matched], return_index=True, return_inverse=True)
+    group = np.full(len(points), UNMATCHED, np.int64)
+    group[matched] = ids
+    heads = matched[firsts]
+    starts, members = list_containing_boxes(found, points[heads], number[heads])
+    return MatchSets(
+        published=published,
+        known=known,
+        group=group,
+        starts=starts,
+        members=kept[members],
+        overlap=_find_overlap(sides),
+    )
+
+
+def _find_overlap(sides: Sequence[_SharedColumn]) -> LabelOverlap:
+    shown = number_rows([side.labels for side in sides], [len(side.coverage.low) for side in sides])[0]
+    vague = np.any([side.is_unknown[side.values] for side in sides], axis=0)
+    return LabelOverlap(label_ids=shown, has_unknown=vague)
+
+
+def _read_shared_columns(
+    published: PublishedTable, known: AttackerKnowledge, columns: Mapping[str, str]
+) -> list[_SharedColumn]:
+    sides = []
+    for place, other in pair_columns(published, known, columns):
+        values, hierarchy = known.values[other], published.hierarchies.get(published.columns[place])
+        blank = [known.blank_is_unknown and value == "" for value in values]
+        side = _SharedColumn(
+            labels=published.classes.codes[:, place].astype(np.int64),
+            values=known.tuples.codes[:, other].astype(np.int64),
+            is_unknown=np.array(blank, np.bool_),
+            coverage=compute_coverage(published.labels[place], values, hierarchy),
+        )
+        sides.append(side)
+    return sides
+
+
+def pair_columns(
+    published: PublishedTable, known: AttackerKnowledge, columns: Mapping[str, str]
+) -> list[tuple[int, int]]:
+    """Return the position of each shared column in the release and in the knowledge."""
+    for name, called in columns.items():
+        if name not in published.columns or called not in known.columns:
+            raise RequestError(
+                f"attack: {name} of the release cannot be compared with {called}.",
+                hint=f"The release has {', '.join(published.columns)}; known are {', '.join(known.columns)}.",
+            )
+    pairs = [
+        (place, known.columns.index(columns.get(name, name)))
+        for place, name in enumerate(published.columns)
+        if columns.get(name, name) in known.columns
+    ]
+    if not pairs:
+        raise RequestError(
+            "attack: the attacker's knowledge shares no column with the release's quasi-identifiers.",
+            hint=f"The release has {', '.join(published.columns)}; known are {', '.join(known.columns)}.",
+        )
+    return pairs
+
+
+def _build_boxes(sides: Sequence[_SharedColumn]) -> tuple[Boxes, Integers, Integers]:
+    """Return classes as boxes, known tuples as points, and the class of each box."""
+    covers = [side.coverage for side in sides]
+    low = np.stack([each.low[side.labels] for each, side in zip(covers, sides, strict=True)], axis=1)
+    high = np.stack([each.high[side.labels] for each, side in zip(covers, sides, strict=True)], axis=1)
+    points = np.stack(
+        [np.where(side.is_unknown, -1, side.coverage.positions)[side.values] for side in sides], axis=1
+    )
+    offsets = np.cumsum([0, *(each.masks.size for each in covers)])
+    marks = np.stack([_compute_mask_offsets(side, int(offsets[j])) for j, side in enumerate(sides)], axis=1)
+    inside = np.concatenate([each.masks.ravel() for each in covers])
+    # an unknown value may match even a label that covers no known value
+    kept = np.arange(len(low)) if (points < 0).any() else np.flatnonzero((low < high).all(axis=1))
+    return Boxes(low=low[kept], high=high[kept], mask_offsets=marks[kept], masks=inside), points, kept
+
+
+def _compute_mask_offsets(side: _SharedColumn, offset: int) -> Integers:
+    rows = side.coverage.mask_rows[side.labels]
+    return np.where(rows >= 0, offset + rows * len(side.coverage.positions), -1)

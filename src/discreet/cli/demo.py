@@ -1,0 +1,29 @@
+"""`discreet demo`: sample data, one private answer, one attack, and the resulting belief."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.progress_bar import show_progress
+from discreet.cli.shared_options import JsonOption
+from discreet.rendering.terminal import Console
+
+
+def run(
+    folder: Annotated[Path, typer.Option(help="The folder of the sample tables.")] = Path("sample"),
+    as_json: JsonOption = False,
+) -> None:
+    """Show sample data, one private answer, one attack, and what an attacker may now believe."""
+    from discreet.rendering import demo_view  # deferred: its imports take a second
+    from discreet.services import demo
+
+    with show_progress() as tell:
+        shown = demo.run_demo(folder, progress=tell)
+    if as_json:
+        print(json.dumps(demo_view.demo_to_json(shown)))
+    else:
+        demo_view.print_demo(Console(), shown)

@@ -1,0 +1,113 @@
+"""`discreet hierarchy`: show, export or check the generalization hierarchy of a column."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from discreet.anonymity.hierarchies import hierarchy_to_csv
+from discreet.anonymity.hierarchies.hierarchy_export import list_rows
+from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
+from discreet.cli.address_options import EngineOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, PolicyOption
+from discreet.core.errors import RequestError
+from discreet.core.policy import Table
+from discreet.engines.duckdb_connection import quote_identifier
+from discreet.rendering.hierarchy_view import show_hierarchy
+from discreet.rendering.terminal import Console
+from discreet.services.hierarchy_preview import HierarchyPreview, preview_hierarchy
+from discreet.services.policies import load_policy
+from discreet.services.publishers import open_publisher
+
+
+def run(
+    name: Annotated[str, typer.Argument(help="A column, TABLE.COLUMN, or a hierarchy of the policy.")],
+    policy: PolicyOption = DEFAULT_POLICY,
+    engine: EngineOption = None,
+    uncovered: Annotated[
+        bool,
+        typer.Option("--uncovered", help="Read the data; list the values that the hierarchy does not cover."),
+    ] = False,
+    as_text: Annotated[bool, typer.Option("--csv", help="ARX's format on stdout: value;level 1;…")] = False,
+    as_query: Annotated[bool, typer.Option("--sql", help="SELECT expressions, one for each level.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the generalization hierarchy of a column, export it, or list the values that it does not cover."""
+    terms = load_policy(policy, engine=engine)
+    shown = preview_hierarchy(terms, name)
+    if uncovered:
+        _print_uncovered(shown, terms.engine, as_json=as_json)
+    elif as_json:
+        print(json.dumps(preview_to_json(shown)))
+    elif as_text:
+        _require_complete(shown)
+        print(hierarchy_to_csv(shown.hierarchy), end="")
+    elif as_query:
+        _require_complete(shown)
+        print(format_sql_expressions(shown))
+    else:
+        show_hierarchy(Console(), shown)
+
+
+def preview_to_json(shown: HierarchyPreview) -> dict[str, object]:
+    """Return the JSON object; `rows` is None if the domain is too large to list."""
+    return {
+        "hierarchy": shown.spec.name,
+        "table": shown.table,
+        "column": shown.column,
+        "kind": shown.kind,
+        "drafted": shown.is_draft,
+        "height": shown.hierarchy.height,
+        "labels": [len(labels) for labels in shown.hierarchy.labels] if shown.is_complete else None,
+        "rows": list_rows(shown.hierarchy) if shown.is_complete else None,
+    }
+
+
+def format_sql_expressions(shown: HierarchyPreview) -> str:
+    """Return SQL expressions for the column's label at each level above its values, for a SELECT list."""
+    name = shown.column or shown.spec.name
+    levels = range(1, shown.hierarchy.height + 1)
+    aliases = ['"' + f"{name}_{level}".replace('"', '""') + '"' for level in levels]
+    made = [hierarchy_to_sql(shown.hierarchy, level, name) for level in levels]
+    return ",\n".join(f"{case} AS {alias}" for case, alias in zip(made, aliases, strict=True))
+
+
+def _require_complete(shown: HierarchyPreview) -> None:
+    if not shown.is_complete:
+        raise RequestError(
+            f"hierarchy: {shown.spec.name} has too many values to list, or they are not declared.",
+            hint="Declare the column's values in the policy.",
+        )
+
+
+def _print_uncovered(shown: HierarchyPreview, address: str, *, as_json: bool) -> None:
+    if shown.table is None or shown.column is None or shown.table_entry is None:
+        raise RequestError(
+            f"hierarchy: no column of the policy has the hierarchy {shown.spec.name}.",
+            hint="Name a column, or TABLE.COLUMN.",
+        )
+    values = _read_distinct_values(shown.table, shown.table_entry, shown.column, address)
+    missing = any(not value for value in values) and bool(shown.spec.find_uncovered([""]))
+    lacking = shown.spec.find_uncovered([value for value in values if value])
+    if as_json:
+        print(json.dumps({"uncovered": lacking, "missing": missing}))
+        return
+    for value in lacking:
+        print(value)
+    end = "; some rows have no value" if missing else ""
+    Console(stderr=True, soft_wrap=True).print(
+        f"{len(lacking)} of {len(values)} values are not covered{end}.", markup=False, highlight=False
+    )
+
+
+def _read_distinct_values(name: str, table: Table, column: str, address: str) -> list[str | None]:
+    """Return the distinct values of the column as sorted text, with None if a value is missing."""
+    rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
+    with open_publisher(address, {name: rows}) as engine:
+        text = (
+            f"SELECT DISTINCT CAST({quote_identifier(column)} AS VARCHAR) AS v FROM {quote_identifier(name)}"
+        )
+        found = engine.count(text).secret["v"].to_pylist()
+    return sorted(found, key=lambda value: (value is None, value or ""))

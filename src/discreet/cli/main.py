@@ -1,0 +1,146 @@
+"""Entry point of the `discreet` command: a table of subcommands, each in a module of its own.
+
+Results go to stdout, everything else to stderr. With `--json`, stdout carries one object, also for an error.
+Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met,
+5 engine fault.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from discreet.cli.grouped_help import GroupedHelp
+from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.output_files import remove_leftovers
+from discreet.rendering.terminal import Console
+
+COMMANDS = {
+    "anonymize": "anonymize.run",
+    "ask": "ask.run_ask",
+    "attack": "attack.run",
+    "audit": "audit.run",
+    "demo": "demo.run",
+    "hierarchy": "hierarchy.run",
+    "init": "init.run",
+    "itemsets": "itemsets.run",
+    "mine": "mine.run",
+    "plan": "ask.run_plan",
+    "promise": "promise.run",
+    "reproduce": "reproduce.run",
+    "serve": "serve.run",
+    "stream": "stream.run",
+    "synthesize": "synthesize.run",
+    "tabulate": "tabulate.run",
+}
+"""Subcommands, each with its module and function in `discreet.cli`."""
+COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "user.app"}
+"""Subcommands that have subcommands of their own, each with its module and Typer application."""
+
+
+def root_command() -> None:
+    """Ask a table anything; learn about no one."""
+
+
+def build_app(arguments: Sequence[str]) -> typer.Typer:
+    """Return the Typer application with the subcommand that `arguments` names, or with all if it names none.
+
+    Importing every subcommand takes a second, so only the one that runs is loaded.
+    """
+    app = typer.Typer(
+        name="discreet",
+        help="Ask a table anything; learn about no one.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(root_command)
+    for name in (COMMANDS | COMMAND_GROUPS).keys() & arguments[:1] or (COMMANDS | COMMAND_GROUPS):
+        if name in COMMAND_GROUPS:
+            app.add_typer(_load_command(COMMAND_GROUPS[name]), name=name)
+        else:
+            app.command(name, cls=GroupedHelp)(_load_command(COMMANDS[name]))
+    return app
+
+
+def _load_command(target: str) -> Any:
+    module, _, name = target.partition(".")
+    return getattr(import_module(f"discreet.cli.{module}"), name)
+
+
+def main() -> None:
+    """Run the command line; turn every failure into one sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        words = sys.argv[1:] or ["--help"]
+        _require_utf8(words)
+        remove_leftovers(Path())
+        code = build_app(words)(args=words, standalone_mode=False)
+        sys.stdout.flush()
+    except DiscreetError as error:
+        code = _print_error(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
+    except typer.TyperException as error:
+        hint = f"See {_find_typed_command()} --help."
+        message = error.format_message().rstrip(".")
+        message += "" if message.endswith("?") else "."
+        code = _print_error(message, code="usage", hint=hint, exit_code=2)
+    except (typer.Abort, KeyboardInterrupt):
+        code = _print_error("Stopped.", code="stopped", hint="", exit_code=130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    except OSError as error:
+        told = f"System error: {error.strerror or 'no reason given'}."
+        try:
+            code = _print_error(told, code="system", hint="", exit_code=2)
+            sys.stdout.flush()
+        except OSError:
+            print(f"discreet: {told}", file=sys.stderr)
+            os._exit(2)  # a normal exit would flush stdout and fail again
+    except Exception as error:
+        # The message of an unexpected error may contain a value from the data: only its type is shown.
+        code = _print_error(
+            f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1
+        )
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _require_utf8(arguments: Sequence[str]) -> None:
+    """Raise RequestError for bytes that are not UTF-8: names, SQL and paths are stored as text."""
+    for place, word in enumerate(arguments, 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise RequestError(
+                f"Argument {place} of the command line is not valid UTF-8.",
+                hint="Type it in UTF-8, or rename the file that it names.",
+            ) from None
+
+
+def _find_typed_command() -> str:
+    """Return the command and subcommand that were typed, for the hint of a usage error."""
+    verb = next((word for word in sys.argv[1:] if word in (*COMMANDS, *COMMAND_GROUPS)), "")
+    family = _load_command(COMMAND_GROUPS[verb]) if verb in COMMAND_GROUPS else None
+    inner = {command.name for command in family.registered_commands} if family else set()
+    return " ".join(
+        ["discreet", *filter(None, [verb, *(word for word in sys.argv[2:] if word in inner)][:2])]
+    )
+
+
+def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
+    if "--json" in sys.argv[1:]:
+        print(json.dumps({"error": message, "code": code, "hint": hint}))
+    else:
+        text = f"{message} {hint}".strip()
+        Console(stderr=True, soft_wrap=True).print(f"discreet: {text}", markup=False, highlight=False)
+    return exit_code

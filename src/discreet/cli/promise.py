@@ -1,0 +1,167 @@
+"""`discreet promise`: the meaning of a promise, or of an epsilon that was chosen in another way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from discreet.belief import EpsilonChoice, Promise, compute_belief
+from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
+from discreet.cli.promise_options import PromiseOptions, parse_promise
+from discreet.cli.shared_options import JsonOption
+from discreet.rendering.promise_json import promise_to_json
+from discreet.rendering.terminal import Console
+
+EXAMPLE_PRIORS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
+OptionText = str | None
+
+
+def run(
+    prior: Annotated[OptionText, typer.Option(help="An attacker's highest belief beforehand: 1%.")] = None,
+    posterior: Annotated[OptionText, typer.Option(help="The highest belief allowed afterwards: 5%.")] = None,
+    secret: Annotated[
+        OptionText, typer.Option(help="The secret to protect: value (the default) or presence.")
+    ] = None,
+    group: Annotated[
+        int | None, typer.Option(help="The size of a group protected together, such as a household.")
+    ] = None,
+    tail: Annotated[
+        OptionText, typer.Option(help="The probability, per person, that the posterior may be exceeded.")
+    ] = None,
+    epsilon: Annotated[OptionText, typer.Option(help="Instead: explain this epsilon.")] = None,
+    within: Annotated[
+        OptionText, typer.Option(help="Instead: the epsilon of one answer within ± this, at --confidence.")
+    ] = None,
+    confidence: Annotated[
+        OptionText, typer.Option(help="For --within and --relative-error; 95% by default.")
+    ] = None,
+    sensitivity: Annotated[
+        OptionText, typer.Option(help="For --within and --possible-worlds; 1 by default.")
+    ] = None,
+    identifiability: Annotated[
+        OptionText, typer.Option(help="Instead: the highest belief in any one of --candidates.")
+    ] = None,
+    possible_worlds: Annotated[
+        OptionText,
+        typer.Option(help="Instead: Lee and Clifton's, with --candidates, --sensitivity, --spread."),
+    ] = None,
+    candidates: Annotated[int | None, typer.Option(help="The number of candidates.")] = None,
+    spread: Annotated[OptionText, typer.Option(help="The distance between the worlds' answers.")] = None,
+    relative_error: Annotated[
+        OptionText, typer.Option(help="Instead: a count of about --count within this share, at --confidence.")
+    ] = None,
+    count: Annotated[
+        OptionText, typer.Option(help="The public count that --relative-error refers to.")
+    ] = None,
+    risk_ratio: Annotated[
+        OptionText,
+        typer.Option(help="Instead: the highest growth factor of a belief, given --membership, --attribute."),
+    ] = None,
+    membership: Annotated[OptionText, typer.Option(help="The probability of being in the data.")] = None,
+    attribute: Annotated[
+        OptionText, typer.Option(help="The probability of the value, given membership.")
+    ] = None,
+    egm: Annotated[bool, typer.Option("--egm", help="Instead: EGM's heuristic: --rows, --columns.")] = False,
+    rows: Annotated[int | None, typer.Option(help="Rows of the table, for --egm.")] = None,
+    columns: Annotated[int | None, typer.Option(help="Columns of the table, for --egm.")] = None,
+    people: Annotated[int | None, typer.Option(help="How many people are in the data.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a promise in words, odds and, with --plot, a chart."""
+    given: PromiseOptions = {
+        "--prior": prior,
+        "--posterior": posterior,
+        "--secret": secret,
+        "--group": group,
+        "--tail": tail,
+        "--epsilon": epsilon,
+        "--within": within,
+        "--confidence": confidence,
+        "--sensitivity": sensitivity,
+        "--identifiability": identifiability,
+        "--possible-worlds": possible_worlds,
+        "--candidates": candidates,
+        "--spread": spread,
+        "--relative-error": relative_error,
+        "--count": count,
+        "--risk-ratio": risk_ratio,
+        "--membership": membership,
+        "--attribute": attribute,
+        "--egm": egm or None,
+        "--rows": rows,
+        "--columns": columns,
+    }
+    made, choice = parse_promise({name: value for name, value in given.items() if value is not None})
+    if plot is not None:
+        from discreet.rendering.altair_charts import (  # deferred: charts take a second to import
+            draw_promise,
+            save_chart,
+        )
+
+        save_chart(draw_promise(made), plot)
+    if as_json:
+        print(json.dumps(explanation_to_json(made, choice, people)))
+    else:
+        show_explanation(Console(), made, choice, people)
+        if plot is not None:
+            Console(stderr=True).print(f"The picture is in {plot}.", highlight=False)
+
+
+def explanation_to_json(
+    promise: Promise, choice: EpsilonChoice | None, people: int | None
+) -> dict[str, object]:
+    """Return the JSON object."""
+    return {
+        **promise_to_json(promise),
+        "beliefs": [
+            {"prior": prior, "highest": highest, "lowest": lowest}
+            for prior, highest, lowest in _list_beliefs(promise)
+        ],
+        "explanation": promise.explain(people=people),
+        **({"chosen": {"by": choice.name, "note": choice.note}} if choice else {}),
+    }
+
+
+def show_explanation(
+    console: Console, promise: Promise, choice: EpsilonChoice | None, people: int | None
+) -> None:
+    """Print the explanation, and a table of priors with their bounds."""
+    if choice is not None:
+        found = f": epsilon = {format_number(choice.epsilon)}. {choice.note}\n"
+        console.print(Text.assemble((choice.name, "bold"), found))
+    for line in promise.explain(people=people).splitlines():
+        if line.startswith("- "):
+            item = Table.grid(padding=(0, 1))
+            item.add_row("•", Text(line.removeprefix("- ")))
+            console.print(item)
+        else:
+            console.print(line, highlight=False, markup=False)
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column("\nbelieved before", justify="right")
+    table.add_column("\nafter, at most", justify="right")
+    table.add_column("\nafter, at least", justify="right")
+    for prior, highest, lowest in _list_beliefs(promise):
+        style = "bold" if prior == promise.prior else ""
+        table.add_row(format_percent(prior), format_percent_up(highest), format_percent(lowest), style=style)
+    console.print(table)
+    if promise.tail > 0:
+        sigma = format_number(promise.gaussian_scale(1))
+        console.print(
+            f"\nEach bound may be exceeded with a probability of at most {format_chance(promise.tail)}, for "
+            "each person. "
+            f"Gaussian noise keeps this promise with sigma = {sigma} for an L2 sensitivity of 1.",
+            highlight=False,
+        )
+
+
+def _list_beliefs(promise: Promise) -> list[tuple[float, float, float]]:
+    """Return each example prior with its highest and lowest posterior, for the group if there is one."""
+    priors = sorted({*EXAMPLE_PRIORS, promise.prior})
+    ends = [compute_belief(prior, promise.loss, secret=promise.secret) for prior in priors]
+    return [(end.prior, end.highest, end.lowest) for end in ends]

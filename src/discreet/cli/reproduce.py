@@ -1,0 +1,78 @@
+"""`discreet reproduce`: recompute the papers' tables and figures, and compare them with the printed ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.progress_bar import show_progress
+from discreet.cli.shared_options import JsonOption
+from discreet.core.errors import RequestError
+from discreet.rendering.terminal import Console
+
+if TYPE_CHECKING:
+    from discreet.papers import Reproduction
+
+ADULT_FOLDER = Path("../shared/data/adult_uci")
+
+
+def run(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A table or figure, such as lpb-table-1; or a document: lpb, slides, egm, chapter, lectures."
+        ),
+    ] = None,
+    adult: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DISCREET_ADULT",
+            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, or a made-up census.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="A folder for one HTML page with all tables and charts.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Recompute what the five documents print, and explain the differences."""
+    from discreet.papers import REPRODUCTIONS, find_reproductions, run_reproduction
+    from discreet.rendering import reproduction_view  # deferred: their imports take a second
+    from discreet.services import reproduce
+
+    names = tuple(REPRODUCTIONS) if name is None else find_reproductions(name)
+    bench = reproduce.make_inputs(adult or ADULT_FOLDER, required=adult is not None)
+    with show_progress() as tell:
+        found = []
+        for each in names:
+            tell(f"recomputing {each}")
+            found.append(run_reproduction(each, bench))
+        if report is not None:
+            tell("drawing")
+            _write_report(found, report)
+    if as_json:
+        print(json.dumps(reproduction_view.reproductions_to_json(found), ensure_ascii=False))
+    elif name is None:
+        reproduction_view.print_summary(Console(), found)
+    else:
+        for one in found:
+            reproduction_view.print_reproduction(Console(), one)
+
+
+def _write_report(reproductions: Sequence[Reproduction], folder: Path) -> None:
+    from discreet.rendering.reproduction_report import build_reproduction_report
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "reproduction.html").write_text(
+            build_reproduction_report(reproductions).to_html(), encoding="utf-8"
+        )
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(
+            f"reproduce: {folder} cannot be written: {reason}.", hint="Name another folder."
+        ) from None

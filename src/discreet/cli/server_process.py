@@ -1,0 +1,85 @@
+"""The server process: all listeners on the same curators and users."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.cli.listeners import serve_postgres
+from discreet.core.errors import RequestError
+from discreet.pgwire.catalog import Catalog
+from discreet.services.serving.curators import Curators
+from discreet.services.serving.job_queue import JobQueue
+from discreet.services.serving.tls import TlsCertificate
+from discreet.services.users import UserAccounts, UserStorage
+from discreet.services.users.login_throttle import LoginThrottle
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerProcess:
+    """The curators, users and catalog of a server, its certificate and its host names."""
+
+    curators: Curators
+    user_storage: UserStorage
+    catalog: Catalog
+    certificate: TlsCertificate | None = None
+    host_names: tuple[str, ...] = ()
+    policy_file: Path | None = None
+    throttle: LoginThrottle = field(default_factory=LoginThrottle)
+
+    async def run_listeners(
+        self,
+        http_socket: socket.socket,
+        postgres_socket: socket.socket,
+        stop_event: asyncio.Event,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve HTTP on one socket and PostgreSQL on another until `stop_event`; if one fails, both end."""
+        try:
+            from discreet.http.app_context import AppContext
+            from discreet.http.http_server import serve_http
+        except ModuleNotFoundError as missing:
+            raise RequestError(
+                f"serve needs {missing.name}, which is not installed.",
+                hint='Install it with pip install "discreet[server]".',
+            ) from None
+        opened = [asyncio.Event(), asyncio.Event()]
+        door = AppContext(
+            curators=self.curators,
+            user_storage=self.user_storage,
+            jobs=JobQueue(self.user_storage),
+            uses_tls=self.certificate is not None,
+            host_names=self.host_names,
+            policy_file=self.policy_file,
+            throttle=self.throttle,
+        )
+        with closing(door):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(
+                    serve_http(
+                        door,
+                        http_socket,
+                        certificate=self.certificate,
+                        on_ready=opened[0].set,
+                        stop_event=stop_event,
+                    )
+                )
+                group.create_task(
+                    serve_postgres(
+                        self.curators,
+                        UserAccounts(self.user_storage),
+                        self.catalog,
+                        postgres_socket,
+                        certificate=self.certificate,
+                        throttle=self.throttle,
+                        on_ready=opened[1].set,
+                        stop_event=stop_event,
+                    )
+                )
+                for each in opened:
+                    await each.wait()
+                on_ready()

@@ -1,0 +1,133 @@
+"""The FastAPI application: its routers, middleware and exception handlers."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
+from starlette.exceptions import HTTPException
+
+from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
+from discreet.http import (
+    ask_routes,
+    attack_routes,
+    budget_request_routes,
+    job_routes,
+    ledger_routes,
+    login_routes,
+    release_routes,
+)
+from discreet.http.app_context import AppContext
+from discreet.http.console import (
+    account_page,
+    ask_page,
+    attack_page,
+    ledger_page,
+    promise_page,
+    publish_page,
+    tradeoff_page,
+)
+from discreet.http.console import login_pages as pages
+from discreet.http.console.error_page import is_page_request, render_error_page
+from discreet.http.console.page import RedirectError
+from discreet.http.http_errors import (
+    MethodNotAllowedError,
+    NotFoundError,
+    ThrottledLoginError,
+    TooManyRequestsError,
+)
+from discreet.http.middleware import SecurityMiddleware
+from discreet.http.openapi import COMMON_ERROR_RESPONSES, set_route_summaries
+from discreet.http.responses import build_error_response, to_http_response
+
+CONSOLE_ROUTERS = (
+    pages.router,
+    promise_page.router,
+    tradeoff_page.router,
+    ask_page.router,
+    ledger_page.router,
+    attack_page.router,
+    publish_page.router,
+    account_page.router,
+)
+API_ROUTERS = (
+    login_routes.router,
+    ask_routes.router,
+    ledger_routes.router,
+    release_routes.router,
+    budget_request_routes.router,
+    job_routes.router,
+    attack_routes.router,
+)
+
+
+OPENAPI_HINT = "See /api/openapi.json."
+
+
+def create_app(context: AppContext) -> FastAPI:
+    """Return the application that serves the API and the console's pages."""
+    app = FastAPI(
+        title="discreet",
+        summary="Ask a table anything; learn about no one.",
+        version="1",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a redirect would be built from the Host header
+        responses=COMMON_ERROR_RESPONSES,
+    )
+    app.state.context = context
+    for router in (*API_ROUTERS, *CONSOLE_ROUTERS):
+        app.include_router(set_route_summaries(router))
+    app.add_exception_handler(DiscreetError, _handle_discreet_error)
+    app.add_exception_handler(RedirectError, _handle_redirect)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
+    app.add_exception_handler(HTTPException, _handle_http_exception)
+    app.add_middleware(
+        SecurityMiddleware, metrics=context.metrics, uses_tls=context.uses_tls, host_names=context.host_names
+    )
+    return app
+
+
+def _handle_discreet_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, DiscreetError)
+    response = _render_error(request, error)
+    if isinstance(error, ThrottledLoginError | BusyError):
+        response.headers["Retry-After"] = str(error.seconds)
+    elif isinstance(error, TooManyRequestsError):
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def _handle_redirect(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RedirectError)
+    return RedirectResponse(error.location, 303)
+
+
+def _handle_validation_error(request: Request, error: Exception) -> Response:
+    """Name the first invalid field. The value is not echoed: it may be a password."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:] if str(part).isidentifier()) or str(
+        first["loc"][0]
+    )
+    return _render_error(request, InvalidParameterError(f"{place}: {first['msg']}.", hint=OPENAPI_HINT))
+
+
+def _handle_http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    said: RequestError = RequestError("The request cannot be read.", hint=OPENAPI_HINT)
+    if error.status_code == 404:
+        said = NotFoundError("There is nothing at this address.", hint=OPENAPI_HINT)
+    if error.status_code == 405:
+        said = MethodNotAllowedError("This address does not accept this method.", hint=OPENAPI_HINT)
+    return _render_error(request, said)
+
+
+def _render_error(request: Request, error: DiscreetError) -> Response:
+    """Return an error as a page to a browser, and as JSON to a program."""
+    return (
+        render_error_page(request, error)
+        if is_page_request(request)
+        else to_http_response(build_error_response(error))
+    )

@@ -1,0 +1,111 @@
+"""Authentication by session cookie or bearer token, CSRF protection, and authorization by role.
+
+Cookie      HttpOnly, SameSite=Strict, Secure under TLS. A request that changes something and is authenticated
+            by cookie must carry the session's CSRF token in X-CSRF-Token.
+Token       as `Authorization: Bearer …`. It acts as its user, but cannot create tokens or change passwords.
+One-time    A user with a one-time password may do nothing but choose another password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+
+from discreet.http.app_context import AppContext
+from discreet.http.http_errors import AuthenticationError, ForbiddenError, PasswordChangeRequiredError
+from discreet.services.users import Role, User
+from discreet.services.users.sessions import Session
+
+SESSION_COOKIE = "discreet_session"
+CSRF_HEADER = "X-CSRF-Token"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+SESSION_COOKIE_SCHEME = APIKeyCookie(name=SESSION_COOKIE, auto_error=False)
+BEARER_SCHEME = HTTPBearer(auto_error=False)
+CSRF_HEADER_SCHEME = APIKeyHeader(name=CSRF_HEADER, auto_error=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """An authenticated user, with the session unless a token was used."""
+
+    user: User
+    session: Session | None
+
+    @property
+    def analyst(self) -> str:
+        """The analyst whose share the user's queries are charged to."""
+        if self.user.analyst is None:
+            raise ForbiddenError(
+                f"{self.user.name} is linked to no analyst.",
+                hint=f"The custodian links one: discreet user add … --role {self.user.role.value} --analyst.",
+            )
+        return self.user.analyst
+
+    @property
+    def required_session(self) -> Session:
+        """The session; a caller with a token is refused."""
+        if self.session is None:
+            raise ForbiddenError("A token does not allow this.", hint="Log in with the password.")
+        return self.session
+
+
+def get_app_context(request: Request) -> AppContext:
+    """Return the state that the application was created with."""
+    return cast("AppContext", request.app.state.context)
+
+
+Context = Annotated[AppContext, Depends(get_app_context)]
+
+
+def authenticate(
+    request: Request,
+    context: Context,
+    cookie: Annotated[str | None, Depends(SESSION_COOKIE_SCHEME)],
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER_SCHEME)],
+    csrf_token: Annotated[str | None, Depends(CSRF_HEADER_SCHEME)],
+) -> Caller:
+    """Return the caller of a valid token or session, even if the password must still be changed."""
+    if bearer is not None:
+        owner = context.tokens.find_owner(bearer.credentials)
+        user = None if owner is None else context.users.find(owner)
+        if user is None:
+            raise AuthenticationError("This token is not valid.", hint="Create one: POST /api/tokens.")
+        return Caller(user=user, session=None)  # other sites cannot send the header: no CSRF check
+    session = None if cookie is None else context.sessions.find(cookie)
+    if session is None:
+        raise AuthenticationError("Not logged in.", hint="POST /api/login, or send a bearer token.")
+    if request.method not in SAFE_METHODS and not context.sessions.is_csrf_token(session, csrf_token or ""):
+        raise ForbiddenError(f"{CSRF_HEADER} is missing or wrong.", hint="GET /api/session returns it.")
+    return Caller(user=session.user, session=session)
+
+
+def require_permanent_password(caller: Annotated[Caller, Depends(authenticate)]) -> Caller:
+    """Return the caller, unless a one-time password must be changed first."""
+    if caller.user.must_change_password:
+        raise PasswordChangeRequiredError(
+            "This password is valid for one login only.", hint="Choose another: POST /api/password."
+        )
+    return caller
+
+
+def require_role(*roles: Role) -> Callable[[Caller], Caller]:
+    """Return a dependency that admits only users of these roles."""
+
+    def check_role(caller: Annotated[Caller, Depends(require_permanent_password)]) -> Caller:
+        if caller.user.role not in roles:
+            names = " or ".join(role.value for role in roles)
+            raise ForbiddenError(f"This is for {names}; {caller.user.name} is {caller.user.role.value}.")
+        return caller
+
+    return check_role
+
+
+AuthenticatedCaller = Annotated[Caller, Depends(authenticate)]
+CurrentCaller = Annotated[Caller, Depends(require_permanent_password)]
+AskingCaller = Annotated[Caller, Depends(require_role(Role.ANALYST, Role.CUSTODIAN))]
+AuditorCaller = Annotated[Caller, Depends(require_role(Role.AUDITOR, Role.CUSTODIAN))]
+CustodianCaller = Annotated[Caller, Depends(require_role(Role.CUSTODIAN))]

@@ -1,0 +1,210 @@
+"""The Ask screen: an editor beside the schema, a plan before budget is spent, the answer with a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Response
+from pydantic import ValidationError
+
+from discreet.belief.wording import format_number
+from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
+from discreet.core.number_checks import parse_number
+from discreet.core.policy import Column, Policy, TrueValues
+from discreet.engines.engine_faults import run_guarded
+from discreet.http.ask_routes import QUERY_LIMITER, ask_for_analyst, count_outcome, plan_for_analyst
+from discreet.http.authentication import Caller
+from discreet.http.console.page import CHART_WIDTH, Page, require_login
+from discreet.http.http_errors import ForbiddenError
+from discreet.http.request_bodies import QuestionBody
+from discreet.http.responses import ResponseFormat, build_answer_response, to_http_response
+from discreet.rendering.answer_view import describe_belief_change, format_cell
+from discreet.services.answers import Answer
+from discreet.services.proposals import Proposal
+from discreet.services.users import Role
+from discreet.sql.true_values import TrueMeasures, compute_true_values
+
+router = APIRouter(include_in_schema=False)
+MAX_ROWS = 200
+COST_FIELDS = ("epsilon", "within")
+FORM_FIELDS = ("sql", "way", "amount", "least_rows", "beside")
+LoggedInPage = Annotated[Page, Depends(require_login)]
+
+
+@router.get("/ask")
+def show_ask(page: LoggedInPage) -> Response:
+    return page.render("ask.html", _build_template_context(page, {}))
+
+
+@router.post("/ask")
+async def submit_question(page: LoggedInPage) -> Response:
+    """Plan, try, answer or export the query of the form."""
+    fields = await page.read_form()
+    around = _build_template_context(page, fields)
+    try:
+        question, analyst = _parse_question(fields), _require_analyst(page)
+        found = await to_thread.run_sync(
+            _choose_action(page, fields.get("do", "plan"), analyst, question), limiter=QUERY_LIMITER
+        )
+    except DiscreetError as error:
+        return page.render_error("ask.html", error, around)
+    if isinstance(found, EngineFault):
+        return page.render_error("ask.html", found, around)
+    if isinstance(found, Proposal):
+        return page.render("ask.html", around | {"proposal": found, "change": describe_belief_change(found)})
+    form = fields.get("do", "")
+    if form in [each.value for each in ResponseFormat]:
+        return to_http_response(build_answer_response(found, ResponseFormat(form)))
+    dummy = fields.get("do") == "dummy"
+    beside = None
+    if not dummy and fields.get("beside") == "on" and can_see_true_values(page):
+        try:
+            beside = await to_thread.run_sync(
+                lambda: _measure_true_values(page, analyst, question), limiter=QUERY_LIMITER
+            )
+        except DiscreetError as error:
+            return page.render_error(
+                "ask.html", error, around | _build_answer_context(found) | {"dummy": False}
+            )
+    return page.render("ask.html", around | _build_answer_context(found, beside) | {"dummy": dummy})
+
+
+def _choose_action(
+    page: Page, button: str, analyst: str, question: QuestionBody
+) -> Callable[[], Proposal | Answer | EngineFault]:
+    """Return the action of a button: plan, try on made-up people, or ask."""
+    door = page.context
+    works: dict[str, Callable[[], Proposal | Answer | EngineFault]] = {
+        "plan": lambda: plan_for_analyst(door, analyst, question),
+        "dummy": lambda: door.dummies.ask(question.sql, question.spending),
+    }
+    work = works.get(button, lambda: count_outcome(door, lambda: ask_for_analyst(door, analyst, question)))
+
+    def run_action() -> Proposal | Answer | EngineFault:
+        with door.reserve_query_slot(analyst):
+            return work()
+
+    return run_action
+
+
+def can_see_true_values(page: Page) -> bool:
+    """Return True if the policy lets this user see an answer without noise."""
+    policy, caller = page.context.curators.policy, page.caller
+    allowed = policy.true_values is TrueValues.CUSTODIAN
+    return allowed and caller is not None and caller.user.role is Role.CUSTODIAN
+
+
+def _measure_true_values(page: Page, analyst: str, question: QuestionBody) -> TrueMeasures:
+    """Return the answer without noise; it is computed outside the curators and stored nowhere."""
+    made = plan_for_analyst(page.context, analyst, question).plan
+    with page.context.curators.open_engine() as engine:
+        return run_guarded(lambda: compute_true_values(made, engine))
+
+
+def _require_analyst(page: Page) -> str:
+    """Return the analyst whose share is charged, or raise if the user may not ask."""
+    caller = page.caller
+    assert isinstance(caller, Caller)
+    if caller.user.role is Role.AUDITOR:
+        raise ForbiddenError("An auditor reads, and cannot ask.")
+    return caller.analyst
+
+
+def _explain_refusal(page: Page) -> str:
+    """Return the reason why this user cannot ask, or an empty text."""
+    try:
+        _require_analyst(page)
+    except ForbiddenError as error:
+        return f"{error.message} {error.hint}".strip()
+    return ""
+
+
+def _parse_question(fields: Mapping[str, str]) -> QuestionBody:
+    way, amount = fields.get("way", "epsilon"), fields.get("amount", "").strip().lstrip("±")
+    cost: dict[str, object] = {}
+    if amount and way in COST_FIELDS:
+        cost = {way: amount if amount.endswith("%") else parse_number(way, amount)}
+    rows = fields.get("least_rows", "").strip()
+    if rows:
+        cost["least_rows"] = rows
+    try:
+        return QuestionBody.model_validate({"sql": fields.get("sql", ""), **cost})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidParameterError(f"{first['loc'][0]}: {first['msg']}.") from None
+
+
+def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
+    policy, cannot_ask = page.context.curators.policy, _explain_refusal(page)
+    return {
+        "tables": _describe_tables(policy),
+        "may_ask": not cannot_ask,
+        "cannot_ask": cannot_ask,
+        "fields": {name: fields.get(name, "") for name in FORM_FIELDS},
+        "may_see_truth": can_see_true_values(page),
+        "usual": policy.epsilon,
+        "proposal": None,
+        "answer": None,
+    }
+
+
+def _build_answer_context(answer: Answer, true_values: TrueMeasures | None = None) -> dict[str, object]:
+    names, true = (
+        answer.table.column_names,
+        {} if true_values is None else true_values.align_with(answer.table),
+    )
+    rows = [
+        [
+            (
+                format_cell(answer, name, place, value),
+                _format_true_value(true[name][place]) if name in true else None,
+            )
+            for name, value in zip(names, row, strict=True)
+        ]
+        for place, row in enumerate(answer.rows[:MAX_ROWS])
+    ]
+    return {"answer": answer, "rows": rows, "picture": _draw_answer(answer), "truths": sorted(true)}
+
+
+def _format_true_value(value: object) -> str:
+    """Return a true value as text, or a dash where no row has one."""
+    if value is None:
+        return "–"
+    return (
+        format_number(value, 5)
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else str(value)
+    )
+
+
+def _draw_answer(answer: Answer) -> str | None:
+    """Return the answer as SVG, or None without a measure or with a single bar."""
+    from discreet.rendering.altair_charts import chart_to_svg
+    from discreet.rendering.answer_chart import draw_answer_chart  # slow to import
+
+    try:
+        return (
+            chart_to_svg(draw_answer_chart(answer, width=CHART_WIDTH)) if answer.table.num_rows > 1 else None
+        )
+    except DiscreetError:
+        return None
+
+
+def _describe_tables(policy: Policy) -> dict[str, list[tuple[str, str]]]:
+    return {
+        name: [(column, _describe_column(facts)) for column, facts in table.columns.items()]
+        for name, table in policy.tables.items()
+    }
+
+
+def _describe_column(column: Column) -> str:
+    said = column.role.value if column.role.value == "identifier" else column.type.value
+    if column.low is not None:
+        said += f", {column.low} to {column.high}"
+    if column.values:
+        said += ": " + ", ".join(column.values[:8]) + ("…" if len(column.values) > 8 else "")
+    return said

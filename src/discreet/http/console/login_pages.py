@@ -1,0 +1,99 @@
+"""The pages of login, password change and logout, and the static files of all pages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from discreet.core.errors import RequestError
+from discreet.http.authentication import SESSION_COOKIE
+from discreet.http.console.page import (
+    STATIC_MEDIA_TYPES,
+    Page,
+    RedirectError,
+    get_visitor_page,
+    read_static_file,
+)
+from discreet.http.http_errors import NotFoundError
+from discreet.http.login_routes import (
+    authenticate_user,
+    change_user_password,
+    get_client_address,
+    set_session_cookie,
+)
+
+router = APIRouter(include_in_schema=False)
+VisitorPage = Annotated[Page, Depends(get_visitor_page)]
+
+
+def redirect_to(location: str) -> RedirectResponse:
+    return RedirectResponse(location, 303)
+
+
+@router.get("/")
+def redirect_home(page: VisitorPage) -> Response:
+    return redirect_to("/promise" if page.caller is not None else "/login")
+
+
+@router.get("/static/{name}")
+def get_static_file(name: str) -> Response:
+    if name not in STATIC_MEDIA_TYPES:
+        raise NotFoundError("There is no such file.")
+    return Response(read_static_file(name), media_type=STATIC_MEDIA_TYPES[name])
+
+
+@router.get("/login")
+def show_login(page: VisitorPage, ended: bool = False) -> Response:
+    return page.render("login.html", {"ended": ended})
+
+
+@router.post("/login")
+async def log_in(page: VisitorPage) -> Response:
+    fields, door = await page.read_form(), page.context
+    name, password = fields.get("name", "")[:200], fields.get("password", "")[:200]
+    try:
+        user = await run_in_threadpool(
+            authenticate_user, door, name, password, get_client_address(page.request)
+        )
+    except RequestError as error:
+        return page.render_error("login.html", error, {"ended": False})
+    response = redirect_to("/password" if user.must_change_password else "/promise")
+    set_session_cookie(response, door, door.sessions.open(user)[1])
+    return response
+
+
+@router.get("/password")
+def show_password(page: VisitorPage) -> Response:
+    if page.caller is None:
+        raise RedirectError("/login")
+    return page.render("password.html")
+
+
+@router.post("/password")
+async def change_password(page: VisitorPage) -> Response:
+    if page.caller is None:
+        raise RedirectError("/login")
+    fields, place = await page.read_form(), get_client_address(page.request)
+    old, new = fields.get("old", "")[:200], fields.get("new", "")[:400]
+    try:
+        _, text = await run_in_threadpool(change_user_password, page.context, page.caller, old, new, place)
+    except RequestError as error:
+        return page.render_error("password.html", error)
+    response = redirect_to("/promise")
+    set_session_cookie(response, page.context, text)
+    return response
+
+
+@router.post("/logout")
+async def log_out(page: VisitorPage) -> Response:
+    await page.read_form()
+    if page.caller is not None:
+        page.context.sessions.end(page.caller.required_session)
+    response = redirect_to("/login")
+    response.delete_cookie(
+        SESSION_COOKIE, path="/", secure=page.context.uses_tls, httponly=True, samesite="strict"
+    )
+    return response

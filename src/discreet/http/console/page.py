@@ -1,0 +1,162 @@
+"""Pages: templates, forms with their CSRF check, the logged-in user, redirects to the login.
+
+Script      only from this server's files, never inline: the Content-Security-Policy has no exception.
+CSRF        Forms carry the session's CSRF token in a hidden field. The login form, which has no session yet,
+            is accepted from this server's own pages only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
+from discreet.core.errors import DiscreetError
+from discreet.http.app_context import AppContext
+from discreet.http.authentication import SESSION_COOKIE, Caller, get_app_context
+from discreet.http.http_errors import ForbiddenError
+from discreet.http.responses import STATUS_BY_CODE, error_to_json
+from discreet.services.serving.job import JobFailure
+from discreet.services.users import Role
+
+SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
+CUSTODIAN_SCREENS = (("/attack", "Attack"), ("/publish", "Publish"))
+"""Screens of results that are computed on real data: custodian only."""
+CHART_WIDTH = 240
+"""Width of charts, readable on a phone; a wider page scales them up."""
+BAR_LENGTH = 180
+"""Length of bars beside their names."""
+COMMAND_PREFIX = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
+"""The prefix of command-line errors, which repeats what the page already says."""
+STATIC_MEDIA_TYPES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+class RedirectError(Exception):
+    """A redirect to another page, raised by a dependency."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.location = location
+
+
+@cache
+def load_templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("discreet.http.console"), autoescape=True, undefined=StrictUndefined
+    )
+    made.filters |= {
+        "percent": format_percent,
+        "at_most": format_percent_up,
+        "number": format_number,
+        "number_up": format_number_up,
+    }
+    return made
+
+
+@cache
+def read_static_file(name: str) -> bytes:
+    return files("discreet.http.console").joinpath("static", name).read_bytes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A browser's request, with the shared state and the user who is logged in, if any."""
+
+    request: Request
+    context: AppContext
+    caller: Caller | None
+
+    @property
+    def user_name(self) -> str:
+        """The name of the user who is logged in."""
+        assert self.caller is not None
+        return self.caller.user.name
+
+    @property
+    def is_custodian(self) -> bool:
+        return self.caller is not None and self.caller.user.role is Role.CUSTODIAN
+
+    def render(
+        self, template: str, template_context: Mapping[str, object] | None = None, *, status: int = 200
+    ) -> HTMLResponse:
+        """Render a template with the context that all pages share."""
+        caller = self.caller
+        session = None if caller is None else caller.session
+        around = {
+            "screens": (*SCREENS, *(CUSTODIAN_SCREENS if self.is_custodian else ())),
+            "path": self.request.url.path,
+            "user": None if caller is None else caller.user,
+            "csrf": None if session is None else self.context.sessions.derive_csrf_token(session),
+            "problem": None,
+        }
+        return HTMLResponse(
+            load_templates().get_template(template).render(around | dict(template_context or {})), status
+        )
+
+    def render_error(
+        self,
+        template: str,
+        error: DiscreetError | JobFailure,
+        template_context: Mapping[str, object] | None = None,
+    ) -> HTMLResponse:
+        """Render a template with an error above its content."""
+        sentence = error_to_json(error)
+        problem = {"message": strip_command_prefix(sentence["error"]), "hint": sentence["hint"]}
+        told = {**(template_context or {}), "problem": problem}
+        return self.render(template, told, status=STATUS_BY_CODE.get(error.code, 400))
+
+    async def read_form(self) -> Mapping[str, str]:
+        """Return the fields of a form after the CSRF check, without the CSRF token."""
+        fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
+        proof = fields.pop("csrf", "")
+        session = None if self.caller is None else self.caller.session
+        if session is not None:
+            if not self.context.sessions.is_csrf_token(session, proof):
+                raise ForbiddenError("This form belongs to another session.", hint="Open the page again.")
+        elif self.request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise ForbiddenError("This form was sent by another site.", hint="Open the page itself.")
+        return fields
+
+
+def strip_command_prefix(message: str) -> str:
+    """Return a message without its command-line prefix, starting with a capital.
+
+    >>> strip_command_prefix("ask: there is no table people."), strip_command_prefix("Name or password is wrong.")
+    ('There is no table people.', 'Name or password is wrong.')
+    """
+    bare = COMMAND_PREFIX.sub("", message)
+    return bare[:1].upper() + bare[1:]
+
+
+def get_visitor_page(request: Request) -> Page:
+    """Return the page of a visitor, logged in or not."""
+    door, text = get_app_context(request), request.cookies.get(SESSION_COOKIE)
+    session = None if text is None else door.sessions.find(text)
+    caller = None if session is None else Caller(user=session.user, session=session)
+    return Page(request=request, context=door, caller=caller)
+
+
+def require_login(request: Request) -> Page:
+    """Return the page of a logged-in user; redirect others to the login or the password change."""
+    page = get_visitor_page(request)
+    if page.caller is None:
+        raise RedirectError("/login?ended=1" if SESSION_COOKIE in request.cookies else "/login")
+    if page.caller.user.must_change_password:
+        raise RedirectError("/password")
+    return page
+
+
+def require_custodian(request: Request) -> Page:
+    """Return the page of a custodian; refuse everybody else."""
+    page = require_login(request)
+    if not page.is_custodian:
+        raise ForbiddenError("This page is for custodians.", hint="Log in as one.")
+    return page

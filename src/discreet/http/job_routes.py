@@ -1,0 +1,160 @@
+"""Routes of jobs: start, follow and cancel long work, and fetch its result. Custodian only.
+
+Analysts    start no jobs: a job shows how long work on the data takes, and that duration may depend on the
+            data. A table that is synthesized for an analyst is charged to that analyst's share.
+Idempotent  The same request under the same Idempotency-Key starts one job, and is charged once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, Response
+from fastapi.responses import FileResponse
+
+from discreet.core.errors import RequestError
+from discreet.http.app_context import AppContext
+from discreet.http.authentication import Caller, Context, CustodianCaller
+from discreet.http.http_errors import NotFoundError
+from discreet.http.job_request_bodies import AnonymizeBody, JobBody, SynthesizeBody
+from discreet.http.openapi import (
+    FILE_RESPONSES,
+    JOB_STARTED_RESPONSE,
+    NOT_FOUND_RESPONSE,
+    FormatParameter,
+    IdempotencyKeyHeader,
+)
+from discreet.http.release_files import convert_release_file
+from discreet.http.responses import (
+    JSON_MEDIA_TYPE,
+    MEDIA_TYPES,
+    ResponseFormat,
+    error_to_json,
+    replace_non_finite,
+    to_http_response,
+    to_json_bytes,
+)
+from discreet.services.serving.job import Job, JobState, JobWork
+from discreet.services.users.idempotency_keys import StoredResponse
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+
+
+@router.post(
+    "", status_code=202, response_class=Response, responses=JOB_STARTED_RESPONSE | NOT_FOUND_RESPONSE
+)
+def start_job(
+    body: JobBody, caller: CustodianCaller, context: Context, idempotency_key: IdempotencyKeyHeader = None
+) -> Response:
+    """Start to synthesize, anonymize or audit. GET /api/jobs/ID returns the progress."""
+    return start_or_replay_job(
+        context, caller, idempotency_key, ["job", body.model_dump()], lambda: _build_work(context, body)
+    )
+
+
+@router.get("")
+def list_jobs(caller: CustodianCaller, context: Context) -> dict[str, object]:
+    """Return all jobs, without their results."""
+    return {"jobs": [_job_to_json(each) for each in context.jobs.list_jobs()]}
+
+
+@router.get("/{name}", responses=NOT_FOUND_RESPONSE)
+def get_job(name: str, caller: CustodianCaller, context: Context) -> dict[str, object]:
+    """Return one job: its stage, the fraction done, and its result."""
+    found = _find_job(context, name)
+    return _job_to_json(found) | {
+        "found": None if found.outcome is None else replace_non_finite(found.outcome.results)
+    }
+
+
+@router.delete("/{name}", responses=NOT_FOUND_RESPONSE)
+def cancel_job(name: str, caller: CustodianCaller, context: Context) -> dict[str, object]:
+    """Cancel a job that has not been charged yet."""
+    found = _find_job(context, name)
+    context.jobs.cancel(found)
+    return _job_to_json(found)
+
+
+@router.get("/{name}/result", response_class=Response, responses=FILE_RESPONSES | NOT_FOUND_RESPONSE)
+def get_job_result(
+    name: str,
+    caller: CustodianCaller,
+    context: Context,
+    response_format: FormatParameter = ResponseFormat.JSON,
+) -> Response:
+    """Return what a job made: in JSON the certificate or the audit, in other formats the rows."""
+    outcome = _find_job(context, name).outcome
+    if outcome is None or outcome.document is None:
+        raise NotFoundError("This job has made nothing.", hint=f"GET /api/jobs/{name} says why.")
+    if response_format is ResponseFormat.JSON:
+        return to_http_response(
+            StoredResponse(status=200, media_type=JSON_MEDIA_TYPE, body=to_json_bytes(outcome.document))
+        )
+    if outcome.file is None:
+        raise RequestError("An audit makes no table.", hint="Leave format out.")
+    if not outcome.file.is_file():
+        raise NotFoundError(
+            "The file of this release is not here.",
+            hint="Ask the server that made it; if it was moved away, start the job again.",
+        )
+    file = convert_release_file(outcome.file, response_format)
+    return FileResponse(file, media_type=MEDIA_TYPES[response_format], filename=file.name)
+
+
+def start_or_replay_job(
+    context: AppContext,
+    caller: Caller,
+    idempotency_key: str | None,
+    request: object,
+    build_work: Callable[[], JobWork],
+) -> Response:
+    """Start a job and return its reply; a request repeated under its key gets the stored reply."""
+
+    def start_and_respond() -> StoredResponse:
+        begun = context.jobs.submit(caller.user.name, build_work())
+        headers = {"Location": f"/api/jobs/{begun.id}"}
+        return StoredResponse(
+            status=202, media_type=JSON_MEDIA_TYPE, headers=headers, body=to_json_bytes(_job_to_json(begun))
+        )
+
+    return to_http_response(
+        context.idempotency_keys.run_or_replay(caller.user.name, idempotency_key, request, start_and_respond)
+    )
+
+
+def _build_work(context: AppContext, body: JobBody) -> JobWork:
+    from discreet.http import job_work  # slow to import
+
+    if isinstance(body, SynthesizeBody):
+        return job_work.build_synthesize_work(context, body)
+    return (
+        job_work.build_anonymize_work(context, body)
+        if isinstance(body, AnonymizeBody)
+        else job_work.build_audit_work(context, body)
+    )
+
+
+def _find_job(context: AppContext, name: str) -> Job:
+    found = context.jobs.find_job(name)
+    if found is None:
+        raise NotFoundError("There is no such job.", hint="GET /api/jobs lists them.")
+    return found
+
+
+def _job_to_json(job: Job) -> dict[str, object]:
+    told: dict[str, object] = {
+        "id": job.id,
+        "kind": job.kind,
+        "name": job.name,
+        "user": job.user,
+        "state": job.state.value,
+        "stage": job.stage,
+        "share": job.fraction_done,
+        "begun": job.started_at,
+        "ended": job.ended_at,
+    }
+    if job.failure is not None:
+        told["error"] = error_to_json(job.failure)
+    if job.state is JobState.DONE and job.outcome is not None and job.outcome.document is not None:
+        told["result"] = f"/api/jobs/{job.id}/result"
+    return told

@@ -1,0 +1,170 @@
+"""The work of HTTP jobs: the same as the commands of the same names, into the job's own folder.
+
+A request that the policy does not allow is refused before a job is started.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from discreet.cli import anonymize_command
+from discreet.http.app_context import AppContext
+from discreet.http.job_request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
+from discreet.http.release_routes import find_release_file
+from discreet.rendering import attack_view, private_release_view
+from discreet.rendering import release_view as anonymize_view
+from discreet.rendering import synthetic_view as synthesis_view
+from discreet.services.anonymize import private_options
+from discreet.services.anonymize.anonymize_options import build_anonymizer
+from discreet.services.anonymize.anonymize_validation import PRIVATE, require_known_names
+from discreet.services.anonymize.table_request import resolve_policy_table
+from discreet.services.audit import audit_dispatch
+from discreet.services.ledgers import resolve_analyst
+from discreet.services.progress import ProgressCallback
+from discreet.services.serving.job import JobOutcome, JobWork
+from discreet.services.synthesize import synthetic_publication
+from discreet.services.synthesize.synthetic_table import SynthesizeRequest, plan_synthetic
+
+MAX_NAME_LENGTH = 200
+SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
+ANONYMIZATION_STAGES = ("counting", "searching", "attacking", "writing")
+PRIVATE_ANONYMIZATION_STAGES = ("counting", "writing")
+AUDIT_STAGES = ("choosing", "running")
+
+
+def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
+    """Return the work of a job that synthesizes a table."""
+    policy = resolve_policy_table(context.curators.policy, body.table, None).policy
+    analyst = resolve_analyst(policy, body.analyst)
+    request = SynthesizeRequest(
+        table=body.table,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        quality=body.quality,
+        columns=body.columns,
+        logarithmic=body.log,
+        earlier=body.agree,
+    )
+    plan_synthetic(
+        context.curators.for_analyst(analyst), request
+    )  # raises what can be refused before the job starts
+
+    def run_synthesis(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        made = synthetic_publication.publish_synthetic(
+            policy, request, _get_output_path(folder, body), analyst=analyst, report_progress=tell
+        )
+        found = synthesis_view.synthetic_to_json(made.synthetic, made.comparison, made.trial, made.files)
+        return _build_outcome(found, made.files)
+
+    return JobWork(
+        kind=body.kind,
+        name=f"synthesize {body.table} for {analyst}",
+        stages=SYNTHESIS_STAGES,
+        charging_stage="synthesizing",
+        run=run_synthesis,
+    )
+
+
+def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
+    """Return the work of a job that generalizes a table."""
+    named = resolve_policy_table(context.curators.policy, body.table, body.population)
+    require_known_names(body.table, context.policy_file, method=body.method, objective=body.objective)
+    private = body.method == PRIVATE
+    made = private_options.build_private_generalizer if private else build_anonymizer
+    made(
+        _build_anonymize_request(context, body), named, lambda _: None
+    )  # raises what can be refused before the job starts
+
+    def run_anonymization(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        request = _build_anonymize_request(context, body, _get_output_path(folder, body))
+        if private:
+            sampled, files = anonymize_command.find_and_publish_privately(request, named, tell)
+            return _build_outcome(private_release_view.private_release_to_json(sampled), files)
+        release, trial, files = anonymize_command.find_and_publish(request, named, tell)
+        found = anonymize_view.release_to_json(release) | {"warnings": list(release.warnings)}
+        return _build_outcome(found | {"trial": attack_view.evaluation_to_json(trial)}, files)
+
+    return JobWork(
+        kind=body.kind,
+        name=f"anonymize {body.table}",
+        stages=PRIVATE_ANONYMIZATION_STAGES if private else ANONYMIZATION_STAGES,
+        charging_stage="counting" if private else "writing",
+        run=run_anonymization,
+    )
+
+
+def build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
+    """Return the work of a job that audits a query or a mechanism."""
+    policy = context.curators.policy if audit_dispatch.is_question(body.audited) else None
+
+    def run_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        found, beliefs = audit_dispatch.run_audit(
+            body.audited,
+            policy,
+            body.epsilon,
+            None if body.delta is None else str(body.delta),
+            body.runs,
+            body.confidence,
+            tell,
+            audits_posteriors=body.posterior,
+            audits_session=body.session,
+        )
+        told = audit_dispatch.audit_to_json(found, beliefs)
+        return JobOutcome(results=told, document=told)
+
+    return JobWork(
+        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=run_audit
+    )
+
+
+def _get_output_path(folder: Path, body: SynthesizeBody | AnonymizeBody) -> Path:
+    return folder / f"{body.name or body.table}.parquet"
+
+
+def _build_outcome(found: Mapping[str, object], files: Sequence[Path | str]) -> JobOutcome:
+    rows, certificate = map(Path, files[:2])
+    return JobOutcome(results=found, document=json.loads(certificate.read_text(encoding="utf-8")), file=rows)
+
+
+def _build_anonymize_request(
+    context: AppContext, body: AnonymizeBody, output: Path | None = None
+) -> anonymize_command.AnonymizeRequest:
+    return anonymize_command.AnonymizeRequest(
+        table=body.table,
+        policy=context.policy_file,
+        population=body.population,
+        models=anonymize_command.ModelOptions(
+            k=body.k,
+            l_diversity=body.l_diversity,
+            t_closeness=body.t_closeness,
+            delta_presence=body.delta_presence,
+            k_map=body.k_map,
+            alpha=body.alpha,
+            delta_disclosure=body.delta_disclosure,
+            beta_likeness=body.beta_likeness,
+            risk=body.risk,
+        ),
+        sampling=body.sampling,
+        posterior=body.posterior,
+        suppress=body.suppress,
+        objective=body.objective,
+        method=body.method,
+        weights=_format_pairs(body.weight),
+        levels=_format_pairs(body.level),
+        centres=_format_pairs(body.centre),
+        epsilon=body.epsilon,
+        delta=body.delta,
+        analyst=body.analyst,
+        unit=body.unit,
+        seconds=body.seconds,
+        output=None if output is None else str(output),
+        at_most=body.at_most,
+        others=[find_release_file(context, each) for each in body.others],
+        force=body.force,
+    )
+
+
+def _format_pairs(values: Mapping[str, object]) -> list[str]:
+    return [f"{name}={value}" for name, value in values.items()]

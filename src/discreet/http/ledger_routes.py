@@ -1,0 +1,104 @@
+"""Routes that read the policy, the ledger, belief and metrics.
+
+An analyst sees public information and the analyst's own entries, never what others asked or spent.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from discreet.core.policy import Policy, Table
+from discreet.http.app_context import AppContext
+from discreet.http.authentication import AuditorCaller, Caller, Context, CurrentCaller, CustodianCaller
+from discreet.http.release_routes import list_non_private_releases
+from discreet.rendering.ledger_json import belief_to_json, get_amount, ledger_to_json
+from discreet.services.engine_addresses import remove_login
+from discreet.services.users import Role
+
+router = APIRouter(prefix="/api")
+
+
+@router.get("/policy", tags=["reading"])
+def get_policy(caller: CurrentCaller, context: Context) -> dict[str, object]:
+    """Return the policy: all of it to a custodian, the public part to others."""
+    terms = context.curators.policy
+    if caller.user.role is Role.CUSTODIAN:
+        return terms.model_dump(mode="json") | {
+            "engine": remove_login(terms.engine),
+            "ledger": remove_login(terms.ledger),
+        }
+    return public_policy_to_json(terms) | {"analysts": _shares_to_json(context, caller)}
+
+
+@router.get("/ledger", tags=["reading"])
+def get_ledger(caller: CurrentCaller, context: Context) -> dict[str, object]:
+    """Return entries, expenditure and remaining budget: of everyone, or an analyst's own part."""
+    analyst, alone = _find_visible_analysts(context, caller)
+    told = ledger_to_json(context.curators.ledger, analyst, belief_scope=alone)
+    return told | {"releases": list_non_private_releases(context, caller)}
+
+
+@router.get("/belief", tags=["reading"])
+def get_belief(
+    caller: CurrentCaller, context: Context, prior: Annotated[float | None, Query(gt=0, lt=1)] = None
+) -> dict[str, object]:
+    """Return what an attacker may believe after all answers, or after the calling analyst's answers."""
+    book, (_, alone) = context.curators.ledger, _find_visible_analysts(context, caller)
+    now = book.compute_belief(prior, analyst=alone)
+    return belief_to_json(now, book.promise.posterior) | {
+        "sentence": book.describe_belief(prior, analyst=alone)
+    }
+
+
+@router.post("/analysts/{name}/clear", tags=["deciding"])
+def clear_suspension(name: str, caller: CustodianCaller, context: Context) -> dict[str, object]:
+    """Let a suspended analyst ask again."""
+    context.curators.ledger.clear_suspension(name)
+    return {"cleared": name}
+
+
+@router.get("/metrics", tags=["reading"], response_class=Response)
+def get_metrics(caller: AuditorCaller, context: Context) -> Response:
+    """Return counters for Prometheus; no label depends on the data."""
+    book = context.curators.ledger
+    text = context.metrics.to_prometheus_text(
+        discreet_ledger_spent=(
+            "What was spent of the promise, in its unit.",
+            get_amount(book.get_total_spent()),
+        ),
+        discreet_ledger_left=(
+            "What is left of the promise, in its unit.",
+            get_amount(book.get_remaining_budget()),
+        ),
+        discreet_belief=("What an attacker may believe now.", book.compute_belief().highest),
+    )
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def public_policy_to_json(policy: Policy) -> dict[str, object]:
+    """Return a policy as JSON without files, addresses and other analysts' shares."""
+    said = policy.model_dump(mode="json", include={"promise", "epsilon", "data_version"})
+    return said | {"tables": {name: _table_to_json(table) for name, table in policy.tables.items()}}
+
+
+def _table_to_json(table: Table) -> dict[str, object]:
+    return table.model_dump(mode="json", exclude={"source"}, exclude_none=True)
+
+
+def _shares_to_json(context: AppContext, caller: Caller) -> dict[str, object]:
+    analyst, _ = _find_visible_analysts(context, caller)
+    accounts = (
+        context.curators.ledger.list_accounts()
+        if analyst is None
+        else [context.curators.ledger.get_account(analyst)]
+    )
+    return {each.analyst: {"share": float(each.share)} for each in accounts}
+
+
+def _find_visible_analysts(context: AppContext, caller: Caller) -> tuple[str | None, str | None]:
+    """Return the analyst whose entries a user sees, and the one whose answers belief covers; None is all."""
+    if caller.user.role is not Role.ANALYST:
+        return None, None
+    return caller.analyst, context.curators.for_analyst(caller.analyst).belief_scope

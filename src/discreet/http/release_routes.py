@@ -1,0 +1,204 @@
+"""Routes of releases: every release in the ledger, with its certificate.
+
+Open        Tables that were published without differential privacy. All users read their certificates; only
+            the custodian sees where the file is.
+Charged     Answers, models, synthetic tables and counts, identified by analyst and by their position among
+            that analyst's entries, which reveals nothing about other analysts. An analyst reads only the own
+            ones; auditor and custodian read all. A certificate states what is promised about a release, never
+            its content; rows are for the charged analyst and the custodian.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from discreet.accounting.accountant import Accountant, Cost
+from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease
+from discreet.accounting.ledger import Ledger
+from discreet.belief import Belief, Promise
+from discreet.core.errors import RequestError
+from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.http.app_context import AppContext
+from discreet.http.authentication import AskingCaller, Caller, Context, CurrentCaller
+from discreet.http.http_errors import NotFoundError
+from discreet.http.openapi import FILE_RESPONSES, NOT_FOUND_RESPONSE, FormatParameter
+from discreet.http.release_files import convert_release_file
+from discreet.http.responses import MEDIA_TYPES as KINDS_OF_FILES
+from discreet.http.responses import ResponseFormat, to_http_response
+from discreet.rendering.ledger_json import belief_to_json, entry_to_json, release_to_json
+from discreet.services.count_publication import ATTACKER
+from discreet.services.users import Role
+from discreet.services.users.idempotency_keys import StoredResponse
+
+router = APIRouter(prefix="/api/releases", tags=["reading"])
+CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
+"""Certificate entries for the custodian only: where the file is."""
+RELEASE_KINDS = {
+    "select": "answer",
+    "with": "answer",
+    "mine": "model",
+    "synthesize": "synthetic table",
+    "anonymize": "generalization",
+}
+SQL_COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+KINDS_WITH_ROWS = ("synthetic table", "counts")
+CERTIFICATE_FIELDS = ("question", "epsilon", "rho", "delta", "guarantee")
+DEFAULT_COUNT, MAX_COUNT, BELIEF_CACHE_SIZE = 100, 10_000, 10_000
+LastCount = Annotated[int, Query(ge=1, le=MAX_COUNT, description="Return only the last ones.")]
+RELEASES_HINT = "GET /api/releases lists them."
+
+
+@router.get("")
+def list_releases(
+    caller: CurrentCaller, context: Context, last: LastCount = DEFAULT_COUNT
+) -> dict[str, object]:
+    """Return the last releases with their certificates, oldest first, and the number of all."""
+    book, whole = context.curators.ledger, caller.user.role is Role.CUSTODIAN
+    found: list[tuple[datetime, Callable[[], dict[str, object]]]] = [
+        *(
+            (each.time, partial(_non_private_release_to_json, each, whole=whole))
+            for each in book.list_releases()
+        ),
+        *(
+            (each.time, partial(_charged_release_to_json, book, each, number))
+            for number, each in _list_charged_entries(context, caller)
+        ),
+    ]
+    shown = sorted(found, key=lambda each: each[0])[-last:]
+    return {"releases": [told() for _, told in shown], "all": len(found)}
+
+
+@router.get("/{number}", responses=NOT_FOUND_RESPONSE)
+def get_release(number: int, caller: CurrentCaller, context: Context) -> dict[str, object]:
+    """Return a release without differential privacy, with its certificate."""
+    for each in list_non_private_releases(context, caller):
+        if each["id"] == number:
+            return each
+    raise NotFoundError("There is no such release.", hint=RELEASES_HINT)
+
+
+@router.get("/{analyst}/{number}", responses=NOT_FOUND_RESPONSE)
+def get_charged_release(
+    analyst: str, number: int, caller: CurrentCaller, context: Context
+) -> dict[str, object]:
+    """Return a release that was charged to an analyst, with its certificate."""
+    return _charged_release_to_json(
+        context.curators.ledger, _find_charged_entry(context, caller, analyst, number), number
+    )
+
+
+@router.get(
+    "/{analyst}/{number}/rows", response_class=Response, responses=FILE_RESPONSES | NOT_FOUND_RESPONSE
+)
+def get_release_rows(
+    analyst: str,
+    number: int,
+    caller: AskingCaller,
+    context: Context,
+    response_format: FormatParameter = ResponseFormat.PARQUET,
+) -> Response:
+    """Return the stored rows of a synthetic table or of counts. Free: they were charged before."""
+    entry = _find_charged_entry(context, caller, analyst, number)
+    stored = context.curators.ledger.find_stored_answer(analyst, entry.question_key)
+    if stored is None or _classify_release(entry) not in KINDS_WITH_ROWS:
+        raise RequestError("This release has no stored rows.", hint="Asking the same question again is free.")
+    if response_format is ResponseFormat.JSON:
+        raise RequestError("Rows are sent as files.", hint="Give format=csv, arrow or parquet.")
+    with tempfile.TemporaryDirectory(prefix="discreet-rows-") as folder:
+        file = Path(folder) / "rows.parquet"
+        file.write_bytes(stored.answer)
+        content = convert_release_file(file, response_format).read_bytes()
+    named = {"Content-Disposition": f'attachment; filename="rows.{response_format.value}"'}
+    return to_http_response(
+        StoredResponse(status=200, media_type=KINDS_OF_FILES[response_format], headers=named, body=content)
+    )
+
+
+def _find_charged_entry(context: AppContext, caller: Caller, analyst: str, number: int) -> Entry:
+    for place, each in _list_charged_entries(context, caller):
+        if (each.analyst, place) == (analyst, number):
+            return each
+    raise NotFoundError("There is no such release.", hint=RELEASES_HINT)
+
+
+def list_non_private_releases(context: AppContext, caller: Caller) -> list[dict[str, object]]:
+    """Return the releases without differential privacy, as JSON objects."""
+    whole = caller.user.role is Role.CUSTODIAN
+    return [
+        _non_private_release_to_json(each, whole=whole) for each in context.curators.ledger.list_releases()
+    ]
+
+
+def find_release_file(context: AppContext, number: int) -> str:
+    """Return the path of an open release's file, with the table's name if it is a database."""
+    for each in context.curators.ledger.list_releases():
+        target = ReleaseTarget.from_ledger_entry(each.certificate)
+        if each.id == number and target is not None and target.file.is_file():
+            return target.source
+    raise NotFoundError(f"Release {number} has no file here.", hint=RELEASES_HINT)
+
+
+def _non_private_release_to_json(each: NonPrivateRelease, *, whole: bool) -> dict[str, object]:
+    shown = {
+        name: value for name, value in each.certificate.items() if whole or name not in CUSTODIAN_ONLY_FIELDS
+    }
+    kind = each.certificate.get("kind", "table")
+    return {"id": each.id, "private": False, "kind": kind} | release_to_json(each) | {"certificate": shown}
+
+
+def _list_charged_entries(context: AppContext, caller: Caller) -> list[tuple[int, Entry]]:
+    """Return the settled entries that the caller may see, numbered per analyst."""
+    book = context.curators.ledger
+    own = caller.user.role is Role.ANALYST
+    analysts = [caller.analyst] if own else [each.analyst for each in book.list_accounts()]
+    return [
+        (number, entry)
+        for analyst in analysts
+        for number, entry in enumerate(book.list_entries(analyst), 1)
+        if entry.state is EntryState.SETTLED
+    ]
+
+
+def _charged_release_to_json(book: Ledger, entry: Entry, number: int) -> dict[str, object]:
+    told = entry_to_json(entry)
+    kind = _classify_release(entry)
+    alone = _compute_release_belief(entry.analyst, book.promise, entry.charge)
+    terms = {name: told[name] for name in CERTIFICATE_FIELDS if name in told}
+    return {
+        "id": number,
+        "analyst": entry.analyst,
+        "private": True,
+        "kind": kind,
+        "name": entry.question,
+        "time": told["time"],
+        "certificate": {
+            "kind": f"differentially private {kind}",
+            **terms,
+            "relation": entry.guarantee.relation.value,
+            "belief": belief_to_json(alone, book.promise.posterior),
+            "attacker": ATTACKER,
+        },
+    }
+
+
+def _classify_release(entry: Entry) -> str:
+    """Return the kind of a release from the first word of its question, after leading comments."""
+    (word,) = re.findall(r"\w*", SQL_COMMENTS.sub("", entry.question, count=1))[:1]
+    return RELEASE_KINDS.get(word.lower(), "counts")
+
+
+@lru_cache(BELIEF_CACHE_SIZE)
+def _compute_release_belief(analyst: str, promise: Promise, charge: Cost) -> Belief:
+    """Return the belief after this release alone.
+
+    The cache is keyed by analyst, so a fast response does not reveal that another analyst paid the same cost.
+    """
+    return Accountant(promise).spend(charge).compute_belief()

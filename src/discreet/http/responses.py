@@ -1,0 +1,156 @@
+"""Responses: JSON objects, errors with their status, answers in the requested format."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fastapi import Response
+
+from discreet.core.errors import DiscreetError
+from discreet.services.answers import Answer
+from discreet.services.serving.job import JobFailure
+from discreet.services.users.idempotency_keys import StoredResponse
+
+JSON_MEDIA_TYPE = "application/json"
+STATUS_BY_CODE = {
+    "refused": 400,
+    "invalid-parameter": 422,
+    "budget": 402,
+    "login": 401,
+    "forbidden": 403,
+    "password": 403,
+    "missing": 404,
+    "method": 405,
+    "too-long": 413,
+    "misdirected": 421,
+    "crowded": 429,
+    "busy": 429,
+    "data": 400,
+    "unmet": 409,
+    "too-late": 409,
+    "under-way": 409,
+    "engine-fault": 500,
+    "internal": 500,
+}
+"""The HTTP status of each error code; several codes share a status."""
+
+
+OPTION_PATTERN = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
+SERVER_OPTIONS = ("name", "slack")
+"""Options of the server's command line, which are no fields of a request."""
+COMMAND_PREFIX = "discreet "
+PYTHON_HINT_PATTERN = re.compile(r", in Python [^.;]+")
+
+
+class ResponseFormat(StrEnum):
+    """The format of an answer."""
+
+    JSON = "json"
+    CSV = "csv"
+    ARROW = "arrow"
+    PARQUET = "parquet"
+
+
+MEDIA_TYPES = {
+    ResponseFormat.JSON: JSON_MEDIA_TYPE,
+    ResponseFormat.CSV: "text/csv; charset=utf-8",
+    ResponseFormat.ARROW: "application/vnd.apache.arrow.stream",
+    ResponseFormat.PARQUET: "application/vnd.apache.parquet",
+}
+
+
+def to_json_bytes(value: object) -> bytes:
+    """Return a value as JSON; non-finite numbers become null, other unknown types become text."""
+    return json.dumps(replace_non_finite(value), allow_nan=False, default=str).encode()
+
+
+def build_error_response(error: DiscreetError) -> StoredResponse:
+    """Return the reply for an error."""
+    return StoredResponse(
+        status=STATUS_BY_CODE.get(error.code, 400),
+        media_type=JSON_MEDIA_TYPE,
+        body=to_json_bytes(error_to_json(error)),
+    )
+
+
+def error_to_json(error: DiscreetError | JobFailure) -> dict[str, str]:
+    """Return an error as a JSON object; its hint names request fields instead of command-line options."""
+    message, hint = (
+        _options_to_fields(PYTHON_HINT_PATTERN.sub("", text)) for text in (error.message, error.hint)
+    )
+    return {"error": message, "code": error.code, "hint": hint}
+
+
+def _options_to_fields(text: str) -> str:
+    """Return a text with options written as fields, unless it quotes a whole command."""
+    return text if COMMAND_PREFIX in text else OPTION_PATTERN.sub(_option_to_field, text)
+
+
+def _option_to_field(option: re.Match[str]) -> str:
+    return option[0] if option[1] in SERVER_OPTIONS else option[1].replace("-", "_")
+
+
+def build_answer_response(
+    answer: Answer, response_format: ResponseFormat, *, is_made_up: bool = False
+) -> StoredResponse:
+    """Return an answer in a format. Facts that a table cannot hold go to headers and file metadata."""
+    said = answer.to_json() | ({"dummy": True} if is_made_up else {})
+    if response_format is ResponseFormat.JSON:
+        return StoredResponse(status=200, media_type=JSON_MEDIA_TYPE, body=to_json_bytes(said))
+    facts = {
+        name: said[name]
+        for name in ("epsilon", "confidence", "no_interval", "belief", "entry", "repeated", "sentence")
+    }
+    facts |= {"dummy": is_made_up}
+    headers = {
+        "Discreet-Facts": json.dumps(replace_non_finite(facts)),
+        "Content-Disposition": f'attachment; filename="answer.{response_format.value}"',
+    }
+    return StoredResponse(
+        status=200,
+        media_type=MEDIA_TYPES[response_format],
+        headers=headers,
+        body=_answer_to_file_bytes(answer, response_format, facts),
+    )
+
+
+def to_http_response(stored_response: StoredResponse) -> Response:
+    return Response(
+        stored_response.body,
+        stored_response.status,
+        dict(stored_response.headers),
+        stored_response.media_type,
+    )
+
+
+def _answer_to_file_bytes(
+    answer: Answer, response_format: ResponseFormat, facts: Mapping[str, object]
+) -> bytes:
+    if response_format is ResponseFormat.CSV:
+        return answer.to_csv().encode()
+    table = answer.to_table_with_bounds().replace_schema_metadata(
+        {"discreet": json.dumps(replace_non_finite(facts))}
+    )
+    sink = io.BytesIO()
+    if response_format is ResponseFormat.PARQUET:
+        pq.write_table(table, sink)
+    else:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+def replace_non_finite(value: object) -> object:
+    """Return a copy with None for numbers that JSON cannot represent: infinities and NaN."""
+    if isinstance(value, Mapping):
+        return {str(name): replace_non_finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_non_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

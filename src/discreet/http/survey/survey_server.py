@@ -1,0 +1,212 @@
+"""The web server of a survey: it serves the page, accepts reports and shows the results.
+
+Accepts     only reports that the survey's operators can produce, under a ticket. Anything else is refused
+            with a sentence, and nothing of it is stored.
+Stores      only what `report_store` lists: no access log, no cookie, no address. A failure is logged once
+            until it is over, not once per request.
+Page        may run this server's script and no other, and cannot submit a form: an answer could leave it only
+            through that script.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from discreet.belief import highest_posterior
+from discreet.belief.wording import format_percent, format_percent_up
+from discreet.core.errors import RequestError
+from discreet.http.host_names import (
+    CrossOriginError,
+    MisdirectedRequestError,
+    normalize_host_names,
+    require_own_host,
+)
+from discreet.http.survey.results_page import render_results_page
+from discreet.http.survey.submissions import MAX_BODY_BYTES, parse_submission
+from discreet.local.estimates import CONFIDENCE
+from discreet.rendering.terminal import Console
+from discreet.services.collect.batched_results import BatchedResults
+from discreet.services.collect.estimate import figures_to_json
+from discreet.services.collect.report_store import ReportStore
+from discreet.services.collect.survey_files import Survey, load_survey
+from discreet.services.network_addresses import is_loopback, open_listening_socket, parse_address
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+STORE_UNAVAILABLE = (
+    "The server cannot store reports now. Send the same reports again later: they are not drawn anew."
+)
+TICKET_CONFLICT = "The server already has other reports under this ticket, and did not store these."
+STATIC = {
+    "/": ("page.html", "text/html"),
+    "/survey.js": ("survey.js", "text/javascript"),
+    "/survey.css": ("survey.css", "text/css"),
+}
+
+
+class FailureLog:
+    """A log of the first failure and not of every request, so that it does not record activity."""
+
+    def __init__(self) -> None:
+        self._last_reason = ""
+
+    def record(self, error: Exception) -> None:
+        """Print a failure, unless it is the one that was printed last."""
+        reason = getattr(error, "strerror", None) or f"an internal error, {type(error).__name__}"
+        if reason != self._last_reason:
+            text = f"discreet: Requests cannot be answered: {reason}."
+            Console(stderr=True, soft_wrap=True).print(text, highlight=False, markup=False)
+        self._last_reason = reason
+
+    def clear(self) -> None:
+        """Have the next failure printed again."""
+        self._last_reason = ""
+
+
+def create_app(survey: Survey, store: ReportStore, names: Sequence[str] = ()) -> FastAPI:
+    """Return the application of a survey; `names` are the host's names, besides its addresses."""
+    app, trouble = FastAPI(openapi_url=None, docs_url=None, redoc_url=None), FailureLog()
+    shown = BatchedResults(store, survey.id, survey.batch)
+
+    @app.middleware("http")
+    async def guard_request(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        try:
+            require_own_host(request.headers.raw, names, (request.scope.get("server") or ("",))[0])
+            response = await call_next(request)
+        except (MisdirectedRequestError, CrossOriginError) as error:
+            status = 421 if isinstance(error, MisdirectedRequestError) else 403
+            response = JSONResponse({"error": error.message, "hint": error.hint}, status)
+        except ClientDisconnect:
+            response = Response(status_code=400)  # the client is gone
+        except Exception as error:
+            trouble.record(error)
+            response = JSONResponse({"error": "The server cannot answer now. Try again later."}, 500)
+        response.headers.update(HEADERS)
+        return response
+
+    for path, (name, kind) in STATIC.items():
+        app.get(path)(_make_static_route(name, kind))
+
+    @app.get("/survey.json")
+    def get_survey() -> JSONResponse:
+        return JSONResponse(survey.to_public_json())
+
+    @app.get("/results")
+    def get_results_page() -> HTMLResponse:
+        return HTMLResponse(render_results_page(survey, shown.estimate(CONFIDENCE)))
+
+    @app.get("/results.json")
+    def get_results() -> JSONResponse:
+        found = shown.estimate(CONFIDENCE)
+        parts = [{"question": each.description.column} | figures_to_json(each) for each in found]
+        clients = found[0].estimate.clients if found else 0
+        return JSONResponse({"clients": clients, "batch": survey.batch, "questions": parts})
+
+    @app.post("/reports")
+    async def post_reports(request: Request) -> JSONResponse:
+        try:
+            sent = parse_submission(survey, await _read_body(request))
+        except RequestError as error:
+            return JSONResponse({"error": error.message}, status_code=400)
+        try:
+            same = await run_in_threadpool(store.add, sent.ticket, sent.reports)
+            await run_in_threadpool(shown.refresh)
+        except OSError as error:
+            trouble.record(error)
+            return JSONResponse({"error": STORE_UNAVAILABLE}, status_code=503)
+        trouble.clear()
+        return JSONResponse(
+            {"kept": True} if same else {"error": TICKET_CONFLICT}, status_code=200 if same else 409
+        )
+
+    return app
+
+
+def serve_survey(
+    path: Path, host: str, port: int, *, names: Sequence[str] = (), as_json: bool = False
+) -> None:
+    """Serve a survey until it is stopped."""
+    survey = load_survey(path)
+    known = normalize_host_names([*names, *((host,) if parse_address(host) is None else ())])
+    with (
+        open_listening_socket(host, port) as bound,
+        ReportStore.open_or_create(survey.store, survey.id, survey.descriptions) as store,
+    ):
+        _announce_survey(survey, host, bound.getsockname()[1], as_json=as_json)
+        server = uvicorn.Server(make_server_config(create_app(survey, store, known)))
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[bound])
+
+
+def make_server_config(app: FastAPI) -> uvicorn.Config:
+    """Return a configuration without an access log, and without trust in proxy headers."""
+    return uvicorn.Config(
+        app, access_log=False, log_level="error", server_header=False, proxy_headers=False, ws="none"
+    )
+
+
+def _announce_survey(survey: Survey, host: str, port: int, *, as_json: bool) -> None:
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    prior, posterior = survey.promise.prior, highest_posterior(survey.promise.prior, survey.epsilon)
+    if as_json:
+        questions = [{"name": each.name, "epsilon": each.operator.epsilon} for each in survey.questions]
+        belief = {"prior": prior, "posterior": posterior}
+        facts = {"url": url, "store": str(survey.store), "questions": questions, "belief": belief}
+        print(json.dumps(facts), flush=True)
+    else:
+        console = Console(soft_wrap=True)
+        places = f"survey   {url}\nresults  {url}results\nstore    {survey.store}"
+        console.print(places, highlight=False, markup=False)
+        console.print(
+            f"belief   from all that one person sends, {format_percent(prior)} becomes at most "
+            f"{format_percent_up(posterior)}",
+            highlight=False,
+        )
+    if not is_loopback(host):
+        Console(stderr=True, soft_wrap=True).print(
+            "discreet: Others can reach this address. Put HTTPS in front of it: without it, the page can be "
+            "changed on its way and made to send the truth. Give the name that respondents use with --name.",
+            highlight=False,
+        )
+
+
+def _make_static_route(name: str, kind: str) -> Callable[[], Response]:
+    content = files("discreet.http.survey").joinpath(name).read_bytes()
+    return lambda: Response(content, media_type=kind)
+
+
+async def _read_body(request: Request) -> bytes:
+    """Return the body of a JSON request.
+
+    The content type is required, as a page of another site cannot send it without a CORS preflight, which is
+    not answered.
+    """
+    if request.headers.get("content-type") != "application/json":
+        raise RequestError("Reports must be JSON.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            raise RequestError("The reports are too long.")
+    return body

@@ -1,0 +1,59 @@
+"""Means estimated as averages: each report has an unbiased value, and the estimate is their mean.
+
+Interval    Student's, of the reports' unbiased values. Its variance is at least that of the randomization,
+            since a few reports that agree by chance would otherwise give an interval of length 0. One report
+            leaves the whole range. The interval is clipped to the range, which contains the mean of the
+            numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Protocol
+
+import numpy as np
+from scipy.special import stdtrit
+
+from discreet.local.estimates import MeanEstimate
+from discreet.local.operator import MeanOperator
+from discreet.local.report_formats import ReportCounts, Reports
+from discreet.mechanisms.sampling import Floats
+
+
+class AverageOperator(MeanOperator, Protocol):
+    """A mean operator whose reports are codes, each with an unbiased value."""
+
+    @property
+    @abstractmethod
+    def unbiased_values(self) -> Floats:
+        """The value of each report; its expectation is the number of the client that sent it."""
+
+    @property
+    @abstractmethod
+    def least_variance(self) -> float:
+        """The variance of one report's value, at the number where it is least."""
+
+    def estimate(self, reports: Reports | ReportCounts) -> MeanEstimate:
+        counts = self.count_reports(reports)
+        mean, variance = self._estimate_moments(counts)
+        error = math.sqrt(max(variance, self.least_variance) / counts.clients)
+        return MeanEstimate(operator=self, counts=counts, mean=mean, error=error)
+
+    def interval(self, counts: ReportCounts, confidence: float) -> tuple[float, float]:
+        if counts.clients == 1:
+            return self.low, self.high
+        found = self.estimate(counts)
+        reach = -float(stdtrit(counts.clients - 1, (1 - confidence) / 2)) * found.error
+        return found.mean - reach, found.mean + reach
+
+    def _estimate_moments(self, counts: ReportCounts) -> tuple[float, float]:
+        seen = counts.cells / counts.clients
+        mean = float(seen @ self.unbiased_values)
+        spread = float(seen @ (self.unbiased_values - mean) ** 2)
+        return mean, spread * counts.clients / max(counts.clients - 1, 1)
+
+
+def interpolate_line(low: float, high: float, first: float, last: float, count: int) -> Floats:
+    """Return the values of `count` codes on the line through (`first`, `low`) and (`last`, `high`)."""
+    return np.asarray(low + (high - low) * (np.arange(count) - first) / (last - first))

@@ -1,0 +1,137 @@
+"""The base of all estimators: scikit-learn's conventions for parameters, tags and feature names.
+
+An estimator has no ledger, so its budget is checked before rows are read. Without scikit-learn installed
+everything works except the tags, which only its own tools request.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.randomness import Randomness
+from discreet.mechanisms.sampling import Floats
+from discreet.mining.attributes import Attribute
+from discreet.mining.bin_counters import ArrayCounter
+from discreet.mining.estimator_inputs import build_schema, make_not_fitted_error, read_columns
+from discreet.mining.model_training import KINDS, Model, build_model_plan, compute_budget, train_from_counter
+from discreet.mining.training_budget import require_within_promise
+
+
+class Estimator:
+    """The base class of all estimators."""
+
+    _kind = ""
+    _estimator_type = "classifier"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as given."""
+        del deep
+        return {name: getattr(self, name) for name in self._list_parameters()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; they take effect at the next fit."""
+        for name, value in params.items():
+            if name not in self._list_parameters():
+                raise InvalidParameterError(
+                    f"{type(self).__name__} has no parameter {name}.",
+                    hint=f"It has {', '.join(self._list_parameters())}.",
+                )
+            setattr(self, name, value)
+        return self
+
+    @classmethod
+    def _list_parameters(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = {k: v for k, v in self.get_params().items() if v is not defaults[k].default}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        try:
+            from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+        except ImportError:
+            raise RequestError(
+                "scikit-learn asks for tags, and it is not installed.", hint="pip install 'discreet[mining]'."
+            ) from None
+        classifies = self._estimator_type == "classifier"
+        return Tags(
+            estimator_type=self._estimator_type,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(poor_score=True) if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(poor_score=True),
+            input_tags=InputTags(allow_nan=True, string=True, categorical=True),
+            non_deterministic=True,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _read_columns(self, rows: Any, *, is_fitting: bool) -> list[Any]:
+        """Return the columns of a table, array or lists of rows; remember their names for later checks.
+
+        An estimator has no ledger, so its budget is checked before rows are read.
+        """
+        if is_fitting:
+            given = self.get_params()
+            epsilon, delta, promise = given["epsilon"], given.get("delta", 0), given["promise"]
+            spent = compute_budget(self._kind, epsilon=epsilon, delta=delta, promise=promise)
+            require_within_promise(self, spent, promise)
+        columns, names = read_columns(rows)
+        if is_fitting:
+            self.n_features_in_ = len(columns)
+            self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            return columns
+        if not hasattr(self, "model_"):
+            raise make_not_fitted_error(type(self).__name__)
+        if len(columns) != self.n_features_in_:
+            raise InvalidParameterError(
+                f"X has {len(columns)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        known = getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and list(known) != names:
+            raise InvalidParameterError(
+                "The feature names should match those that were passed during fit.",
+                hint="Give the columns in the same order.",
+            )
+        return columns
+
+    def _fit_model(self, columns: list[Any], targets: NDArray[Any], target: Attribute) -> None:
+        given = self.get_params()
+        schema = given["schema"] or build_schema(
+            type(self).__name__,
+            len(columns),
+            getattr(self, "feature_names_in_", None),
+            given["bounds"],
+            given["categories"] or {},
+            given.get("bins") or KINDS[self._kind],
+            target,
+        )
+        recipe = build_model_plan(
+            self._kind,
+            schema,
+            epsilon=given["epsilon"],
+            delta=given.get("delta", 0),
+            promise=given["promise"],
+            rows=given.get("rows"),
+            depth=given.get("depth"),
+            criterion_name=given.get("criterion", "gini"),
+            selection=given.get("selection", "permute-and-flip"),
+        )
+        codes = target.encode(targets).astype(np.int64)
+        counter = ArrayCounter(schema=schema, codes=schema.encode(columns), targets=codes)
+        self.model_: Model = train_from_counter(recipe, counter, Randomness())
+        self.guarantee_ = recipe.guarantee
+
+    def _predict_values(self, rows: Any) -> Floats:
+        columns = self._read_columns(rows, is_fitting=False)
+        return self.model_.predict(self.model_.schema.encode(columns))

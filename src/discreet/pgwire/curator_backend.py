@@ -1,0 +1,268 @@
+"""The backend of the PostgreSQL listener: questions go to the curator, catalog queries to the catalog.
+
+Plan        `plan_columns` plans and reads no data: types follow from text and policy (`build_empty_release`).
+Charge      `run` asks once. The same question again is free, as at every listener.
+Parameters  are values of the parsed tree; a described statement keeps the types that were described.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+
+from discreet.accounting.accountant import format_remaining
+from discreet.core import policy
+from discreet.core.errors import DiscreetError, RequestError
+from discreet.engines.duckdb import query_released_tables
+from discreet.engines.engine_faults import log_fault
+from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Session, Values
+from discreet.pgwire.catalog import Catalog, is_catalog_query
+from discreet.pgwire.notices import format_explain, format_notices
+from discreet.pgwire.postgres_types import PostgresType
+from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
+from discreet.pgwire.wire_errors import WireError
+from discreet.services.answers import Answer, add_interval_bounds
+from discreet.services.proposals import Proposal
+from discreet.services.serving.curators import Curators
+from discreet.services.serving.question_options import QuestionOptions
+from discreet.services.users import User, UserLookup
+from discreet.services.users.login_throttle import LoginThrottle
+from discreet.services.users.scram_verifier import Verifier
+from discreet.sql import query_parameters
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.planner import Plan
+from discreet.sql.query_parser import parse_statement
+
+EXPLAIN_WITH_OPTIONS = re.compile(r"explain\s*(\(|analy[sz]e\b|verbose\b)", re.IGNORECASE)
+EXPLAIN = re.compile(r"explain\s+(?P<sql>select\b.*|with\b.*)", re.IGNORECASE | re.DOTALL)
+MAX_CACHED_COLUMNS = 1_000
+EXPLAIN_COLUMNS = (Column(name="QUERY PLAN", pg_type=PostgresType.TEXT),)
+TYPES_BY_COLUMN_TYPE = {
+    policy.ColumnType.INTEGER: PostgresType.BIGINT,
+    policy.ColumnType.DECIMAL: PostgresType.DOUBLE,
+    policy.ColumnType.CATEGORY: PostgresType.TEXT,
+    policy.ColumnType.TEXT: PostgresType.TEXT,
+    policy.ColumnType.BOOLEAN: PostgresType.BOOLEAN,
+    policy.ColumnType.DATE: PostgresType.DATE,
+    policy.ColumnType.TIMESTAMP: PostgresType.TIMESTAMP,
+}
+PLACEHOLDER_VALUES: Mapping[PostgresType, Scalar] = {
+    PostgresType.BOOLEAN: True,
+    PostgresType.DATE: date(2000, 1, 1),
+    PostgresType.TIMESTAMP: datetime(2000, 1, 1),
+    PostgresType.NUMERIC: Decimal("0.5"),
+    PostgresType.DOUBLE: Decimal("0.5"),
+    PostgresType.REAL: Decimal("0.5"),
+    **dict.fromkeys((PostgresType.BIGINT, PostgresType.INTEGER, PostgresType.SMALLINT, PostgresType.OID), 1),
+}
+"""Placeholder values for parameters, while only the types of columns are needed."""
+
+
+class ColumnCache:
+    """A cache of the columns of plans.
+
+    Each analyst has separate entries: a fast reply would reveal that another analyst asked the same.
+    """
+
+    def __init__(self) -> None:
+        self._cache: dict[tuple[str, str, bool], Columns] = {}
+
+    def get_columns(self, analyst: str, key: str, plan: Plan, with_bounds: bool) -> Columns:
+        found = self._cache.get((analyst, key, with_bounds))
+        if found is None:
+            answer = build_empty_release(plan, query_released_tables)
+            table = add_interval_bounds(answer.table, answer.intervals) if with_bounds else answer.table
+            found = tuple(Column(name=each.name, pg_type=_find_type(each.type)) for each in table.schema)
+            if len(self._cache) >= MAX_CACHED_COLUMNS:
+                self._cache.clear()
+            self._cache[analyst, key, with_bounds] = found
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuratorBackend:
+    """A `Backend` of curators, users and a catalog."""
+
+    curators: Curators
+    users: UserLookup
+    catalog: Catalog
+    throttle: LoginThrottle = field(default_factory=LoginThrottle)
+    column_cache: ColumnCache = field(default_factory=ColumnCache)
+
+    @property
+    def secret(self) -> bytes:
+        return self.users.secret
+
+    def find_verifier(self, user: str) -> Verifier | None:
+        found = self.users.find(user)
+        return None if found is None else found.verifier
+
+    def list_iterations(self) -> Sequence[int]:
+        return self.users.list_iteration_counts()
+
+    def get_login_delay(self, user: str, address: str) -> float:
+        return self.throttle.get_wait_seconds(user, address)
+
+    def record_login(self, user: str, address: str, *, succeeded: bool) -> None:
+        (self.throttle.record_success if succeeded else self.throttle.record_failure)(user, address)
+
+    def open_session(self, user: str) -> Session:
+        found = self.users.find(user)
+        if found is None:
+            raise WireError("28000", "That user was removed.", is_fatal=True)
+        if found.must_change_password:
+            hint = "Log in at the console and choose your own; it is valid here too."
+            raise WireError("28000", "This password has to be changed first.", hint=hint, is_fatal=True)
+        if found.analyst is None:
+            raise WireError("28000", "That user is not assigned to an analyst.", is_fatal=True)
+        self.curators.for_analyst(found.analyst)
+        return _CuratorSession(self, found, found.analyst)
+
+    def require_valid_login(self, user: User) -> None:
+        """Raise if the user was removed or the password changed since the login, as every listener does."""
+        found = self.users.find(user.name)
+        if found is None or (found.stamp, found.analyst) != (user.stamp, user.analyst):
+            raise WireError("28000", "That user was removed or changed.", hint="Log in again.", is_fatal=True)
+
+    def log_fault(self, error: Exception) -> DiscreetError:
+        return log_fault(error)
+
+
+class _CuratorSession:
+    def __init__(self, backend: CuratorBackend, user: User, analyst: str) -> None:
+        self.backend, self.user, self.analyst = backend, user, analyst
+        curator = backend.curators.for_analyst(analyst)
+        self._settings = SessionSettings(
+            computed={
+                "discreet.belief": lambda: curator.ledger.describe_belief(analyst=curator.belief_scope),
+                "discreet.left": lambda: format_remaining(curator.ledger.get_remaining_budget(analyst)),
+                "session_authorization": lambda: user.name,
+            }
+        )
+
+    def prepare(self, sql: str, types: tuple[PostgresType | None, ...]) -> PreparedStatement:
+        self.backend.require_valid_login(self.user)
+        if is_catalog_query(sql):
+            return self.backend.catalog.prepare(sql, types, self.user.name, self.get_setting)
+        found = EXPLAIN.fullmatch(sql)
+        if found is None and EXPLAIN_WITH_OPTIONS.match(sql):
+            raise RequestError(
+                "ask: EXPLAIN takes no options; it plans and never runs the question.",
+                hint="Write EXPLAIN SELECT ….",
+            )
+        statement = parse_statement(found["sql"] if found else sql)
+        guessed = [
+            TYPES_BY_COLUMN_TYPE[each]
+            for each in query_parameters.infer_parameter_kinds(statement, self.backend.curators.policy)
+        ]
+        named = tuple(
+            given or guess for given, guess in zip([*types, *[None] * len(guessed)], guessed, strict=False)
+        )
+        if len(types) > len(guessed):
+            raise WireError("42P18", "More parameter types were declared than the question has parameters.")
+        if found:
+            return _Explanation(self, found["sql"], named)
+        return _Question(self, sql, named)
+
+    def get_setting(self, name: str) -> str | None:
+        return self._settings.get(name)
+
+    def change_settings(self, settings: Mapping[str, str | None]) -> None:
+        self._settings.change(settings)
+
+    def get_changed_settings(self) -> Mapping[str, str]:
+        return self._settings.changed
+
+    def list_settings(self) -> Sequence[tuple[str, str]]:
+        return self._settings.list_all()
+
+    @property
+    def question_options(self) -> QuestionOptions:
+        return self._settings.question_options
+
+    @property
+    def shows_intervals(self) -> bool:
+        return self._settings.shows_intervals
+
+    def plan(self, sql: str, values: Values) -> Proposal:
+        with name_settings_in_hints():
+            return self.backend.curators.plan(self.analyst, sql, values=values, **self.question_options)
+
+
+@dataclass
+class _Question:
+    """A prepared question: planned as often as needed, asked when it is run."""
+
+    session: _CuratorSession
+    sql: str
+    parameters: tuple[PostgresType, ...]
+    _described_columns: dict[bool, Columns] = field(default_factory=dict)
+    _last_proposal: tuple[object, Proposal] | None = None
+
+    def plan_columns(self, values: Values | None) -> Columns | None:
+        beside = self.session.shows_intervals
+        if values is None:
+            specimens = [PLACEHOLDER_VALUES.get(kind, "") for kind in self.parameters]
+            self._described_columns[beside] = self._plan_columns(specimens, beside)
+        return self._described_columns.get(beside) or self._plan_columns(values or (), beside)
+
+    def _plan_columns(self, values: Values, with_bounds: bool) -> Columns:
+        proposal = self._plan_question(values)
+        session, door = self.session, self.session.backend
+        with door.curators.hold_planning_slot():
+            return door.column_cache.get_columns(session.analyst, proposal.key, proposal.plan, with_bounds)
+
+    def _plan_question(self, values: Values) -> Proposal:
+        """Return the proposal under the current settings; plan again if they have changed."""
+        terms = tuple(values), tuple(map(type, values)), tuple(self.session.question_options.items())
+        if self._last_proposal is None or self._last_proposal[0] != terms:
+            self._last_proposal = terms, self.session.plan(self.sql, values)
+        return self._last_proposal[1]
+
+    def run(self, values: Values, should_continue: Callable[[], bool]) -> Result:
+        proposal, beside = self._plan_question(values), self.session.shows_intervals
+        self.session.backend.require_valid_login(self.session.user)
+        with name_settings_in_hints():
+            answer = self.session.backend.curators.ask(self.session.analyst, proposal, should_continue)
+        return Result(rows=_list_rows(answer, beside), notices=format_notices(answer))
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    """A prepared EXPLAIN: the cost of a question, in lines of text."""
+
+    session: _CuratorSession
+    sql: str
+    parameters: tuple[PostgresType, ...]
+
+    def plan_columns(self, values: Values | None) -> Columns | None:
+        return EXPLAIN_COLUMNS
+
+    def run(self, values: Values, should_continue: Callable[[], bool]) -> Result:
+        lines = format_explain(self.session.plan(self.sql, values))
+        return Result(rows=[[line] for line in lines], tag="EXPLAIN")
+
+
+def _list_rows(answer: Answer, with_bounds: bool) -> list[tuple[object, ...]]:
+    table = add_interval_bounds(answer.table, answer.intervals) if with_bounds else answer.table
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _find_type(arrow_type: pa.DataType) -> PostgresType:
+    for is_one, found in (
+        (pa.types.is_boolean, PostgresType.BOOLEAN),
+        (pa.types.is_integer, PostgresType.BIGINT),
+        (pa.types.is_floating, PostgresType.DOUBLE),
+        (pa.types.is_decimal, PostgresType.DOUBLE),
+        (pa.types.is_date, PostgresType.DATE),
+        (pa.types.is_timestamp, PostgresType.TIMESTAMP),
+    ):
+        if is_one(arrow_type):
+            return found
+    return PostgresType.TEXT

@@ -1,0 +1,1 @@
+"""Results of services as terminal tables, JSON, charts and HTML reports."""

@@ -1,0 +1,79 @@
+"""Bar chart of an answer, with error bars where the intervals are valid."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+import altair as alt
+import pyarrow as pa
+
+from discreet.belief.wording import format_number
+from discreet.core.errors import RequestError
+from discreet.engines.duckdb import query_released_tables
+from discreet.rendering.altair_charts import apply_style
+from discreet.rendering.colors import BLUE, FAINT, INK
+from discreet.services.answers import Answer
+from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.planner import Plan
+
+MAX_BARS = 40
+WIDTH = 420
+SUBTITLE_LENGTH = 70
+
+
+def require_drawable(plan: Plan) -> None:
+    """Refuse a question whose answer has no numeric measure to draw, before anything is charged."""
+    table, noisy = (
+        build_empty_release(plan, query_released_tables).table,
+        {**plan.column_errors.measures, **plan.column_errors.missing_reasons},
+    )
+    if not any(_is_numeric(table[name].type) for name in noisy):
+        raise _build_no_measure_error()
+
+
+def draw_answer_chart(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
+    """Return bars of the first measure over the key columns, with error bars where intervals are valid."""
+    numbers = [name for name in answer.measures if _is_numeric(answer.table[name].type)]
+    measured = [name for name in numbers if name in answer.intervals] or numbers
+    keys = [name for name in answer.table.column_names if name not in answer.measures]
+    if not measured:
+        raise _build_no_measure_error()
+    name = measured[0]
+    values = answer.table[name].to_pylist()
+    low, high = answer.intervals.get(name, ([None] * len(values), [None] * len(values)))
+    labels = [" · ".join(_format_key(row[key]) for key in keys) or "all" for row in answer.table.to_pylist()]
+    rows = [
+        {"key": label, "value": value, "low": start, "high": end}
+        for label, value, start, end in zip(labels, values, low, high, strict=True)
+        if value is not None
+    ][:MAX_BARS]
+    frame = alt.Chart(alt.Data(values=rows)).encode(
+        y=alt.Y("key:N", sort=None, title=" · ".join(keys) or None)
+    )
+    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X("value:Q", title=name))
+    barred = any(row["low"] is not None for row in rows)
+    told = f"epsilon {format_number(answer.epsilon)}"
+    reason = answer.no_interval.get(name)
+    note = alt.Title(
+        f"{name}, ± at {answer.confidence:.0%}" if barred else name,
+        subtitle=told if reason is None else [told, *wrap(f"No error bar: {reason}.", SUBTITLE_LENGTH)],
+        subtitleColor=FAINT,
+    )
+    errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    return apply_style((bars + errors if barred else alt.layer(bars)).properties(width=width, title=note))
+
+
+def _build_no_measure_error() -> RequestError:
+    return RequestError(
+        "There is no measure to draw.", hint="Select an aggregate directly: SELECT key, COUNT(*) …."
+    )
+
+
+def _is_numeric(arrow_type: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) or pa.types.is_decimal(arrow_type)
+    )
+
+
+def _format_key(key: object) -> str:
+    return "NULL" if key is None else str(key)

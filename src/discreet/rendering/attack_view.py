@@ -1,0 +1,178 @@
+"""An attack evaluation on the terminal, and as JSON."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet.anonymity.risk.reidentification_risk import AttackerRisks
+from discreet.attacks.anonymization_criteria import Criteria, Criterion
+from discreet.attacks.findings import Finding
+from discreet.belief.wording import format_percent
+from discreet.rendering.attack_verdicts import (
+    describe_strongest_claim,
+    describe_verdict,
+    explain_success_rates,
+    format_success_rates,
+    select_release_runs,
+)
+from discreet.services.attack.evaluation import AttackEvaluation, JudgedRun
+
+MAX_VICTIM_LENGTH = 40
+TONE_STYLES = {"good": "green", "bad": "red", "": ""}
+
+
+def evaluation_to_json(evaluation: AttackEvaluation) -> dict[str, object]:
+    """Return an evaluation as a JSON object."""
+    return {
+        "subject": evaluation.subject,
+        "sha256": evaluation.sha256,
+        "knowledge": evaluation.knowledge,
+        "attacks": [_attack_to_json(tried) for tried in evaluation.runs],
+        "not_run": [{"name": each.name, "why": each.reason} for each in evaluation.skipped],
+        "criteria": None if evaluation.criteria is None else _criteria_to_json(evaluation.criteria),
+        "bounds_held": not evaluation.broken_bounds,
+        "promise": None if evaluation.promise is None else _promise_to_json(evaluation),
+        "assumed": [*evaluation.assumptions, *evaluation.remarks],
+        "unread": list(evaluation.unreadable_labels),
+    }
+
+
+def _attack_to_json(judged_run: JudgedRun) -> dict[str, object]:
+    found = judged_run.findings
+    return {
+        "name": found.attack,
+        "column": judged_run.run.column,
+        "success": found.success,
+        "baseline": found.baseline,
+        "interval": list(found.interval),
+        "attempts": found.attempts,
+        "highest": found.highest_posterior,
+        "victims": [_finding_to_json(each) for each in found.victims],
+        "figures": {name: _finite_or_none(value) for name, value in found.figures.items()},
+        "series": {name: [list(point) for point in points] for name, points in found.series.items()},
+        "bounds": [each.to_json() | {"held": each.is_met_by(found)} for each in judged_run.bounds],
+        "knows": found.knows,
+        "learns": found.learns,
+        "stopped_by": found.stopped_by,
+        "note": found.note,
+    }
+
+
+def _finding_to_json(finding: Finding) -> dict[str, object]:
+    return {
+        "victim": finding.victim,
+        "claim": finding.claim,
+        "prior": finding.prior,
+        "posterior": finding.posterior,
+        "truth": finding.truth,
+    }
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _criteria_to_json(criteria: Criteria) -> dict[str, object]:
+    def criterion_to_json(each: Criterion) -> dict[str, object]:
+        learned = {} if each.learned_share is None else {"learned": each.learned_share}
+        return {"share": each.share, "baseline": each.baseline, "sentence": each.sentence, **learned}
+
+    return {
+        "singling_out": criterion_to_json(criteria.singling_out),
+        "linkability": criterion_to_json(criteria.linkability),
+        "inference": {
+            each.name.removeprefix("inference of "): criterion_to_json(each) for each in criteria.inference
+        },
+        "risk": None if criteria.risks is None else _risks_to_json(criteria.risks),
+    }
+
+
+def _risks_to_json(risks: AttackerRisks) -> dict[str, float]:
+    return {
+        "prosecutor_highest": risks.prosecutor.highest,
+        "journalist_highest": risks.journalist.highest,
+        "marketer": risks.marketer,
+    }
+
+
+def _promise_to_json(evaluation: AttackEvaluation) -> dict[str, object]:
+    promise = evaluation.promise
+    assert promise is not None
+    kept = all(tried.keeps_promise(promise) for tried in evaluation.runs)
+    return {"prior": promise.prior, "posterior": promise.posterior, "gamma": promise.gamma, "held": kept}
+
+
+def print_evaluation(console: Console, evaluation: AttackEvaluation) -> None:
+    """Print verdict, attacks, criteria and skipped attacks."""
+    for sentence in (f"Attackers know {evaluation.knowledge}.", *evaluation.remarks):
+        console.print(sentence, highlight=False, markup=False)
+    console.print()
+    print_attacks(console, evaluation)
+    console.print()
+    for text, tone in describe_verdict(evaluation):
+        console.print(text, style=TONE_STYLES[tone], highlight=False, markup=False)
+    if evaluation.criteria is not None:
+        console.print()
+        console.print(_build_criteria_table(evaluation.criteria))
+    if evaluation.skipped:
+        console.print("\nnot run", style="bold")
+        for why, those in evaluation.skipped_by_reason.items():
+            which = (
+                f"on {those[0].release_kind}"
+                if those[0].release_kind
+                else ", ".join(each.name for each in those)
+            )
+            console.print(f"{which}: {why}", style="dim", highlight=False, markup=False)
+
+
+def print_attacks(console: Console, evaluation: AttackEvaluation) -> None:
+    """Print each attack's findings, and the legend."""
+    console.print(_build_attacks_table(evaluation))
+    for line in explain_success_rates(evaluation):
+        console.print(line, style="dim", highlight=False, markup=False)
+
+
+def _build_attacks_table(evaluation: AttackEvaluation) -> Table:
+    """Return a table with one line per attack: success, guessing, and the strongest claim."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("attack")
+    for heading in ("right", "guessing"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("the most that is learned of one person")
+    bounded = any(tried.bounds for tried in evaluation.runs)
+    if bounded:
+        table.add_column("bound", no_wrap=True)
+    for tried in select_release_runs(evaluation):
+        score = format_success_rates(tried)
+        right = "\n".join(filter(None, (score.success, score.qualifier)))
+        cells = (right, score.guessing, describe_strongest_claim(tried, max_length=MAX_VICTIM_LENGTH))
+        table.add_row(tried.name, *cells, *([_format_bound(tried)] if bounded else []))
+    return table
+
+
+def _format_bound(judged_run: JudgedRun) -> Text:
+    cap = judged_run.broken_bounds[0] if judged_run.broken_bounds else judged_run.tightest_bound
+    if cap is None:
+        return Text()
+    return Text(f"{cap.text}: broken", "red") if judged_run.broken_bounds else Text(cap.text, "green")
+
+
+def _build_criteria_table(criteria: Criteria) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("European criteria")
+    table.add_column("of people", justify="right")
+    table.add_column("by chance", justify="right")
+    for each in (criteria.singling_out, criteria.linkability, *criteria.inference):
+        table.add_row(each.name, format_percent(each.share), format_percent(each.baseline))
+    risks = criteria.risks
+    if risks is None:
+        return table
+    table.add_row("")
+    table.add_row("prosecutor, highest", format_percent(risks.prosecutor.highest), "")
+    table.add_row("journalist, highest", format_percent(risks.journalist.highest), "")
+    table.add_row("marketer, on average", format_percent(risks.marketer), "")
+    return table

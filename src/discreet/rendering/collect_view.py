@@ -1,0 +1,305 @@
+"""Results of `discreet collect`, on the console and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet.belief import Promise
+from discreet.belief.wording import format_number, format_percent, format_percent_up
+from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS, Rappor
+from discreet.local.baskets import ItemsetSupports
+from discreet.local.estimates import FrequencyEstimate, MeanEstimate
+from discreet.local.operator import Operator
+from discreet.local.operator_json import operator_to_json
+from discreet.mechanisms import get_mechanism_name
+from discreet.services.collect.analyse import InformationExample, OperatorAnalysis
+from discreet.services.collect.analysis_files import AnalysisTask
+from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
+from discreet.services.collect.operator_design import DesignResult
+from discreet.services.collect.randomize import RandomizeResult
+
+MAX_ROWS = 20
+TRUNCATION_NOTE = (
+    "From a basket of more than {size} items, {size} random ones are used; supports refer to these."
+)
+REPEATED_REPORTS_NOTE = (
+    "Further reports of the same person, freshly randomized: each costs the promise once more."
+)
+
+
+def make_grid(*headings: str, left: int = 1) -> Table:
+    """Return a table without lines; all columns but the first `left` are aligned right."""
+    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < left else "right")
+    return table
+
+
+def print_facts(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
+    """Print pairs of a name and a sentence."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in pairs:
+        table.add_row(name, text)
+    console.print(table, highlight=False, markup=False)
+
+
+def show_randomized(console: Console, done: RandomizeResult) -> None:
+    """Print how many reports were written, their operator and the belief after one of them."""
+    operator = done.description.operator
+    pairs = [
+        (
+            "reports",
+            f"{done.clients:,}, by {get_mechanism_name(type(operator))} over {format_domain(operator)}",
+        ),
+        ("gamma", f"{format_number(operator.gamma)} (epsilon {format_number(operator.epsilon)})"),
+        ("belief", done.description.belief_sentence),
+    ]
+    if isinstance(operator, BASKET_OPERATORS):
+        pairs.append(("baskets", TRUNCATION_NOTE.format(size=operator.size)))
+    if done.other is not None:
+        shown = f"{done.other:g}" if isinstance(done.other, float) else done.other
+        pairs.append(("other", f"An answer that is missing or not among the values counts as {shown}."))
+    if done.entry is not None:
+        pairs.append(("ledger", f"entry {done.entry}"))
+    print_facts(console, [*pairs, ("not covered", REPEATED_REPORTS_NOTE)])
+
+
+def format_domain(operator: Operator) -> str:
+    """Return the domain of an operator in words."""
+    if isinstance(operator, BASKET_OPERATORS):
+        return f"baskets of {operator.size} of {operator.items:,} items"
+    if isinstance(operator, MEAN_OPERATORS):
+        return f"numbers from {operator.low:g} to {operator.high:g}"
+    return f"{operator.values:,} values"
+
+
+def show_estimates(console: Console, found: Sequence[EstimateResult]) -> None:
+    """Print the estimates of one or several questions."""
+    for place, each in enumerate(found):
+        if place:
+            console.print()
+        _show_estimate(console, each)
+
+
+def _show_estimate(console: Console, found: EstimateResult) -> None:
+    """Print the largest shares with their intervals, and the belief after one report."""
+    description = found.description
+    console.print(_make_estimate_table(found, found.estimate), markup=False)
+    left_out = len(description.values) - MAX_ROWS
+    if left_out > 0:
+        what = "items" if isinstance(found.estimate, ItemsetSupports) else "values"
+        console.print(f"and {left_out:,} more {what}, all with --json", highlight=False)
+    console.print()
+    sure = f"{'about ' if found.is_approximate else ''}{format_percent(found.confidence)}"
+    pairs = [
+        ("reports", f"{found.estimate.clients:,}; intervals hold with {sure} each"),
+        ("belief", description.belief_sentence),
+    ]
+    if found.total_epsilon > description.operator.epsilon:
+        prior, posterior = found.belief_bound
+        reached = f"it goes from {format_percent(prior)} to at most {format_percent_up(posterior)}."
+        pairs.append(("together", f"From the person's reports to all questions, {reached}"))
+    pairs += [("warning", each) for each in found.warnings]
+    print_facts(console, pairs)
+
+
+def _make_estimate_table(
+    found: EstimateResult, estimate: FrequencyEstimate | MeanEstimate | ItemsetSupports
+) -> Table:
+    column = found.description.column
+    if isinstance(estimate, MeanEstimate):
+        low, high = estimate.interval(found.confidence)
+        table = make_grid("mean of", "about", "from", "to")
+        table.add_row(column, *(_round_to_error(each, estimate.error) for each in (estimate.mean, low, high)))
+        return table
+    told, of = ("support", "item") if isinstance(estimate, ItemsetSupports) else ("share", "value")
+    rows = _select_largest(list_estimate_rows(found), told)
+    table = make_grid(column, told, "from", "to")
+    for row in rows:
+        table.add_row(str(row[of]), *(f"{100 * row[end]:.2f}%" for end in (told, "low", "high")))
+    return table
+
+
+def _round_to_error(value: float, error: float) -> str:
+    """Return a value rounded to two digits of its error."""
+    digits = 1 - math.floor(math.log10(error))
+    return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
+def _select_largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any]]:
+    """Return all rows in their order, or the largest if there are many."""
+    few = len(rows) <= MAX_ROWS
+    return rows if few else sorted(rows, key=lambda row: -float(row[told]))[:MAX_ROWS]
+
+
+def show_designs(console: Console, found: DesignResult, promise: Promise, clients: int) -> None:
+    """Print the operators, best first."""
+    table = make_grid("operator", f"error of {found.quantity}", "95%", "bits a report", "gamma")
+    told = format_percent if found.is_percentage else format_number
+    for each in found.designs:
+        within = 1.96 * each.error
+        cells = told(each.error), f"± {told(within)}", f"{each.bits:,}", format_number(each.operator.gamma)
+        table.add_row(get_mechanism_name(type(each.operator)), *cells)
+    console.print(table, markup=False)
+    console.print()
+    pairs = [
+        (
+            "promise",
+            f"{format_percent(promise.prior)} → {format_percent(promise.posterior)}, gamma "
+            f"{format_number(promise.gamma)}",
+        ),
+        ("clients", f"{clients:,}; the error is {found.error_meaning}"),
+    ]
+    print_facts(console, pairs)
+
+
+def designs_to_json(found: DesignResult, promise: Promise, clients: int) -> dict[str, object]:
+    return {
+        "promise": {"prior": promise.prior, "posterior": promise.posterior},
+        "clients": clients,
+        "designs": [
+            {
+                "operator": operator_to_json(each.operator),
+                "error": each.error,
+                "bits": each.bits,
+                "gamma": each.operator.gamma,
+                "epsilon": each.operator.epsilon,
+            }
+            for each in found.designs
+        ],
+    }
+
+
+def randomized_to_json(done: RandomizeResult) -> dict[str, object]:
+    prior, posterior = done.description.belief_bound
+    return {
+        "file": str(done.path),
+        "clients": done.clients,
+        "column": done.description.column,
+        "values": len(done.description.values) or done.description.operator.values,
+        "operator": operator_to_json(done.description.operator),
+        "gamma": done.description.operator.gamma,
+        "epsilon": done.description.operator.epsilon,
+        "belief": {"prior": prior, "posterior": posterior},
+        "other": done.other,
+        "entry": done.entry,
+    }
+
+
+def show_analysis(
+    console: Console,
+    task: AnalysisTask,
+    found: Sequence[OperatorAnalysis],
+    warned: Sequence[InformationExample],
+) -> None:
+    """Print the slides' table, gamma, both bounds, both measures of information, and the warning."""
+    if task.properties:
+        console.print(_make_belief_table(task, found), markup=False)
+        console.print()
+    for each in found:
+        _show_operator(console, each, task.promise)
+        console.print()
+    _show_warning(console, warned)
+
+
+def _make_belief_table(task: AnalysisTask, found: Sequence[OperatorAnalysis]) -> Table:
+    table = make_grid("known", *task.properties)
+    table.add_row("nothing", *(format_percent(task.compute_prior(mask)) for mask in task.properties.values()))
+    for each in found:
+        seen = f"{each.name}(X) = {task.report}" if task.report is not None else f"{each.name}(X), the worst"
+        table.add_row(seen, *(format_percent(after) for after in each.posteriors))
+    return table
+
+
+def _show_operator(console: Console, each: OperatorAnalysis, promise: Promise | None) -> None:
+    pairs = [
+        (each.name, f"{get_mechanism_name(type(each.operator))}, gamma {format_number(each.operator.gamma)}"),
+        (
+            "mutual",
+            "too many reports to average over"
+            if each.mutual is None
+            else f"{_format_bits(each.mutual)} bits",
+        ),
+        (
+            "worst case",
+            f"{_format_bits(each.worst_case)} bits" if math.isfinite(each.worst_case) else "infinite",
+        ),
+    ]
+    if isinstance(each.operator, Rappor):
+        lasting = (
+            f"gamma {format_number(each.operator.lasting_gamma)}, of all reports of a value "
+            "that stays the same"
+        )
+        pairs.append(("lasting", lasting))
+    if promise is not None:
+        verdict = "kept" if each.keeps_promise else "broken"
+        pairs.append(
+            ("promise", f"{format_percent(promise.prior)} → {format_percent(promise.posterior)} is {verdict}")
+        )
+    print_facts(console, pairs)
+    table = make_grid("believed before", "after, by gamma", "by information", left=0)
+    for bound in each.bounds:
+        cells = (bound.amplification, bound.information)
+        table.add_row(format_percent(bound.prior), *(format_percent_up(cell) for cell in cells))
+    console.print(table, markup=False)
+
+
+def _show_warning(console: Console, warned: Sequence[InformationExample]) -> None:
+    console.print(
+        "Mutual information is no measure of privacy. A fair bit, randomized in two ways:", highlight=False
+    )
+    table = make_grid("operator", "mutual", "worst case", "belief, from 50%")
+    for each in warned:
+        table.add_row(
+            each.name,
+            _format_bits(each.mutual),
+            _format_bits(each.worst_case),
+            format_percent(each.posterior),
+        )
+    console.print(table, markup=False)
+    first, second = warned
+    console.print(
+        f"“{first.name}” sends {first.law}; “{second.name}” sends {second.law}. By mutual information the "
+        "second reveals less; yet it exposes a few people almost completely.",
+        highlight=False,
+    )
+
+
+def _format_bits(value: float) -> str:
+    return f"{value:.4g}" if value >= 1e-4 else f"{value:.2e}"
+
+
+def analysis_to_json(
+    task: AnalysisTask, found: Sequence[OperatorAnalysis], warned: Sequence[InformationExample]
+) -> dict[str, object]:
+    return {
+        "report": task.report,
+        "properties": [
+            {"name": name, "prior": task.compute_prior(mask)} for name, mask in task.properties.items()
+        ],
+        "operators": [_operator_to_json(each) for each in found],
+        "warning": [vars(each) for each in warned],
+    }
+
+
+def _operator_to_json(each: OperatorAnalysis) -> dict[str, object]:
+    gamma, worst = each.operator.gamma, each.worst_case
+    return {
+        "name": each.name,
+        "operator": get_mechanism_name(type(each.operator)),
+        "gamma": gamma if math.isfinite(gamma) else None,
+        "epsilon": each.operator.epsilon if math.isfinite(gamma) else None,
+        "lasting_gamma": each.operator.lasting_gamma if isinstance(each.operator, Rappor) else None,
+        "posteriors": list(each.posteriors),
+        "bounds": [vars(bound) for bound in each.bounds],
+        "mutual_information": each.mutual,
+        "worst_case_information": worst if math.isfinite(worst) else None,
+        "keeps": each.keeps_promise,
+    }

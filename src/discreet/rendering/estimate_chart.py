@@ -1,0 +1,47 @@
+"""Charts of estimates: bars with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from discreet.belief.wording import format_percent, format_percent_up
+from discreet.core.errors import RequestError
+from discreet.local.baskets import ItemsetSupports
+from discreet.local.estimates import MeanEstimate
+from discreet.rendering.altair_charts import apply_style
+from discreet.rendering.colors import BLUE, FAINT, INK
+from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
+
+MAX_BARS = 40
+
+
+def draw_estimates(found: Sequence[EstimateResult]) -> alt.VConcatChart:
+    """Return a chart with one panel per question, stacked."""
+    return apply_style(alt.vconcat(*map(_draw_panel, found), spacing=36))
+
+
+def _draw_panel(found: EstimateResult) -> alt.LayerChart:
+    """Return a panel of shares with intervals; only the largest, if there are many."""
+    if isinstance(found.estimate, MeanEstimate):
+        raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
+    told, of = ("support", "item") if isinstance(found.estimate, ItemsetSupports) else ("share", "value")
+    rows = list_estimate_rows(found)
+    if len(rows) > MAX_BARS:
+        rows = sorted(rows, key=lambda row: -float(str(row[told])))[:MAX_BARS]
+    frame = alt.Chart(alt.Data(values=rows)).encode(
+        y=alt.Y(f"{of}:N", sort=None, title=found.description.column, axis=alt.Axis(labelLimit=240))
+    )
+    axis = alt.Axis(format="%")
+    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X(f"{told}:Q", title=told, axis=axis))
+    errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
+    prior, posterior = found.belief_bound
+    title = alt.Title(
+        f"{found.description.column}, from {found.estimate.clients:,} reports",
+        subtitle=f"lines: {format_percent(found.confidence)} intervals; what one person sent takes a "
+        "belief of "
+        f"{format_percent(prior)} to at most {format_percent_up(posterior)}",
+        subtitleColor=FAINT,
+    )
+    return (bars + errors).properties(width=420, title=title)

@@ -1,0 +1,290 @@
+"""A table as its distinct tuples: the input of every method, and all that it sees of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from discreet.anonymity.equivalence_classes import SensitiveCounts, Tuples
+from discreet.anonymity.hierarchies import (
+    MISSING,
+    Hierarchy,
+    HierarchySpec,
+    build_column_hierarchy,
+    build_column_spec,
+)
+from discreet.anonymity.hierarchies.label_parsing import parse_number
+from discreet.anonymity.models import MInvariance, Model
+from discreet.anonymity.release_statement import build_duplicate_query
+from discreet.anonymity.republication import EARLIER, add_earlier_signatures
+from discreet.anonymity.tuple_counts import (
+    Combinations,
+    ReleaseSource,
+    count_combinations,
+    count_excluded,
+    count_tuples,
+)
+from discreet.core.engine import DataState, Publisher, SupportsWrites
+from discreet.core.errors import DataError, RequestError
+from discreet.core.hierarchy_entry import MissingValues
+from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.services.anonymize.exposure import require_no_identifiers
+from discreet.services.anonymize.release_goal import Method, ReleaseGoal
+from discreet.services.publishers import open_publisher
+
+NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP)
+ProgressCallback = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sources:
+    """The source of the rows: tables of a policy and frames, opened only while they are read."""
+
+    tables: dict[str, Table]
+    frames: dict[str, pa.Table]
+    engine: str = "duckdb"
+    store: str | None = None
+
+    def open(self) -> Publisher:
+        return open_publisher(self.engine, self.tables, self.frames, store=self.store)
+
+    def require_safe_target(self, target: ReleaseTarget) -> None:
+        """Raise if the target would overwrite a source, another kind of file, or an engine's table."""
+        target.require_output()
+        with self.open() as engine:
+            if target.engine_name:
+                require_writable_engine(engine).require_new_table(target.engine_name)
+            if engine.is_source(target.file, target.table):
+                raise RequestError(
+                    f"{target.name} is the source that is being published.", hint="Write to another file."
+                )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountedTable:
+    """A table as its distinct tuples, and the goal of its release.
+
+    `missing` counts the units excluded because they lack a value that the policy declares as `suppress`.
+    """
+
+    policy: Policy
+    name: str
+    table: Table
+    source: ReleaseSource
+    goal: ReleaseGoal
+    tuples: Tuples
+    hierarchies: tuple[Hierarchy, ...]
+    sources: Sources
+    state: DataState
+    missing: int = 0
+
+    @property
+    def numeric_columns(self) -> frozenset[str]:
+        """The quasi-identifiers that are declared as numbers or times."""
+        return frozenset(name for name in self.source.quasi if self.table.columns[name].type in NUMBERS)
+
+
+def require_writable_engine(engine: Publisher) -> SupportsWrites:
+    """Return the publisher if its engine can write tables; raise for frames and files."""
+    if not isinstance(engine, SupportsWrites):
+        raise RequestError(
+            "anonymize: the source is a local file or frame, so there is no engine to write a table to.",
+            hint="Write to a file that ends in .parquet, .csv or .duckdb.",
+        )
+    return engine
+
+
+def count_table(
+    policy: Policy,
+    name: str,
+    frames: dict[str, pa.Table],
+    goal: ReleaseGoal,
+    *,
+    unit: str | None = None,
+    population: str | None = None,
+    shown: Sequence[str] = (),
+    report_progress: ProgressCallback = lambda _: None,
+) -> CountedTable:
+    """Have the engine count the table; raise if a column of `shown` looks like an identifier."""
+    declared = policy.tables[name]
+    subject = build_release_source(name, declared, goal.models, unit=unit, population=population)
+    subject = replace(subject, required=_find_required_columns(declared, subject.quasi))
+    _require_people(subject, goal)
+    for each, frame in frames.items():
+        require_columns(policy.tables[each], frame)
+    others = [each for each in (name, population) if each and each not in frames]
+    sources = Sources(
+        tables={each: policy.tables[each] for each in others},
+        frames=frames,
+        engine=policy.engine,
+        store=policy.store,
+    )
+    report_progress("counting distinct combinations")
+    with sources.open() as engine:
+        state = engine.data_state
+        require_no_identifiers(engine, name, declared, shown)
+        _require_unlinked_rows(engine, subject, goal)
+        found = count_combinations(engine, subject)
+        spanned = goal.method in (Method.MONDRIAN, Method.RELAXED)
+        hierarchies = build_hierarchies(found, declared, policy, span_domain=spanned)
+        tuples = count_tuples(engine, found, hierarchies)
+        if goal.earlier is not None:
+            tuples = add_earlier_signatures(engine, found, tuples, list(hierarchies), goal.earlier)
+            goal = replace(goal, models=tuple(map(_add_earlier_column, goal.models)))
+        dropped = any(column.missing is MissingValues.SUPPRESS for column in declared.columns.values())
+        missing = count_excluded(engine, found, tuples) if dropped else 0
+    return CountedTable(
+        policy=policy,
+        name=name,
+        table=declared,
+        source=subject,
+        goal=goal,
+        tuples=tuples,
+        hierarchies=hierarchies,
+        sources=sources,
+        state=state,
+        missing=missing,
+    )
+
+
+def build_release_source(
+    name: str,
+    table: Table,
+    models: Sequence[Model],
+    *,
+    unit: str | None = None,
+    population: str | None = None,
+) -> ReleaseSource:
+    """Return the release source of a policy's table; raise if a column is missing or has the wrong role."""
+    quasi = tuple(each for each, column in table.columns.items() if column.role is Role.QUASI)
+    if not quasi:
+        raise RequestError(
+            "anonymize: the table has no quasi-identifiers.",
+            hint="Give role: quasi to the columns that an attacker may know, in the policy or with --quasi.",
+        )
+    wanted = dict.fromkeys(model.column for model in models if model.column is not None)
+    for column in wanted:
+        if column not in table.columns:
+            raise RequestError(
+                f"anonymize: a model is about the column {column}, which the table does not have.",
+                hint=f"It has {', '.join(table.columns)}.",
+            )
+        if column in quasi:
+            raise RequestError(
+                f"anonymize: {column} is a quasi-identifier, so no model can treat it as sensitive.",
+                hint="Give it role: sensitive, or leave the model out.",
+            )
+    sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
+    person = None if table.person in ("row", "none") or unit == "row" else table.person
+    if not isinstance(person, str | None):
+        raise RequestError(
+            f"anonymize: the people in {name} are identified by another table.",
+            hint="Publish a table with its own person column, or count rows with --unit row.",
+        )
+    return ReleaseSource(
+        table=name,
+        quasi=quasi,
+        sensitive=tuple(dict.fromkeys([*wanted, *sensitive])),
+        person=person,
+        population=population,
+    )
+
+
+def _find_required_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that no row may lack; hierarchies handle those of quasi-identifiers."""
+    return tuple(
+        name
+        for name, column in table.columns.items()
+        if column.missing is MissingValues.SUPPRESS
+        and name not in quasi
+        and column.role is not Role.IDENTIFIER
+    )
+
+
+def require_values(table: Table, sensitive: Mapping[str, SensitiveCounts], models: Sequence[Model]) -> None:
+    """Raise if a model's column has missing values whose meaning the policy does not declare.
+
+    Counted as a value, missing would add to the diversity, and an attacker who rules it out has fewer left.
+    """
+    for name in dict.fromkeys(model.column for model in models if model.column is not None):
+        if table.columns[name].missing is None and MISSING in sensitive[name].names:
+            raise DataError(
+                f"anonymize: some rows have no value in the sensitive column {name}, and no policy "
+                "declares how to treat them.",
+                hint="Add missing: category (it counts as a value of its own) or missing: suppress to the "
+                "column in a policy.",
+            )
+
+
+def build_hierarchies(
+    combinations: Combinations, table: Table, policy: Policy, *, span_domain: bool = False
+) -> tuple[Hierarchy, ...]:
+    """Return the hierarchy of every quasi-identifier over the values that occur, named after its column.
+
+    With `span_domain`, hierarchies of numbers and times cover the whole declared domain, so that an interval
+    can end at any value and not only at values that occur.
+    """
+    made = []
+    for name, found in combinations.collect_values().items():
+        column = table.columns[name]
+        spec = build_column_spec(name, column, policy)
+        values = _span_domain(spec, found) if span_domain and column.type in NUMBERS else found
+        made.append(
+            replace(build_column_hierarchy(spec, values, missing=column.missing, column=name), name=name)
+        )
+    return tuple(made)
+
+
+def _span_domain(spec: HierarchySpec, found: Collection[str]) -> list[str]:
+    present = set(found)
+    numbers = {parse_number(value) for value in found} - {None}
+    between = (
+        value
+        for value in spec.list_example_values()
+        if value not in present and parse_number(value) not in numbers
+    )
+    return [*found, *between]
+
+
+def _add_earlier_column(model: Model) -> Model:
+    """Return the model with the column of earlier signatures set, if it is m-invariance."""
+    return replace(model, earlier=EARLIER) if isinstance(model, MInvariance) else model
+
+
+def _require_people(source: ReleaseSource, goal: ReleaseGoal) -> None:
+    if goal.earlier is None:
+        return
+    if not any(isinstance(model, MInvariance) for model in goal.models):
+        raise RequestError(
+            "anonymize: --earlier needs m-invariance, which is not among the models.",
+            hint="Add --m-invariance COLUMN:M.",
+        )
+    if source.person is None:
+        raise RequestError(
+            f"anonymize: {source.table} has no person column to follow people across releases.",
+            hint="Declare person: COLUMN in the policy.",
+        )
+
+
+def _require_unlinked_rows(engine: Publisher, source: ReleaseSource, goal: ReleaseGoal) -> None:
+    """Raise if pseudonyms would link rows of one person where rows are counted, not people."""
+    for each in goal.pseudonyms if source.person is None else ():
+        if engine.count(build_duplicate_query(source, each.column)).secret.num_rows:
+            raise DataError(
+                f"anonymize: several rows share a {each.column}, so its pseudonyms would show that they "
+                "belong to one person, and counting rows would not protect people.",
+                hint=f"Declare person: {each.column} in the policy to count people, or omit the pseudonyms.",
+            )
+
+
+def require_columns(table: Table, frame: pa.Table) -> None:
+    """Raise if a frame lacks a column of the policy."""
+    missing = [name for name in table.columns if name not in frame.column_names]
+    if missing:
+        raise DataError(
+            f"anonymize: the policy declares the column {missing[0]}, which the frame does not have.",
+            hint="Correct its name, or remove it from the policy.",
+        )

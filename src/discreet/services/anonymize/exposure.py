@@ -1,0 +1,125 @@
+"""Exposure of columns that a release would show unchanged, and whether the policy allows it.
+
+A column without a role was never reviewed. It is refused if its name suggests a direct identifier (a name, an
+email address, free text), or if most of its values look like one. A column whose name suggests that others
+may know it (a date of birth, a place) is published with a warning, even if its role is other, because linkage
+attacks use quasi-identifiers that were not declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import TOP
+from discreet.anonymity.hierarchies.mask_hierarchy import MASK
+from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
+from discreet.anonymity.recoding import Recoding
+from discreet.core.engine import Publisher
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import ColumnType, Role, Table
+from discreet.engines.pattern_shares import compute_engine_pattern_shares
+from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.policy_draft.hipaa_identifiers import PATTERNS, identify_by_content
+
+TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY)
+
+
+def require_declared_roles(name: str, table: Table, columns: Sequence[str]) -> None:
+    """Raise if a column is named like an identifier and the policy gives it no role."""
+    for column in list_undeclared(table, columns):
+        if guess_role(column) is Role.IDENTIFIER:
+            raise RequestError(
+                f"anonymize: {column} of {name} would be published unchanged, and its name suggests that it "
+                "identifies people.",
+                hint="Give it role: identifier to leave it out, or role: other if it identifies nobody.",
+            )
+
+
+def require_no_identifiers(engine: Publisher, name: str, table: Table, columns: Sequence[str]) -> None:
+    """Raise if a column's values look like identifiers and the policy gives it no role."""
+    texts = [each for each in list_undeclared(table, columns) if table.columns[each].type in TEXTS]
+    if not texts:
+        return
+    for column, shares in compute_engine_pattern_shares(engine, name, texts, PATTERNS).items():
+        found = identify_by_content(shares)
+        if found is not None and found.role is Role.IDENTIFIER:
+            raise DataError(
+                f"anonymize: {column} of {name} would be published unchanged, and most of its values look "
+                f"like {found.label}.",
+                hint="Give it role: identifier to leave it out, or role: other if it identifies nobody.",
+            )
+
+
+def list_undeclared(table: Table, columns: Sequence[str]) -> list[str]:
+    """Return the columns without a declared role."""
+    return [column for column in columns if "role" not in table.columns[column].model_fields_set]
+
+
+ROWS_COUNTED = (
+    "Rows were counted, and a person may have several: of a person, all of whose rows may be one class, "
+    "nothing is bounded."
+)
+"""Follows each belief of a release that counts the rows of people who may have several."""
+
+
+def bounds_person_belief(model: Model) -> bool:
+    """Return whether the model bounds the belief about a person who has any number of values."""
+    return model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
+
+
+def warn_of_value_models(models: Iterable[Model], columns: Collection[str]) -> list[str]:
+    """Return one warning for each model that is about values where people have several of them."""
+    return [
+        f"People have several values of {model.column}, and {model.name} is about values: unlike "
+        "probabilistic diversity, it bounds no belief about a person."
+        for model in models
+        if model.column in columns and not bounds_person_belief(model)
+    ]
+
+
+def warn_of_counted_rows(name: str) -> str:
+    """One sentence for a table whose people have several rows, where rows were counted."""
+    return (
+        f"Rows of {name} were counted, and a person may have several: no model bounds what is believed of a "
+        "person, all of whose rows may be one class. Leave out --unit row to count people."
+    )
+
+
+def warn_of_code_lengths(hierarchies: Sequence[Hierarchy], recoding: Recoding) -> list[str]:
+    """Return one warning for each column of codes whose labels disclose the longest code's length."""
+    shown = [np.unique(recoding.codes[recoding.published, place]) for place in range(len(hierarchies))]
+    return [
+        f"Codes of {each.name} differ in length and the policy declares none, so masked labels disclose the "
+        "length of the longest code: add length to its hierarchy."
+        for place, each in enumerate(hierarchies)
+        if not each.is_declared
+        and len(set(map(len, each.values))) > 1
+        and any(_is_masked(recoding.labels[place][code]) for code in shown[place].tolist())
+    ]
+
+
+def _is_masked(label: str) -> bool:
+    """Return whether a label is partly masked; a fully masked one discloses no length."""
+    return MASK in label and label != TOP
+
+
+def warn_of_columns(table: Table, columns: Sequence[str]) -> list[str]:
+    """Return warnings about columns that are published unchanged and may be known, or have no role."""
+    known = [
+        f"{column} is published unchanged, and its name suggests that others may know it about a person: "
+        "consider role: quasi."
+        for column in columns
+        if table.columns[column].role is Role.OTHER and guess_role(column) is Role.QUASI
+    ]
+    others = [column for column in list_undeclared(table, columns) if guess_role(column) is not Role.QUASI]
+    if not others:
+        return known
+    names, are = ", ".join(others), "is" if len(others) == 1 else "are"
+    return [
+        *known,
+        f"{names} {are} published unchanged without a declared role: give role: sensitive, quasi or "
+        "identifier in a policy, or role: other if it identifies nobody.",
+    ]

@@ -1,0 +1,78 @@
+"""Publishing a release: evaluation by attacks, the table, its certificate and report, and its ledger entry.
+
+From then on "everything ever released" is no longer bounded by the differential-privacy promise alone, and
+the ledger says so. The release is recorded before it is written: an interrupted run leaves an entry without a
+file, never a file without an entry. A policy without a promise has no ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from discreet.core.policy import Policy
+from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.rendering.release_report import build_release_report, write_report
+from discreet.services.anonymize.release import Release
+from discreet.services.anonymize.release_certificate import (
+    build_certificate,
+    require_own_certificate,
+    write_certificate,
+)
+from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.attack.release_evaluation import bound_from_option, evaluate_release
+from discreet.services.publishers import parse_release_target
+
+SIGNATURES = "signatures.parquet"
+
+
+def require_release_bounds(
+    release: Release, *, at_most: float | None = None, others: Iterable[str | Path] = (), force: bool = False
+) -> AttackEvaluation:
+    """Attack a release and return the evaluation; raise if an attack breaks a bound, unless `force`."""
+    trial = evaluate_release(release, release.policy, at_most=at_most, other_releases=others)
+    trial.require_bounds(is_forced=force)
+    return trial
+
+
+def publish_release(
+    release: Release,
+    path: str | Path,
+    evaluation: AttackEvaluation,
+    *,
+    at_most: float | None = None,
+    forced: bool = False,
+) -> list[Path | str]:
+    """Record the release in the ledger, then write the table, its certificate and its report.
+
+    The certificate names the attacks, the bounds of the models and of `at_most`, and whether the release was
+    `is_forced`; no result. A release to which later ones will be chained also writes its signatures, for the
+    custodian.
+    """
+    target = parse_release_target(release.policy, path)
+    release.sources.require_safe_target(target)
+    require_own_certificate(target)
+    document = build_release_report(release, evaluation)  # may fail, so it comes before anything is published
+    content = build_certificate(
+        release, evaluation=evaluation, stated=bound_from_option(at_most), forced=forced
+    )
+    _record_in_ledger(release, release.policy, target, content)
+    release.write_rows(path)
+    written: list[Path | str] = [target.engine_name or Path(path), write_certificate(content, target)]
+    if release.chained_model is not None:
+        release.write_signatures(target.make_companion_path(SIGNATURES))
+        written.append(target.make_companion_path(SIGNATURES))
+    return [*written, write_report(document, target)]
+
+
+def _record_in_ledger(
+    release: Release, policy: Policy, target: ReleaseTarget, content: dict[str, object]
+) -> None:
+    """Record the release in the ledger of the policy's promise."""
+    if policy.promise is None:
+        return
+    from discreet.services.ledgers import open_ledger  # without a promise nothing needs it
+
+    with open_ledger(policy) as ledger:
+        models = ", ".join(model.name for model in release.goal.models)
+        ledger.record_release(target.name, f"{release.name}, {models}", content | target.ledger_record)

@@ -1,0 +1,151 @@
+"""An attack evaluation: the attacks that apply, their findings, and the bounds on them.
+
+Every publication (a recoded table, a synthetic one, answers) is evaluated before anything is written:
+`require_bounds` stops it if a bound that the custodian set is broken. Findings are computed from real data,
+so an evaluation is for the custodian only; a certificate names which attacks were run, but no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from discreet.attacks.anonymization_criteria import Criteria
+from discreet.attacks.findings import Finding, Findings
+from discreet.belief import Promise
+from discreet.belief.wording import format_percent
+from discreet.core.errors import ModelNotMetError
+from discreet.services.attack.belief_bounds import BeliefBound
+
+NOTICE = (
+    "For the custodian only: this report is computed on real data and says things about real people. It is "
+    "not for publication."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackRun:
+    """The findings of one attack, and the column it is about, if any."""
+
+    findings: Findings
+    column: str | None = None
+
+    @property
+    def is_about_people(self) -> bool:
+        """True if the attack claims something about people, rather than only counting right guesses."""
+        return bool(self.findings.victims) or self.findings.overall_posterior is not None
+
+    def is_bounded_by(self, bound: BeliefBound) -> bool:
+        """Return whether a bound applies to this run."""
+        return self.is_about_people and bound.applies_to(self.findings.attack, self.column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedAttack:
+    """An attack that was not run, with the reason and the kind of release it applies to, if another."""
+
+    name: str
+    reason: str
+    release_kind: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedRun:
+    """A run and the bounds that apply to it."""
+
+    run: AttackRun
+    bounds: tuple[BeliefBound, ...]
+
+    @property
+    def findings(self) -> Findings:
+        return self.run.findings
+
+    @property
+    def name(self) -> str:
+        about = "" if self.run.column is None else f" of {self.run.column}"
+        return f"{self.findings.attack}{about}"
+
+    @property
+    def best_finding(self) -> Finding | None:
+        """The finding with the highest posterior above its prior, or None."""
+        gained = [each for each in self.findings.victims if each.posterior > each.prior]
+        return max(gained, key=lambda each: each.posterior, default=None)
+
+    @property
+    def broken_bounds(self) -> tuple[BeliefBound, ...]:
+        """The bounds that the run exceeds."""
+        return tuple(bound for bound in self.bounds if not bound.is_met_by(self.findings))
+
+    @property
+    def tightest_bound(self) -> BeliefBound | None:
+        """The tightest bound, or None."""
+        return min(self.bounds, key=lambda bound: bound.limit, default=None)
+
+    def keeps_promise(self, promise: Promise) -> bool:
+        """Return whether no claim's odds grew by more than the promise allows, up to rounding."""
+        return self.findings.largest_odds_factor <= promise.gamma * (1 + 1e-9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackEvaluation:
+    """The attacked release, the attacker's knowledge, the judged runs, and the labels that could not be read.
+
+    `remarks` are about the release, and precede all findings.
+    """
+
+    subject: str
+    knowledge: str
+    runs: tuple[JudgedRun, ...]
+    skipped: tuple[SkippedAttack, ...] = ()
+    criteria: Criteria | None = None
+    promise: Promise | None = None
+    assumptions: tuple[str, ...] = ()
+    unreadable_labels: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    sha256: str | None = None
+
+    @property
+    def attack_names(self) -> tuple[str, ...]:
+        """The attacks that were run, each once; this may be published."""
+        return tuple(dict.fromkeys(each.findings.attack for each in self.runs))
+
+    @property
+    def broken_bounds(self) -> tuple[tuple[JudgedRun, BeliefBound], ...]:
+        """The broken bounds, each with its run."""
+        return tuple((tried, bound) for tried in self.runs for bound in tried.broken_bounds)
+
+    @property
+    def skipped_by_reason(self) -> dict[str, tuple[SkippedAttack, ...]]:
+        """The skipped attacks by reason."""
+        whys = dict.fromkeys(each.reason for each in self.skipped)
+        return {why: tuple(each for each in self.skipped if each.reason == why) for why in whys}
+
+    @property
+    def strongest_run(self) -> JudgedRun | None:
+        """The run with the highest belief; of several, the one with the largest gain."""
+        learned = [
+            (each.best_finding.posterior, each.findings.gain, each) for each in self.runs if each.best_finding
+        ]
+        return max(learned, key=lambda each: each[:2], default=(0, 0, None))[2]
+
+    def require_bounds(self, *, is_forced: bool = False) -> None:
+        """Raise ModelNotMetError if a bound is broken, unless publication is forced."""
+        if is_forced or not self.broken_bounds:
+            return
+        tried, bound = self.broken_bounds[0]
+        more = "" if len(self.broken_bounds) == 1 else f" ({len(self.broken_bounds)} bounds are broken)"
+        raise ModelNotMetError(
+            f"The attack {tried.name} comes to believe {format_percent(tried.findings.highest_posterior)}; "
+            f"{bound.source} allows "
+            f"{bound.text}{more}.",
+            hint="Nothing was written. Ask for stronger models, raise the bound, or publish it all the same "
+            "with --force, which the certificate will say.",
+        )
+
+
+def apply_bounds(runs: Iterable[AttackRun], bounds: Sequence[BeliefBound]) -> tuple[JudgedRun, ...]:
+    """Return each run with the bounds that apply to it."""
+    return tuple(
+        JudgedRun(run=run, bounds=tuple(bound for bound in bounds if run.is_bounded_by(bound)))
+        for run in runs
+    )

@@ -1,0 +1,104 @@
+"""The kind of release under attack, from options and file; options of other kinds are refused."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from discreet.core.errors import RequestError
+from discreet.services.attack.attack_request import AttackRequest
+from discreet.services.attack.target_release import read_certificate
+
+POLICY_SUFFIXES = (".yaml", ".yml")
+SYNTHETIC_KIND = "differentially private synthetic table"
+
+
+class ReleaseKind(StrEnum):
+    """The kind of a release, by what an attacker sees of it."""
+
+    ANSWERS = "answers"
+    TABLE = "a published table"
+    RATINGS = "ratings"
+    FREQUENCIES = "allele frequencies"
+    SYNTHETIC = "a synthetic table"
+
+
+OPTIONS_BY_KIND: dict[ReleaseKind, tuple[str, ...]] = {
+    ReleaseKind.ANSWERS: ("victim", "table", "claim", "victims", "engine"),
+    ReleaseKind.TABLE: (
+        "knows",
+        "victim",
+        "earlier",
+        "quasi",
+        "sensitive",
+        "hierarchies",
+        "rules_out",
+        "base_rates",
+        "columns",
+        "earlier_columns",
+        "table",
+        "person",
+        "engine",
+    ),
+    ReleaseKind.RATINGS: (
+        "title",
+        "knows",
+        "victim",
+        "columns",
+        "table",
+        "person",
+        "rating",
+        "date",
+        "days",
+        "stars",
+        "wrong",
+        "engine",
+    ),
+    ReleaseKind.FREQUENCIES: ("genomes", "reference", "panel", "people", "epsilon", "victim", "engine"),
+    ReleaseKind.SYNTHETIC: ("panel", "original", "sensitive", "table", "engine"),
+}
+OPTION_NAMES = {
+    "earlier": "--with",
+    "hierarchies": "--hierarchy",
+    "base_rates": "--base-rate",
+    "columns": "--column",
+    "earlier_columns": "--earlier-column",
+}
+REQUEST_HINTS = {
+    ReleaseKind.ANSWERS: "name a policy.yaml in the release's place",
+    ReleaseKind.TABLE: "name its file, and --quasi or --policy",
+    ReleaseKind.RATINGS: "name the column of what was rated with --title",
+    ReleaseKind.FREQUENCIES: "give --genomes and --reference",
+    ReleaseKind.SYNTHETIC: "name people who are not in the data with --panel",
+}
+
+
+def determine_release_kind(request: AttackRequest) -> ReleaseKind:
+    """Return the kind of release; raise RequestError for options that do not apply to it."""
+    kind = _infer_kind(request)
+    for field in dict.fromkeys(each for fields in OPTIONS_BY_KIND.values() for each in fields):
+        if getattr(request, field) not in (None, ()) and field not in OPTIONS_BY_KIND[kind]:
+            others = [other for other, fields in OPTIONS_BY_KIND.items() if field in fields]
+            raise RequestError(
+                f"attack: {_format_option(field)} applies to {' or '.join(others)}, but the release is {kind}.",
+                hint=f"Leave it out, or {REQUEST_HINTS[others[0]]}.",
+            )
+    return kind
+
+
+def _format_option(field: str) -> str:
+    return OPTION_NAMES.get(field, f"--{field.replace('_', '-')}")
+
+
+def _infer_kind(request: AttackRequest) -> ReleaseKind:
+    path = Path(request.release)
+    if path.suffix.lower() in POLICY_SUFFIXES:
+        return ReleaseKind.ANSWERS
+    if request.genomes is not None or request.reference is not None:
+        return ReleaseKind.FREQUENCIES
+    if request.title is not None:
+        return ReleaseKind.RATINGS
+    made_up = path.suffix and read_certificate(path).get("kind") == SYNTHETIC_KIND
+    if request.panel is not None or request.original is not None or made_up:
+        return ReleaseKind.SYNTHETIC
+    return ReleaseKind.TABLE

@@ -1,0 +1,192 @@
+"""Every attack that applies to a published table with the given knowledge, and why others are skipped.
+
+Columns     attacks on sensitive values run once for each sensitive column.
+People      if a person has several rows, and so several values of a column, ruling some out leaves no
+            probability: attacks that compute one are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.label_parsing import parse_number
+from discreet.attacks import (
+    ATTACKS,
+    BackgroundKnowledge,
+    Birthday,
+    ClassInference,
+    Fact,
+    Homogeneity,
+    Intersection,
+    Linkage,
+    Similarity,
+    Skewness,
+    Uniqueness,
+)
+from discreet.attacks.class_elimination import eliminate_classes, merge_strongest
+from discreet.attacks.findings import Findings
+from discreet.attacks.match_sets import MatchSets
+from discreet.core.errors import DataError
+from discreet.services.attack.evaluation import AttackRun, SkippedAttack
+from discreet.services.attack.skipped_attacks import skip_attack
+
+DEFAULT_RULED_OUT = 1
+ONE_RELEASE = "there is but one release; --with names an earlier one"
+NO_SENSITIVE_COLUMN = "the release has no sensitive column"
+REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
+DIFFERENT_UNITS = "of one release people are counted, and of the other rows"
+
+Outcome = AttackRun | SkippedAttack
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scenario:
+    """Known people and their match sets, with further knowledge.
+
+    `hierarchies` are those of sensitive columns, `facts` what is known about their values, `ruled_out` how
+    many values an attacker without facts rules out. `earlier` are the match sets of the same people in
+    earlier releases. `is_population` is False if the people are one victim.
+    """
+
+    sets: MatchSets
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    facts: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
+    ruled_out: Mapping[str, int] = field(default_factory=dict)
+    earlier: tuple[MatchSets, ...] = ()
+    is_population: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.sets.published.classes.sensitive)
+
+    def has_repeated_values(self, column: str) -> bool:
+        """Return whether people have several values of a column, so that its counts exceed people."""
+        found = self.sets.published.classes.sensitive[column]
+        return int(found.counts.sum()) != self.sets.published.rows
+
+    def has_known_repeated_values(self, column: str) -> bool:
+        """Return the same for the known people, whose rows the release may not connect."""
+        known = self.sets.known
+        found = known.tuples.sensitive.get(column)
+        return found is not None and int(found.counts.sum()) > known.people
+
+
+def attack_table(scenario: Scenario) -> tuple[tuple[AttackRun, ...], tuple[SkippedAttack, ...]]:
+    """Return the runs and the skipped attacks, in the order of `ATTACKS`."""
+    outcomes = [outcome for attack in ATTACKS for outcome in _run_attack(attack, scenario)]
+    return (
+        tuple(each for each in outcomes if isinstance(each, AttackRun)),
+        tuple(dict.fromkeys(each for each in outcomes if isinstance(each, SkippedAttack))),
+    )
+
+
+def _run_attack(attack: type[Any], scenario: Scenario) -> Iterator[Outcome]:
+    if attack in PEOPLE_ATTACKS:
+        yield PEOPLE_ATTACKS[attack](scenario)
+    elif attack in COLUMN_ATTACKS:
+        if not scenario.columns:
+            yield SkippedAttack(name=attack.name, reason=NO_SENSITIVE_COLUMN)
+        for column in scenario.columns:
+            yield COLUMN_ATTACKS[attack](scenario, column)
+    elif attack in PAIR_ATTACKS:
+        yield from _run_pair_attacks(attack, scenario)
+    else:
+        yield skip_attack(attack)
+
+
+def _run_with_elimination(scenario: Scenario, attack: Any, parts: Integers | None = None) -> Findings:
+    """Return an attack's findings, with the belief after elimination of classes where labels overlap."""
+    found: Findings = attack.run(scenario.sets)
+    told = eliminate_classes(scenario.sets, parts)
+    return found if told is None else merge_strongest(found, attack.run(told))
+
+
+def _run_linkage(scenario: Scenario) -> Outcome:
+    return AttackRun(findings=_run_with_elimination(scenario, Linkage()))
+
+
+def _run_uniqueness(scenario: Scenario) -> Outcome:
+    if not scenario.is_population:
+        return SkippedAttack(
+            name=Uniqueness.name, reason="it is about a whole register, and one victim was named"
+        )
+    known = scenario.sets.known
+    return AttackRun(findings=Uniqueness(columns=known.columns).run(known.tuples.counts))
+
+
+def _run_homogeneity(scenario: Scenario, column: str) -> Outcome:
+    return AttackRun(findings=_run_with_elimination(scenario, Homogeneity(column=column)), column=column)
+
+
+def _run_background_knowledge(scenario: Scenario, column: str) -> Outcome:
+    facts = scenario.facts.get(column, ())
+    if scenario.has_repeated_values(column) or (scenario.has_known_repeated_values(column) and not facts):
+        return SkippedAttack(name=BackgroundKnowledge.name, reason=REPEATED_VALUES.format(column=column))
+    attack = BackgroundKnowledge(
+        column=column, facts=facts, ruled_out=scenario.ruled_out.get(column, DEFAULT_RULED_OUT)
+    )
+    parts = attack.group_by_facts(scenario.sets)[0] if attack.facts else None
+    return AttackRun(findings=_run_with_elimination(scenario, attack, parts), column=column)
+
+
+def _run_similarity(scenario: Scenario, column: str) -> Outcome:
+    hierarchy, names = scenario.hierarchies.get(column), scenario.sets.names(column)
+    if hierarchy is None and any(parse_number(name) is None for name in names):
+        why = f"nothing says which values of {column} mean much the same: give a hierarchy of it"
+        return SkippedAttack(name=Similarity.name, reason=why)
+    try:
+        return AttackRun(
+            findings=_run_with_elimination(scenario, Similarity(column=column, hierarchy=hierarchy)),
+            column=column,
+        )
+    except DataError as error:
+        return SkippedAttack(name=Similarity.name, reason=error.message.removeprefix("attack: ").rstrip("."))
+
+
+def _run_skewness(scenario: Scenario, column: str) -> Outcome:
+    return AttackRun(findings=_run_with_elimination(scenario, Skewness(column=column)), column=column)
+
+
+def _run_class_inference(scenario: Scenario, column: str) -> Outcome:
+    return AttackRun(findings=_run_with_elimination(scenario, ClassInference(column=column)), column=column)
+
+
+def _run_pair_attacks(attack: type[Any], scenario: Scenario) -> Iterator[Outcome]:
+    if not scenario.earlier or not scenario.columns:
+        yield SkippedAttack(name=attack.name, reason=NO_SENSITIVE_COLUMN if scenario.earlier else ONE_RELEASE)
+        return
+    for earlier in scenario.earlier:
+        for column in scenario.columns:
+            yield _run_pair_attack(attack, scenario, earlier, column)
+
+
+def _run_pair_attack(attack: type[Any], scenario: Scenario, earlier: MatchSets, column: str) -> Outcome:
+    if column not in earlier.published.classes.sensitive:
+        return SkippedAttack(name=attack.name, reason=f"the earlier release has no column {column}")
+    if scenario.has_repeated_values(column):
+        return SkippedAttack(name=attack.name, reason=REPEATED_VALUES.format(column=column))
+    if attack is Birthday and (earlier.published.person is None) != (scenario.sets.published.person is None):
+        return SkippedAttack(name=attack.name, reason=DIFFERENT_UNITS)
+    if attack is Birthday and earlier.published.columns != scenario.sets.published.columns:
+        return SkippedAttack(
+            name=attack.name, reason="the two releases do not have the same quasi-identifiers"
+        )
+    return AttackRun(findings=attack(column=column).run(earlier, scenario.sets), column=column)
+
+
+PEOPLE_ATTACKS: dict[type[Any], Callable[[Scenario], Outcome]] = {
+    Linkage: _run_linkage,
+    Uniqueness: _run_uniqueness,
+}
+COLUMN_ATTACKS: dict[type[Any], Callable[[Scenario, str], Outcome]] = {
+    Homogeneity: _run_homogeneity,
+    BackgroundKnowledge: _run_background_knowledge,
+    Similarity: _run_similarity,
+    Skewness: _run_skewness,
+    ClassInference: _run_class_inference,
+}
+PAIR_ATTACKS = (Intersection, Birthday)

@@ -1,0 +1,207 @@
+"""Victims of attacks on answers: people whom a condition singles out, and the truth of a claim about them.
+
+The custodian chooses them from the real table, for scoring, so that the claim is true of about half of them.
+Attackers are assumed to know the conditions, because quasi-identifiers are what others know about a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.attacks.query_attacks import Victim
+from discreet.core.engine import Publisher
+from discreet.core.errors import DataError, RequestError
+from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.services.attack.claim_conditions import (
+    build_literal,
+    build_stored_expression,
+    choose_claim,
+    compute_midpoint,
+    count_claim_rows,
+    list_condition_columns,
+    parse_claim,
+    rewrite_for_source,
+)
+
+KNOWABLE_TYPES = (
+    ColumnType.INTEGER,
+    ColumnType.CATEGORY,
+    ColumnType.TEXT,
+    ColumnType.DATE,
+    ColumnType.BOOLEAN,
+)
+IS_TRUE, RANK = "_discreet_true", "_discreet_place"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackTarget:
+    """A table, a claim with its number of rows, victims, and conditions that about half of the rows meet."""
+
+    table: str
+    claim: str
+    claim_rows: int
+    victims: tuple[Victim, ...]
+    trackers: tuple[str, ...]
+
+
+def choose_table(policy: Policy, requested: str | None) -> str:
+    """Return the table to attack, in which one row is one person."""
+    fitting = [name for name, each in policy.tables.items() if has_one_row_per_person(each)]
+    if requested is not None and requested not in policy.tables:
+        raise RequestError(
+            f"attack: the policy has no table {requested}.", hint=f"It has {', '.join(policy.tables)}."
+        )
+    if requested is not None and requested not in fitting:
+        raise RequestError(
+            f"attack: a person may have several rows of {requested}, so a count of one person may exceed 1.",
+            hint=f"Attack one of {', '.join(fitting)}."
+            if fitting
+            else "Attack a table with one row per person.",
+        )
+    if not fitting:
+        raise RequestError(
+            "attack: no table of the policy has one row per person.", hint="Attack a release instead."
+        )
+    return requested or fitting[0]
+
+
+def has_one_row_per_person(table: Table) -> bool:
+    """Return whether every person has one row."""
+    return table.person == "row" or (table.person_column is not None and table.rows_per_person == 1)
+
+
+def choose_target(
+    engine: Publisher,
+    name: str,
+    table: Table,
+    *,
+    claim: str | None,
+    victim: Mapping[str, str] | None,
+    victim_count: int,
+) -> AttackTarget:
+    """Return the victims to attack and the claim about them."""
+    said = claim or choose_claim(engine, name, table)
+    condition = parse_claim(said, name, table)
+    known = _list_known_columns(table, condition, victim)
+    if not known:
+        raise RequestError(
+            f"attack: no column of {name} singles out people.",
+            hint="Name someone with --victim, by other columns.",
+        )
+    rising = [known] if victim is not None else [known[: place + 1] for place in range(len(known))]
+    victims: tuple[Victim, ...] = ()
+    for columns in rising:  # few columns are realistic knowledge, so more are added only if needed
+        victims = _select_victims(engine, name, table, condition, columns, victim, victim_count)
+        true = sum(each.truth for each in victims)
+        if min(true, len(victims) - true) >= victim_count // 2:
+            break
+    if not victims:
+        whom = "is not exactly one row" if victim else "are nobody's alone"
+        raise DataError(
+            f"attack: {'what --victim names' if victim else 'the known columns of ' + name} {whom}.",
+            hint="Name someone with --victim by more columns.",
+        )
+    return AttackTarget(
+        table=name,
+        claim=condition.sql(dialect="duckdb"),
+        claim_rows=count_claim_rows(engine, name, table, said),
+        victims=victims,
+        trackers=_list_tracker_conditions(table, condition),
+    )
+
+
+def _list_known_columns(table: Table, condition: exp.Expr, victim: Mapping[str, str] | None) -> list[str]:
+    """Return the columns that single out people: --victim's, or quasi-identifiers, or the remaining ones."""
+    if victim is not None:
+        for name in victim:
+            if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
+                raise RequestError(
+                    f"attack: --victim names {name}, which no query may use.", hint="Name other columns."
+                )
+        return list(victim)
+    about = list_condition_columns(condition)
+    fitting = {
+        name: column
+        for name, column in table.columns.items()
+        if column.type in KNOWABLE_TYPES and column.role is not Role.IDENTIFIER and name not in about
+    }
+    quasi = [name for name, column in fitting.items() if column.role is Role.QUASI]
+    return quasi or [name for name, column in fitting.items() if column.role is not Role.SENSITIVE]
+
+
+def _select_victims(
+    engine: Publisher,
+    name: str,
+    table: Table,
+    condition: exp.Expr,
+    known: list[str],
+    victim: Mapping[str, str] | None,
+    victim_count: int,
+) -> tuple[Victim, ...]:
+    keys = {
+        f"c{place}": build_stored_expression(each, table.columns[each]) for place, each in enumerate(known)
+    }
+    holds = exp.func("max", exp.cast(exp.paren(rewrite_for_source(condition, table)), "integer"))
+    found = (
+        exp.select(*(key.as_(alias) for alias, key in keys.items()), holds.as_(IS_TRUE))
+        .from_(exp.to_identifier(name, quoted=True))
+        .group_by(*(exp.Literal.number(place + 1) for place in range(len(keys))))
+        .having(exp.Count(this=exp.Star()).eq(1))
+    )
+    for place, each in enumerate(known):
+        found = found.having(keys[f"c{place}"].copy().is_(exp.null()).not_())
+        if victim is not None:
+            found = found.where(keys[f"c{place}"].copy().eq(build_literal(victim[each], table.columns[each])))
+    rows = engine.count(
+        _balance_selection(found, list(keys), victim_count).sql(dialect="duckdb")
+    ).secret.to_pylist()
+    return tuple(_build_victim(row, known, table) for row in rows)
+
+
+def _balance_selection(candidates: exp.Select, keys: list[str], victim_count: int) -> exp.Select:
+    """Return a selection with the claim true of about half, pseudo-randomly by a hash."""
+    drawn = exp.func("hash", *(exp.column(alias) for alias in keys))
+    place = exp.Window(
+        this=exp.RowNumber(), partition_by=[exp.column(IS_TRUE)], order=exp.Order(expressions=[drawn])
+    )
+    ranked = exp.select("*", place.as_(RANK)).from_(candidates.subquery("s"))
+    return (
+        exp.select("*")
+        .from_(ranked.subquery("r"))
+        .order_by(exp.column(RANK), drawn.copy())
+        .limit(victim_count)
+    )
+
+
+def _build_victim(row: Mapping[str, object], known: list[str], table: Table) -> Victim:
+    values = {name: row[f"c{place}"] for place, name in enumerate(known)}
+    where = exp.and_(
+        *(
+            exp.column(name, quoted=True).eq(build_literal(value, table.columns[name]))
+            for name, value in values.items()
+        )
+    )
+    return Victim(
+        name=", ".join(f"{name} {value}" for name, value in values.items()),
+        where=where.sql(dialect="duckdb"),
+        truth=bool(row[IS_TRUE]),
+    )
+
+
+def _list_tracker_conditions(table: Table, condition: exp.Expr) -> tuple[str, ...]:
+    """Return conditions that many rows meet and many do not, from declared bounds and values."""
+    found = []
+    for name, column in table.columns.items():
+        if name in list_condition_columns(condition) or column.role is Role.IDENTIFIER:
+            continue
+        quoted = exp.column(name, quoted=True).sql(dialect="duckdb")
+        if column.type is ColumnType.INTEGER and column.grid_bounds is not None:
+            found.append(f"{quoted} < {compute_midpoint(column)}")
+        elif column.values is not None and len(column.values) > 1:
+            found.append(
+                exp.column(name, quoted=True).eq(exp.Literal.string(column.values[0])).sql(dialect="duckdb")
+            )
+    return tuple(found)

@@ -1,0 +1,183 @@
+"""The audit of a question: a lower bound on its epsilon, from runs on generated neighboring databases.
+
+Never       the real data: the policy's sources are not opened, and its ledger is not charged. A scratch
+            curator, in memory, over generated tables plans the question as the real one would.
+Pair        the most distinguishable of several generated pairs, by the distributions of the plan's mechanisms
+            (`distinguishability`). Its exact counts may be used, as no real person is in them.
+Runs        are simulated by `question_simulation`; memory limits their number.
+Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the victim is as
+            `outputs` or as `neighbor_outputs`, has a posterior for the truth. It started from the promise's prior and must
+            not exceed the promised posterior, or only with the probability of the tail. The tail covers
+            everything that the ledger ever allows; a single question stays below it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from discreet.attacks.distinguishing_events import Columns
+from discreet.attacks.epsilon_audit import DEFAULT_CONFIDENCE, MIN_RUNS, EpsilonAudit, audit_epsilon
+from discreet.attacks.posterior_audit import PosteriorAudit, audit_posteriors, compute_posteriors
+from discreet.belief import Promise
+from discreet.belief.odds import highest_posterior
+from discreet.core.number_checks import Real, require_count
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.prepared_store import prepare_store
+from discreet.services.audit.distinguishability import estimate_distinguishability
+from discreet.services.audit.neighboring_databases import (
+    NeighboringDatabases,
+    Rows,
+    generate_neighbors,
+    write_database,
+)
+from discreet.services.audit.question_simulation import LOSS, ExactCounts, NeighborCounts, count_exactly
+from discreet.services.curator import Curator
+from discreet.services.policies import get_promise
+from discreet.services.proposals import Proposal
+from discreet.sql.planner import Plan
+from discreet.sql.relational_algebra import find_scans
+
+MAX_PAIRS = 32
+MAX_RUNS = 20_000
+MAX_CELLS = 1 << 22
+ENOUGH_SHARE = 0.999
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionAudit:
+    """The result of an audit of a question: the bound on epsilon, and attackers' posteriors.
+
+    `audit_posteriors` is None if the promise has a tail and the ledger would not allow the question.
+    """
+
+    epsilon_audit: EpsilonAudit
+    posterior_audit: PosteriorAudit | None
+
+
+def audit_question(
+    policy: Policy,
+    sql: str,
+    *,
+    epsilon: Real,
+    runs: int | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    random: Randomness | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> QuestionAudit:
+    """Audit a question under a policy, on the most distinguishable of some generated pairs of neighbors."""
+    if runs is not None:
+        require_count("audit", "runs", runs, minimum=MIN_RUNS)
+    random, tell = random or Randomness(), progress or (lambda _: None)
+    promise = get_promise(policy)
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        scratch = ScratchDatabases(policy=policy, folder=Path(folder))
+        proposal, _, worlds = choose_neighbors(scratch, sql, epsilon, random, tell)
+    plan = proposal.plan
+    runs = _limit_runs(worlds) if runs is None else runs
+    tell(f"running it {2 * runs:,} times")
+    here, there = (worlds.simulate_outputs(side, runs) for side in (worlds.counts, worlds.neighbor_counts))
+    audited = audit_epsilon(
+        lambda _: here,
+        lambda _: there,
+        claimed=epsilon,
+        delta=max(0.0, plan.guarantee.profile(float(epsilon))),
+        runs=runs,
+        confidence=confidence,
+    )
+    allowed = promise.tail == 0 or proposal.fits
+    believed = _audit_posteriors(here, there, promise, float(epsilon), confidence) if allowed else None
+    return QuestionAudit(epsilon_audit=audited, posterior_audit=believed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScratchDatabases:
+    """Generated databases under a policy, in a temporary folder."""
+
+    policy: Policy
+    folder: Path
+    folder_numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def plan_question(self, rows: Rows, sql: str, epsilon: Real) -> Proposal:
+        with Curator.open_policy(self.build_policy(rows)) as curator:
+            return curator.plan(sql, epsilon=epsilon)
+
+    def count_exactly(self, plan: Plan, rows: Rows) -> ExactCounts:
+        with DuckDB.open(prepare_store(self.build_policy(rows, plan), None)) as engine:
+            return count_exactly(plan, engine)
+
+    def build_policy(self, rows: Rows, plan: Plan | None = None) -> Policy:
+        """Write the rows and return the policy over them; with a plan, only over the tables that it reads."""
+        policy = self.policy if plan is None else _restrict_policy(self.policy, plan)
+        return write_database(policy, rows, self.folder / str(next(self.folder_numbers)))
+
+
+def _restrict_policy(policy: Policy, plan: Plan) -> Policy:
+    """Return the policy restricted to the tables that a plan reads, and those linked to them."""
+    links = [{name, link.table} for name, table in policy.tables.items() for link in table.links.values()]
+    read = {each.table for each in find_scans(plan.question.rows)}
+    while more := set().union(*(link for link in links if link & read)) - read:
+        read |= more
+    tables = {name: table for name, table in policy.tables.items() if name in read}
+    return policy.model_copy(update={"tables": tables})
+
+
+def choose_neighbors(
+    scratch: ScratchDatabases,
+    sql: str,
+    epsilon: Real,
+    random: Randomness,
+    report_progress: Callable[[str], None],
+) -> tuple[Proposal, NeighboringDatabases, NeighborCounts]:
+    """Return the plan of a question, the most distinguishable generated pair, and its exact counts."""
+    made_up = generate_neighbors(scratch.policy, sql, get_promise(scratch.policy).secret, random)
+    first = next(made_up)
+    proposal = scratch.plan_question(first.rows, sql, epsilon)
+    report_progress("choosing neighbours")
+    pairs = itertools.islice(itertools.chain([first], made_up), MAX_PAIRS)
+    return proposal, *_choose_most_distinguishable(scratch, proposal.plan, pairs, float(epsilon), random)
+
+
+def _choose_most_distinguishable(
+    scratch: ScratchDatabases,
+    plan: Plan,
+    pairs: Iterator[NeighboringDatabases],
+    epsilon: float,
+    random: Randomness,
+) -> tuple[NeighboringDatabases, NeighborCounts]:
+    """Return the pair that a plan's mechanisms distinguish best, and its exact counts."""
+    best, most = None, -1.0
+    for pair in pairs:
+        here, there = (scratch.count_exactly(plan, side) for side in (pair.rows, pair.neighbor_rows))
+        worlds = NeighborCounts(plan=plan, counts=here, neighbor_counts=there, random=random)
+        told = estimate_distinguishability(worlds, MAX_RUNS // 2)
+        if told > most:
+            best, most = (pair, worlds), told
+        if told >= ENOUGH_SHARE * epsilon:
+            break
+    assert best is not None
+    return best
+
+
+def _limit_runs(worlds: NeighborCounts) -> int:
+    """Return a number of runs whose outputs fit into memory."""
+    plan = worlds.plan
+    columns = len(plan.noisy_primitives) + len(plan.value_selections) + 3 * len(plan.outputs)
+    return max(MIN_RUNS, min(MAX_RUNS, MAX_CELLS // (columns * len(worlds.groups))))
+
+
+def _audit_posteriors(
+    outputs: Columns, neighbor_outputs: Columns, promise: Promise, epsilon: float, confidence: float
+) -> PosteriorAudit:
+    """Audit the posteriors of the true claim: that the victim is as `outputs`, and as `neighbor_outputs`."""
+    losses = np.concatenate([outputs[LOSS], -neighbor_outputs[LOSS]]).astype(np.float64)
+    cap = highest_posterior(promise.prior, epsilon) if promise.tail == 0 else promise.posterior
+    promised = Promise(promise.prior, cap, secret=promise.secret, tail=promise.tail)
+    return audit_posteriors(compute_posteriors(promise.prior, losses), promised, confidence=confidence)

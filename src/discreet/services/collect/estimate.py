@@ -1,0 +1,280 @@
+"""Estimation from reports in a file or an engine's table: the engine counts, only counts come back.
+
+For baskets, the engine counts the items in the reports. Itemsets are counted in memory over transposed bits
+if these are few enough, and otherwise by the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from discreet.belief import highest_posterior
+from discreet.core.engine import Engine, ValidatesStatements
+from discreet.core.errors import DataError, EngineFault, RequestError
+from discreet.engines.duckdb import DuckDB
+from discreet.local import BASKET_OPERATORS, LINEAR_OPERATORS
+from discreet.local.baskets import ItemsetSupports
+from discreet.local.baskets.basket_operator import BasketOperator
+from discreet.local.estimates import FrequencyEstimate, MeanEstimate
+from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
+from discreet.local.operator_json import operator_to_json
+from discreet.local.report_collection import count_stored_reports
+from discreet.local.report_formats import ReportCounts
+from discreet.services.collect.operator_files import load_operator
+from discreet.services.collect.report_files import ReportDescription, count_names, read_description
+from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
+from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.policy_engines import open_table_engine
+
+TABLE = "reports"
+MIN_NORMAL_REPORTS = 100
+"""The least number of reports for which a normal approximation can show that a figure is impossible."""
+MAX_WORDS_IN_MEMORY = 1 << 27  # a gigabyte of reports
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateResult:
+    """An estimate with the description of its reports; `total_epsilon` covers all reports of one client.
+
+    Answers of one person may be correlated, so that each report reveals something about all of them.
+    """
+
+    description: ReportDescription
+    estimate: FrequencyEstimate | MeanEstimate | ItemsetSupports
+    confidence: float
+    total_epsilon: float
+
+    @property
+    def is_approximate(self) -> bool:
+        """True if intervals are a normal approximation, which is rough for few reports."""
+        return isinstance(self.estimate, FrequencyEstimate) and isinstance(
+            self.description.operator, LINEAR_OPERATORS
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each figure that honest reports do not explain, at odds of a million to one."""
+        names, few = self.description.values, self.estimate.clients < MIN_NORMAL_REPORTS
+        if isinstance(self.estimate, MeanEstimate):
+            mean = f"The mean of {self.description.column}"
+            return (_impossible_figure_warning(mean),) if not few and self.estimate.is_impossible else ()
+        told = "support" if isinstance(self.estimate, ItemsetSupports) else "share"
+        codes = () if few and self.is_approximate else self.estimate.impossible_codes
+        said = [_impossible_figure_warning(f"The {told} of {names[code]}") for code in codes]
+        if isinstance(self.estimate, FrequencyEstimate) and not few and self.estimate.is_sum_impossible:
+            said.append(_impossible_figure_warning("The sum of all shares"))
+        return tuple(said)
+
+    @property
+    def belief_bound(self) -> tuple[float, float]:
+        """A prior, and the highest posterior after all reports of one client."""
+        prior, group = self.description.prior_and_group
+        return prior, highest_posterior(prior, self.total_epsilon * group)
+
+
+def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[EstimateResult]:
+    """Return the estimate from a file of reports, or one for every question of a survey's store."""
+    if path.suffix.lower() != STORE_SUFFIX:
+        return [_estimate_file(path, operator, confidence)]
+    if operator is not None:
+        raise RequestError("The store of a survey carries its operators.", hint="Leave --operator out.")
+    with ReportStore.open_readonly(path) as store:
+        return estimate_store(store, confidence)
+
+
+def estimate_in_engine(
+    address: str, table: str, operator: Path | None, confidence: float
+) -> list[EstimateResult]:
+    """Return the estimate from an engine's table or path."""
+    description = describe_engine_reports(address, table, operator)
+    with open_table_engine(address, TABLE, table) as engine:
+        return [estimate_table(description, engine, TABLE, confidence)]
+
+
+def describe_engine_reports(address: str, table: str, operator: Path | None) -> ReportDescription:
+    """Return the description of a table's reports, from the operator or from the file's own metadata."""
+    path = Path(table)
+    if operator is None and parse_engine_address(address).reads_files and path.is_file():
+        return describe_file_reports(path, None)
+    if operator is None:
+        raise RequestError(
+            f"{table} does not say which operator made its reports.",
+            hint="Give it with --operator OPERATOR.yaml.",
+        )
+    return describe_file_reports(path, operator)
+
+
+def estimate_store(store: ReportStore, confidence: float) -> list[EstimateResult]:
+    """Return the estimates of every question of a survey."""
+    described = store.descriptions
+    together = sum(each.operator.epsilon for each in described)
+    return [
+        replace(estimate_table(each, store, get_view_name(place), confidence), total_epsilon=together)
+        for place, each in enumerate(described)
+    ]
+
+
+def select_question(found: list[EstimateResult], name: str | None) -> list[EstimateResult]:
+    """Return the estimates of one question, or all without a name."""
+    chosen = [each for each in found if name is None or each.description.column == name]
+    if not chosen:
+        known = ", ".join(each.description.column for each in found)
+        raise RequestError(f"There is no question {name}.", hint=f"There is {known}.")
+    return chosen
+
+
+def _estimate_file(path: Path, operator: Path | None, confidence: float) -> EstimateResult:
+    description = describe_file_reports(path, operator)
+    with DuckDB({TABLE: path}) as engine:
+        return estimate_table(description, engine, TABLE, confidence)
+
+
+def describe_file_reports(path: Path, operator: Path | None) -> ReportDescription:
+    """Return the description of a file's reports, from the operator or from its own metadata."""
+    if operator is None:
+        return read_description(path)
+    given, promise = load_operator(operator)
+    codes = tuple(str(code) for code in range(count_names(given)))
+    return ReportDescription(operator=given, values=codes, column="value", promise=promise)
+
+
+def estimate_table(
+    description: ReportDescription, engine: Engine, table: str, confidence: float
+) -> EstimateResult:
+    """Return the estimate from a table of reports in any engine."""
+    operator = description.operator
+    counts = _count_reports(operator, engine, table)
+    if counts.clients == 0:
+        raise _no_reports_error()
+    if isinstance(operator, BASKET_OPERATORS):
+        supports = operator.estimate_stored(engine, table, counts)
+        return EstimateResult(
+            description=description, estimate=supports, confidence=confidence, total_epsilon=operator.epsilon
+        )
+    return estimate_counts(description, counts, confidence)
+
+
+def estimate_counts(
+    description: ReportDescription, counts: ReportCounts, confidence: float
+) -> EstimateResult:
+    """Return the estimate from counted reports of values or numbers."""
+    operator = description.operator
+    found = cast("FrequencyOracle | MeanOperator", operator).estimate(counts)  # it is one of the two
+    return EstimateResult(
+        description=description, estimate=found, confidence=confidence, total_epsilon=operator.epsilon
+    )
+
+
+def _impossible_figure_warning(what: str) -> str:
+    return (
+        f"{what} is estimated outside the possible range, and chance does not explain it: some reports were "
+        "made up, or made by another operator. Do not rely on these figures."
+    )
+
+
+def _count_reports(operator: Operator, engine: Engine, table: str) -> ReportCounts:
+    """Return the counts of reports; raise if the table's columns are not those of this operator."""
+    if isinstance(engine, ValidatesStatements):
+        try:
+            for sql in operator.report_format.build_count_queries(table):
+                engine.validate(sql)
+        except RequestError:
+            raise _wrong_columns_error() from None
+        return count_stored_reports(operator, engine, table)
+    try:
+        return count_stored_reports(operator, engine, table)
+    except EngineFault:
+        raise _wrong_columns_error() from None
+
+
+def estimate_supports(description: ReportDescription, engine: Engine) -> ItemsetSupports:
+    """Return the supports of itemsets in a table of baskets, usable while the engine is open."""
+    operator = cast("BasketOperator", description.operator)
+    counts = _count_reports(operator, engine, TABLE)
+    if counts.clients == 0:
+        raise _no_reports_error()
+    if counts.clients * operator.report_format.word_count > MAX_WORDS_IN_MEMORY:
+        return operator.estimate_stored(engine, TABLE, counts)
+    names = ", ".join(f"w{word}" for word in range(operator.report_format.word_count))
+    table = engine.count(f"SELECT {names} FROM {TABLE}").secret
+    return operator.estimate(operator.report_format.from_arrow(table))
+
+
+def _wrong_columns_error() -> DataError:
+    return DataError(
+        "The columns of the reports are not those of this operator.",
+        hint="Estimate with the operator that made the reports.",
+    )
+
+
+def _no_reports_error() -> DataError:
+    return DataError("There are no reports yet.", hint="Collect some first.")
+
+
+def estimate_to_json(found: EstimateResult) -> dict[str, object]:
+    """Return an estimate as a JSON object."""
+    description, (prior, posterior) = found.description, found.belief_bound
+    return {
+        "column": description.column,
+        "clients": found.estimate.clients,
+        "confidence": found.confidence,
+        **figures_to_json(found),
+        "operator": operator_to_json(description.operator),
+        "gamma": description.operator.gamma,
+        "epsilon": description.operator.epsilon,
+        "belief": {"prior": prior, "posterior": posterior},
+    }
+
+
+def figures_to_json(found: EstimateResult) -> dict[str, object]:
+    """Return only the estimated numbers and warnings, as a JSON object."""
+    if isinstance(found.estimate, MeanEstimate):
+        low, high = found.estimate.interval(found.confidence)
+        return {"mean": found.estimate.mean, "low": low, "high": high, "warnings": list(found.warnings)}
+    if isinstance(found.estimate, ItemsetSupports):
+        return {"items": _list_items(found, found.estimate), "warnings": list(found.warnings)}
+    return {"estimates": _list_shares(found, found.estimate), "warnings": list(found.warnings)}
+
+
+def list_estimate_rows(found: EstimateResult) -> list[dict[str, Any]]:
+    """Return the shares of values or the supports of items, one row each."""
+    assert not isinstance(found.estimate, MeanEstimate)
+    if isinstance(found.estimate, ItemsetSupports):
+        return _list_items(found, found.estimate)
+    return _list_shares(found, found.estimate)
+
+
+def _list_shares(found: EstimateResult, estimate: FrequencyEstimate) -> list[dict[str, Any]]:
+    columns = (
+        found.description.values,
+        estimate.shares,
+        estimate.raw,
+        *estimate.intervals(found.confidence),
+    )
+    return [
+        {"value": value, "share": float(share), "raw": float(raw), "low": float(low), "high": float(high)}
+        for value, share, raw, low, high in zip(*columns, strict=True)
+    ]
+
+
+def _list_items(found: EstimateResult, supports: ItemsetSupports) -> list[dict[str, Any]]:
+    every = np.arange(supports.operator.items)[:, None]
+    columns = (
+        found.description.values,
+        supports.estimate_each(every).supports,
+        *supports.intervals(found.confidence),
+    )
+    return [
+        {
+            "item": item,
+            "support": min(max(float(raw), 0.0), 1.0),
+            "raw": float(raw),
+            "low": float(low),
+            "high": float(high),
+        }
+        for item, raw, low, high in zip(*columns, strict=True)
+    ]

@@ -1,0 +1,123 @@
+"""Randomization of a column: one report for every client, charged to the ledger if a policy covers it.
+
+Each client's value is randomized with fresh randomness from the operating system, and reports are sorted, so
+that they do not reveal the order of rows. Reports of a policy's table are charged to its ledger before a row
+is read; a request is refused before that, from text and policy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from discreet.belief import Promise
+from discreet.core.engine import Publisher
+from discreet.core.errors import RequestError
+from discreet.core.output_files import make_unwritable_error
+from discreet.core.randomness import Randomness
+from discreet.local import BASKET_OPERATORS
+from discreet.local.design import require_promise_kept
+from discreet.local.operator import Operator
+from discreet.local.report_formats import Reports
+from discreet.services.anonymize.table_request import find_source_table
+from discreet.services.collect.clients import AnswerColumn, Clients
+from discreet.services.collect.report_files import ReportDescription, open_draft, write_reports
+from discreet.services.curator import Curator
+from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.policies import get_promise
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizeResult:
+    """The written reports and the number of clients; `other` is the stand-in for answers outside the domain.
+
+    `entry` is the number of the ledger's entry, if one was charged.
+    """
+
+    description: ReportDescription
+    clients: int
+    path: Path
+    other: str | float | None
+    entry: int | None = None
+
+
+def describe_randomization(
+    clients: Clients, operator: Operator | None, promise: Promise | None
+) -> ReportDescription:
+    """Return the description for the given operator, or for the best one under the promise; read no data."""
+    policy = clients.answers.policy
+    if promise is None and policy is not None and policy.promise is not None:
+        promise = get_promise(policy)
+    operator = operator or clients.choose_operator(_require_promise(promise))
+    clients.require_fit(operator)
+    if promise is not None:
+        require_promise_kept(operator, promise)
+    operator.guarantee  # noqa: B018  (raises where there is none)
+    column = clients.answers.column
+    return ReportDescription(operator=operator, values=clients.values, column=column, promise=promise)
+
+
+def _require_promise(promise: Promise | None) -> Promise:
+    if promise is None:
+        raise RequestError("There is no promise.", hint="Give --promise 1%:5%, or an --operator.")
+    return promise
+
+
+def randomize_column(
+    clients: Clients, description: ReportDescription, path: Path, *, analyst: str | None = None
+) -> RandomizeResult:
+    """Check the request, charge it, read and randomize the answers, and write the reports."""
+    answers = clients.answers
+    policy = answers.policy
+    who = resolve_analyst(policy, analyst) if policy is not None and policy.promise is not None else None
+    with open_draft(path) as draft, answers.open_publisher(*clients.extra_columns) as publisher:
+        _require_other_output(answers, publisher, path)
+
+        def write_randomized_values(random: Randomness) -> int:
+            held = clients.read_values(description.operator, publisher)
+            write_reports(path, draft, description, _randomize_values(description.operator, held, random))
+            return len(held)
+
+        if policy is None or who is None:
+            people = _run_without_ledger(write_randomized_values, path)
+            return RandomizeResult(description=description, clients=people, path=path, other=clients.other)
+        text = f"collect randomize {answers.name} --column {answers.column}"
+        with Curator(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
+            people, entry = curator.charge_and_release(
+                f"{text} -o {path.absolute()}",
+                text,
+                description.operator.guarantee,
+                lambda _, random: write_randomized_values(random),
+                lambda _: b"",
+                {"file": path.name},
+            )
+    return RandomizeResult(
+        description=description, clients=people, path=path, other=clients.other, entry=entry.number
+    )
+
+
+def _require_other_output(answers: AnswerColumn, publisher: Publisher, path: Path) -> None:
+    """Raise if the output would overwrite the input or another table of the policy."""
+    if publisher.is_source(path):
+        raise RequestError(f"{path} is the input.", hint="Write to another file.")
+    lost = None if answers.nearby_policy is None else find_source_table(answers.nearby_policy, str(path))
+    if lost is not None:
+        raise RequestError(f"{path} is the table {lost} of the policy.", hint="Write to another file.")
+
+
+def _run_without_ledger(work: Callable[[Randomness], int], path: Path) -> int:
+    """Randomize a file that is covered by no ledger."""
+    try:
+        return work(Randomness())
+    except OSError as error:
+        raise make_unwritable_error(path, error) from None
+
+
+def _randomize_values(operator: Operator, values: NDArray[Any], random: Randomness) -> Reports:
+    if isinstance(operator, BASKET_OPERATORS):
+        return operator.randomize_baskets(values, random)
+    return operator.randomize(values, random)

@@ -1,0 +1,148 @@
+"""A publication: counts that are planned from a request, charged once, stored, and certified.
+
+request → publication (no data) → `make_offer`: its cost and effect on belief → `release_counts`: charged,
+free if repeated → `write_release`: a file and its certificate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from discreet.belief import Belief
+from discreet.core.engine import Engine
+from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.number_checks import Real
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.mining.tabulation.noise_budget import NoiseBudget
+from discreet.services.anonymize.counted_table import Sources
+from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
+from discreet.services.anonymize.table_request import require_not_source
+from discreet.services.curator import Curator
+from discreet.services.release_cache import release_or_replay, resolve_epsilon
+from discreet.services.stored_tables import table_from_bytes, table_to_bytes
+
+ATTACKER = "knows all other records, or takes records as independent"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Publication:
+    """A planned release of counts, and its cost.
+
+    `plan_summary` describes the plan for JSON and the certificate, `facts` in words for the terminal.
+    """
+
+    verb: str
+    kind: str
+    table: str
+    ledger_text: str
+    terms: Mapping[str, object]
+    epsilon: Real
+    delta: Real
+    guarantee: PureDP | ZeroConcentratedDP
+    plan_summary: Mapping[str, object]
+    facts: tuple[tuple[str, str], ...]
+    compute_rows: Callable[[Engine, Randomness], pa.Table] = field(repr=False)
+
+    @property
+    def certificate(self) -> dict[str, object]:
+        """The certificate to publish with the counts; it depends on the request and the policy only."""
+        return {
+            "kind": self.kind,
+            "table": self.table,
+            **self.plan_summary,
+            "relation": self.guarantee.relation.value,
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "guarantee": repr(self.guarantee),
+            "attacker": ATTACKER,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """The effect of a publication on belief; `fits_budget` if the budget that is left allows it."""
+
+    publication: Publication
+    belief_before: Belief
+    belief_after: Belief
+    fits_budget: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasedCounts:
+    """The released counts, and their cost."""
+
+    publication: Publication
+    rows: pa.Table
+    belief: Belief
+    sentence: str
+    entry: int
+    repeated: bool
+
+
+def resolve_budget(
+    curator: Curator, verb: str, epsilon: Real | None, delta: Real
+) -> tuple[Real, PureDP | ZeroConcentratedDP]:
+    """Return the epsilon to spend, and its guarantee for the neighbor relation of the promise's secret."""
+    spent = resolve_epsilon(curator, epsilon, verb)
+    return spent, NoiseBudget.from_epsilon(
+        epsilon=spent, delta=delta, relation=curator.promise.secret
+    ).guarantee
+
+
+def make_offer(curator: Curator, publication: Publication) -> Offer:
+    """Return the effect of a publication on belief; charges nothing and reads no data."""
+    spent = curator.ledger.get_accountant(curator.belief_scope)
+    fits = curator.ledger.has_room_for(curator.analyst, publication.guarantee)
+    after = spent.spend(publication.guarantee).compute_belief() if fits else spent.compute_belief()
+    return Offer(
+        publication=publication, belief_before=spent.compute_belief(), belief_after=after, fits_budget=fits
+    )
+
+
+def release_counts(curator: Curator, publication: Publication) -> ReleasedCounts:
+    """Charge a publication and return its counts; repeating the same request is free for the analyst."""
+    found = release_or_replay(
+        curator,
+        publication.verb,
+        publication.ledger_text,
+        publication.terms,
+        publication.guarantee,
+        publication.compute_rows,
+        serialize=table_to_bytes,
+        deserialize=table_from_bytes,
+    )
+    return ReleasedCounts(
+        publication=publication,
+        rows=found.release,
+        belief=curator.ledger.compute_belief(analyst=curator.belief_scope),
+        sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),
+        entry=found.entry,
+        repeated=found.repeated,
+    )
+
+
+def require_writable_output(curator: Curator, publication: Publication, output: Path | None) -> None:
+    """Raise, before anything is charged, if `output` cannot be written or is a data source."""
+    if output is None:
+        return
+    place = ReleaseTarget.parse(output)
+    require_own_certificate(place)
+    tables = {publication.table: curator.policy.tables[publication.table]}
+    Sources(tables=tables, frames={}, engine=curator.policy.engine).require_safe_target(place)
+    require_not_source(curator.policy, output)
+
+
+def write_release(released: ReleasedCounts, output: Path | None) -> tuple[Path, ...]:
+    """Write the counts to a file, and the certificate beside it; return the paths."""
+    if output is None:
+        return ()
+    place = ReleaseTarget.parse(output)
+    with stage_output(place) as file, DuckDBPublisher({}, {"rows": released.rows}) as engine:
+        engine.write('SELECT * FROM "rows"', file)
+    return output, write_certificate(released.publication.certificate, place)

@@ -1,0 +1,350 @@
+"""The curator: uses policy, ledger and engine in the one order that keeps the promise.
+
+    plan (no data) → a stored answer to the same question is free → reserve, durably → engine counts
+    → mechanisms → settle → answer
+
+A request that is refused before the reservation costs nothing. After it every outcome keeps the charge; a
+fault shows a constant text and suspends the analyst until the custodian clears it.
+
+Belief      covers all answers. Where analysts divide the promise, each sees the belief that follows from
+            that analyst's answers alone: other analysts' activity is not disclosed, by a refused budget
+            either, and all analysts together keep the promise. The custodian's ledger states both.
+Concurrent  a question that is repeated before its first answer is ready, in any thread, process or server
+            of the same ledger, waits for that answer and is free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self, TypeVar
+
+import pyarrow as pa
+
+from discreet.accounting.entries import Entry, StoredAnswer
+from discreet.accounting.ledger import Ledger
+from discreet.belief import Promise
+from discreet.core.closeable import Closeable
+from discreet.core.engine import Engine, Stoppable, ValidatesStatements
+from discreet.core.errors import BudgetError, EngineFault
+from discreet.core.guarantees import Guarantee
+from discreet.core.number_checks import Real
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.engines.duckdb import query_released_tables
+from discreet.engines.engine_faults import log_fault, run_charged, run_guarded
+from discreet.services import fault_log, policy_engines
+from discreet.services.anonymize.frames import frames_to_tables
+from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
+from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.policies import compute_policy_version, get_promise, load_policy
+from discreet.services.proposals import Proposal
+from discreet.services.question_pricing import QuestionPricing, suggest_smaller_epsilon
+from discreet.services.source_digests import require_unchanged_sources
+from discreet.services.work_limits import LateResult, WorkLimits
+from discreet.sql.accuracy import find_measures_by_column, find_rank_error
+from discreet.sql.expression_tree import Scalar
+from discreet.sql.plan_execution import Release, execute_plan
+from discreet.sql.planner import CONFIDENCE, Plan
+from discreet.sql.query_parameters import fill_parameters
+from discreet.sql.query_parser import parse_statement
+
+T = TypeVar("T")
+
+
+class Curator(Closeable):
+    """Answers SQL questions under a policy.
+
+    Open one with `Curator.open("privacy.yaml")`; it is a context manager.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        ledger: Ledger,
+        engine: Engine,
+        analyst: str,
+        random: Randomness | None = None,
+        slack: float = 1.0,
+    ) -> None:
+        self.policy, self.ledger, self.analyst = policy, ledger, analyst
+        self._work_limits = WorkLimits(policy=policy, slack=slack)
+        self.promise: Promise = get_promise(policy)
+        self._engine, self._random = engine, random or Randomness()
+        self._policy_version = compute_policy_version(policy)
+        self._fault_log = fault_log.open_fault_log(policy.ledger)
+        self._pricing = QuestionPricing(policy, self.promise)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        analyst: str | None = None,
+        engine: str | None = None,
+        ledger: str | None = None,
+        frames: Mapping[str, object] | None = None,
+        progress: Callable[[str], None] | None = None,
+        random: Randomness | None = None,
+    ) -> Self:
+        """Read the policy, open its ledger, prepare its store if needed, and open the engine isolated.
+
+        `engine` and `ledger` are addresses that override those of the policy; `frames` are Arrow, pandas or
+        polars frames, each in place of a table's source.
+        """
+        policy = load_policy(Path(path), engine=engine, ledger=ledger)
+        return cls.open_policy(policy, analyst=analyst, frames=frames, progress=progress, random=random)
+
+    @classmethod
+    def open_policy(
+        cls,
+        policy: Policy,
+        *,
+        analyst: str | None = None,
+        frames: Mapping[str, object] | None = None,
+        progress: Callable[[str], None] | None = None,
+        random: Randomness | None = None,
+        separate_promise: bool = False,
+    ) -> Self:
+        """Open a curator for a policy that has already been read.
+
+        `separate_promise`: accept data that another ledger has marked.
+        """
+        who, held = resolve_analyst(policy, analyst), frames_to_tables(policy, frames or {})
+        ledger = open_ledger(policy, separate_promise=separate_promise, frames=held)
+        try:
+            require_unchanged_sources(policy, held)
+            with fault_log.log_faults(policy.ledger):
+                engine = policy_engines.open_engine(policy, frames=held, progress=progress)
+        except BaseException:
+            ledger.close()
+            raise
+        return cls(policy, ledger=ledger, engine=engine, analyst=who, random=random)
+
+    def plan(
+        self,
+        sql: str,
+        *,
+        epsilon: Real | None = None,
+        share: Real | None = None,
+        within: Real | str | None = None,
+        least_rows: int | None = None,
+        split: Mapping[str, Real] | None = None,
+        confidence: float = CONFIDENCE,
+        raw: bool = False,
+        values: Sequence[Scalar | float] = (),
+    ) -> Proposal:
+        """Return what a question would do and cost. Charges nothing, reads no data.
+
+        `within` is the largest error allowed for every measure; "2%" is a share of ranks. For AVG and MEDIAN
+        it needs `least_rows`, the number of rows that every group is assumed to have. `split` gives columns
+        weights for their part of epsilon. `values` are the values of the parameters $1, $2 ….
+        """
+        spent = self.ledger.get_accountant(self.belief_scope)
+        priced = self._pricing.plan_by_epsilon(
+            sql,
+            leak=getattr(spent.limit, "delta", 0),
+            confidence=confidence,
+            split=split,
+            least_rows=least_rows,
+            raw=raw,
+            values=values,
+        )
+        made = priced(self._pricing.choose_epsilon(priced, epsilon=epsilon, share=share, within=within))
+        self._work_limits.require_within_limits(made)
+        self._require_valid_statements(made)
+        meaning = f"{made.release_key}:{self._policy_version}:{self.policy.data_version}"
+        key = hashlib.sha256(meaning.encode()).hexdigest()
+        repeated = self.ledger.find_stored_answer(self.analyst, key) is not None
+        before = spent.compute_belief()
+        fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
+        after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
+        return Proposal(
+            text=fill_parameters(parse_statement(sql), values).sql("duckdb") if values else sql,
+            plan=made,
+            key=key,
+            belief_before=before,
+            belief_after=after,
+            repeated=repeated,
+            fits=fits,
+            plan_at=priced,
+        )
+
+    def ask(
+        self,
+        question: str | Proposal,
+        *,
+        epsilon: Real | None = None,
+        share: Real | None = None,
+        within: Real | str | None = None,
+        least_rows: int | None = None,
+        split: Mapping[str, Real] | None = None,
+        confidence: float = CONFIDENCE,
+        raw: bool = False,
+        values: Sequence[Scalar | float] = (),
+        run_with_deadline: Callable[[Callable[[], Release]], Release | LateResult[Release]] = lambda work: (
+            work()
+        ),
+    ) -> Answer:
+        """Return the answer to a question or a proposal; the same analyst repeats a question for free.
+
+        `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
+        `LateResult`, the analyst is suspended.
+        """
+        if isinstance(question, Proposal):
+            proposal = question
+        else:
+            proposal = self.plan(
+                question,
+                epsilon=epsilon,
+                share=share,
+                within=within,
+                least_rows=least_rows,
+                split=split,
+                confidence=confidence,
+                raw=raw,
+                values=values,
+            )
+        try:
+            found = self.release_or_replay(
+                proposal.key,
+                proposal.text,
+                proposal.plan.guarantee,
+                lambda engine, random: run_with_deadline(
+                    lambda: execute_plan(proposal.plan, engine, random, query_released_tables)
+                ),
+                lambda release: answer_to_bytes(release.table, release.intervals),
+                {"confidence": proposal.plan.confidence},
+            )
+        except BudgetError as refusal:
+            message, left = (
+                refusal.message.replace("reserve:", "ask:", 1),
+                self.ledger.get_remaining_budget(self.analyst),
+            )
+            raise BudgetError(message, hint=suggest_smaller_epsilon(proposal, left) or refusal.hint) from None
+        if isinstance(found, StoredAnswer):
+            table, intervals = answer_from_bytes(found.answer)
+            return self._build_answer(proposal, table, intervals, found.entry.number, repeated=True)
+        release, entry = found
+        return self._build_answer(proposal, release.table, release.intervals, entry.number, repeated=False)
+
+    def charge_and_release(
+        self,
+        key: str,
+        text: str,
+        guarantee: Guarantee,
+        compute: Callable[[Engine, Randomness], T],
+        serialize: Callable[[T], bytes],
+        metadata: Mapping[str, object] | None = None,
+    ) -> tuple[T, Entry]:
+        """Reserve the guarantee, then return the release that `compute` makes with the engine.
+
+        `serialize` turns the release into the bytes that the ledger stores. The charge stays even if
+        `compute` fails.
+        """
+        entry = self.ledger.reserve(self.analyst, key, text, guarantee)
+        return self._release_and_settle(entry, compute, serialize, metadata)
+
+    def release_or_replay(
+        self,
+        key: str,
+        text: str,
+        guarantee: Guarantee,
+        compute: Callable[[Engine, Randomness], T | LateResult[T]],
+        serialize: Callable[[T], bytes],
+        metadata: Mapping[str, object] | None = None,
+    ) -> tuple[T, Entry] | StoredAnswer:
+        """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
+        stored = self.ledger.find_stored_answer(self.analyst, key)
+        found = stored or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
+        return (
+            found
+            if isinstance(found, StoredAnswer)
+            else self._release_and_settle(found, compute, serialize, metadata)
+        )
+
+    def _release_and_settle(
+        self,
+        entry: Entry,
+        compute: Callable[[Engine, Randomness], T | LateResult[T]],
+        serialize: Callable[[T], bytes],
+        metadata: Mapping[str, object] | None,
+    ) -> tuple[T, Entry]:
+        try:
+            released = self._compute_charged(entry, compute)
+            if isinstance(released, LateResult):
+                # Suspend before settling, so that a process killed in between leaves the analyst suspended.
+                self.ledger.suspend(self.analyst, log_fault(TimeoutError("the answer left late")).incident)
+                released = released.value
+            return released, self.ledger.settle(entry, serialize(released), metadata)
+        finally:
+            self.ledger.abandon(entry)
+
+    def stop_work(self) -> None:
+        """Cancel the statement that the engine is running, if the engine supports it."""
+        if isinstance(self._engine, Stoppable):
+            self._engine.stop()
+
+    def _compute_charged(
+        self, entry: Entry, compute: Callable[[Engine, Randomness], T | LateResult[T]]
+    ) -> T | LateResult[T]:
+        try:
+            return run_charged(lambda: compute(self._engine, self._random))
+        except EngineFault as fault:
+            self.ledger.fault(entry, fault.incident)
+            raise
+
+    def inspect_data(self, inspect: Callable[[Engine], T]) -> T:
+        """Return what `inspect` reads, for the custodian only; it is not released, so nothing is charged."""
+        return run_guarded(lambda: inspect(self._engine))
+
+    def _build_answer(
+        self,
+        proposal: Proposal,
+        table: pa.Table,
+        intervals: Mapping[str, IntervalBounds],
+        entry: int,
+        *,
+        repeated: bool,
+    ) -> Answer:
+        errors = proposal.plan.column_errors
+        return Answer(
+            table=table,
+            # An answer stored by an earlier version may have intervals that this version knows to be invalid.
+            intervals={
+                name: ends for name, ends in intervals.items() if name in errors.measures_with_intervals
+            },
+            no_interval=errors.missing_reasons,
+            confidence=proposal.plan.confidence,
+            epsilon=proposal.cost,
+            belief=self.ledger.compute_belief(analyst=self.belief_scope),
+            entry=entry,
+            repeated=repeated,
+            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+            rank_errors={
+                name: found
+                for name, each in find_measures_by_column(proposal.plan).items()
+                if name in errors.measures_with_intervals and (found := find_rank_error(proposal.plan, each))
+            },
+        )
+
+    def _require_valid_statements(self, plan: Plan) -> None:
+        """Refuse statements that the engine cannot run, before anything is charged."""
+        if isinstance(self._engine, ValidatesStatements):
+            for statement in (plan.statement, *(each.statement for each in plan.value_selections.values())):
+                self._engine.validate(statement)
+
+    @property
+    def belief_scope(self) -> str | None:
+        """The analyst whose answers belief covers; None for all answers, if the policy has one analyst."""
+        return self.analyst if len(self.policy.analysts) > 1 else None
+
+    def close(self) -> None:
+        fault_log.close_fault_log(self._fault_log)
+        self._fault_log = None
+        try:
+            self._engine.close()
+        finally:
+            self.ledger.close()

@@ -1,0 +1,256 @@
+"""Policy files: reading, validation, and errors that name file, line and correction.
+
+Typing      an entry is converted by its position: category values stay as typed (`no`, `007`, `1e3`), bounds
+            get the column's type, probabilities may be written 1%, 0.01 or 1/100.
+Open        a policy with a `?` in it is refused with the list of entries to fill in. A ? that is itself a
+            category value must be in quotes.
+Files       paths of sources, ledger, store and hierarchies are relative to the policy's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from discreet.accounting.ledger_storage import MEMORY
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.policy import ENGINE, ENGINES, Column, Policy
+from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.hierarchy_fit import find_hierarchy_misfit
+from discreet.services.ledger_addresses import find_sibling_file, resolve_ledger_address
+from discreet.services.policy_errors import find_nearest_name, format_validation_errors
+from discreet.services.policy_values import Problems, is_category_values_path, parse_policy_values
+from discreet.services.yaml_reader import (
+    KeyPath,
+    Scalar,
+    YamlDocument,
+    format_key_path,
+    format_located_error,
+    read_yaml,
+)
+
+MAX_PROBLEMS = 10
+BLANK_DESCRIPTIONS = {
+    "person": "row, if every row is a different person; or the column that identifies the person",
+    "through": "the column whose link leads to the row that names the person",
+    "rows_per_person": "the most rows of one person that count",
+    "low": "a public lower bound",
+    "high": "a public upper bound",
+    "resolution": "the step to round its numbers to, such as 0.01",
+    "values": 'the public list of its values; quote "?" if it is one of them',
+}
+
+
+class Blank(NamedTuple):
+    """An entry that a policy leaves open with a `?`."""
+
+    path: str
+    line: int
+    description: str
+
+
+def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = None) -> Policy:
+    """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries."""
+    document = read_yaml(path)
+    if not isinstance(document.tree, dict):
+        raise RequestError(
+            format_located_error(path, 1, "a policy is entries of the form NAME: VALUE"),
+            hint="Begin with tables:",
+        )
+    _raise_problems(document, document.problems)
+    _raise_blanks(document)
+    values, problems = parse_policy_values(document.tree)
+    try:
+        policy = Policy.model_validate(values)
+    except ValidationError as error:
+        _raise_problems(document, problems + format_validation_errors(error, values))
+        raise AssertionError("a validation error is a problem") from None
+    _raise_problems(document, problems + _find_cross_entry_problems(policy))
+    if engine is not None:
+        policy = policy.model_copy(update={"engine": require_engine_address(engine)})
+    if ledger is not None:
+        policy = policy.model_copy(update={"ledger": ledger})
+    return _resolve_paths(policy, path.absolute().parent)
+
+
+def require_engine_address(address: str) -> str:
+    """Return the address given by `--engine`, or refuse it."""
+    if not ENGINE.fullmatch(address):
+        raise RequestError(f"--engine must be {ENGINES}.", hint="See docs/scale.md.")
+    return address
+
+
+def list_blanks(path: Path) -> list[Blank]:
+    """Return the open entries of a policy file, in file order."""
+    return _find_blanks(read_yaml(path))
+
+
+def compute_policy_version(policy: Policy) -> str:
+    """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
+
+    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows` and
+    the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
+    folder keeps the digest.
+    """
+    meant = policy.model_dump(
+        exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
+    )
+    for table in meant["tables"].values():
+        del table["most_rows"]
+    meant["engine"] = parse_engine_address(policy.engine).location
+    place = find_sibling_file(policy.ledger, ".db")
+    if place is not None and parse_engine_address(policy.engine).reads_files:
+        folder = os.path.dirname(place)
+        for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
+            for name in ("source", "csv"):
+                if entry.get(name) is not None:
+                    entry[name] = os.path.relpath(str(entry[name]), folder)
+    text = json.dumps(_to_canonical(meant), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def get_promise(policy: Policy) -> Promise:
+    """Return the promise of a policy; raise RequestError if it makes none."""
+    if policy.promise is None:
+        raise RequestError(
+            "The policy makes no promise.",
+            hint="Add one, such as promise: {prior: 1%, posterior: 5%}; `discreet promise` explains it.",
+        )
+    terms = policy.promise
+    return Promise(terms.prior, terms.posterior, secret=terms.secret, group=terms.group, tail=terms.tail)
+
+
+def _raise_problems(document: YamlDocument, problems: Problems) -> None:
+    lines = [
+        document.format_problem(place, text)
+        for place, text in sorted(problems, key=lambda each: document.find_line(each[0]))
+    ]
+    if len(lines) > MAX_PROBLEMS:
+        lines[MAX_PROBLEMS:] = [f"… and {len(lines) - MAX_PROBLEMS} more."]
+    if lines:
+        raise RequestError("\n".join(lines))
+
+
+def _raise_blanks(document: YamlDocument) -> None:
+    left = _find_blanks(document)
+    if left:
+        lines = (
+            format_located_error(document.path, blank.line, f"{blank.path}: {blank.description}")
+            for blank in left
+        )
+        raise RequestError("\n".join((f"{document.path} is not filled in. Replace each ? by:", *lines)))
+
+
+def _find_blanks(document: YamlDocument) -> list[Blank]:
+    found = [
+        place
+        for place, word in document.iterate_scalars()
+        if word.text == "?" and not _is_category_value(place, word, document)
+    ]
+    return [
+        Blank(format_key_path(_get_entry_path(place)), document.find_line(place), _describe_blank(place))
+        for place in found
+    ]
+
+
+def _get_entry_path(place: KeyPath) -> KeyPath:
+    """Return the key path of the entry that a list item belongs to."""
+    return _get_entry_path(place[:-1]) if place and isinstance(place[-1], int) else place
+
+
+def _is_category_value(place: KeyPath, word: Scalar, document: YamlDocument) -> bool:
+    """Return whether a ? is a category value: quoted, and not the only value."""
+    if not (word.is_quoted and is_category_values_path(place)):
+        return False
+    around: Any = document.tree
+    for part in place[:-1]:
+        around = around[part]
+    return len(around) > 1
+
+
+def _describe_blank(place: KeyPath) -> str:
+    return BLANK_DESCRIPTIONS.get(str(*_get_entry_path(place)[-1:]), "a value")
+
+
+def _find_cross_entry_problems(policy: Policy) -> Problems:
+    """Return problems between entries, which no single model sees: promise values, missing hierarchies."""
+    problems: Problems = []
+    if policy.promise is not None:
+        try:
+            get_promise(policy)
+        except InvalidParameterError as error:
+            name, text = re.fullmatch(r"Promise\.(\w+) (.*)", error.message, re.S).groups()  # type: ignore[union-attr]
+            problems.append((("promise", name), text))
+    for table, entry in policy.tables.items():
+        for column, facts in entry.columns.items():
+            text = _find_hierarchy_problem(column, facts, policy)
+            if text is not None:
+                place = ("tables", table, "columns", column)
+                problems.append((place if facts.hierarchy is None else (*place, "hierarchy"), text))
+    return problems
+
+
+def _find_hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
+    """Return what is wrong between a column and its hierarchy, or None."""
+    named = column.hierarchy
+    if named is not None and named not in policy.hierarchies:
+        meant = find_nearest_name(named, policy.hierarchies)
+        way_out = (
+            f"did you mean {meant}?" if meant else "declare it under hierarchies, at the end of the file"
+        )
+        return f"there is no hierarchy {named}: {way_out}"
+    entry = policy.hierarchies.get(named or name)
+    return None if entry is None else find_hierarchy_misfit(named or name, entry, column)
+
+
+def _resolve_paths(policy: Policy, folder: Path) -> Policy:
+    """Return the policy with absolute paths; table names of a database are left unchanged."""
+    engine = parse_engine_address(policy.engine)
+
+    def make_absolute(text: str) -> str:
+        return (
+            text
+            if text == MEMORY or "://" in text
+            else os.path.normpath(folder / (os.path.expanduser(text) if text.startswith("~/") else text))
+        )
+
+    tables = {
+        name: table.model_copy(update={"source": engine.resolve_source(table.source, make_absolute)})
+        for name, table in policy.tables.items()
+    }
+    hierarchies = {
+        name: entry if entry.csv is None else entry.model_copy(update={"csv": make_absolute(entry.csv)})
+        for name, entry in policy.hierarchies.items()
+    }
+    store = policy.store if policy.store is None else engine.resolve_store(policy.store, make_absolute)
+    return policy.model_copy(
+        update={
+            "tables": tables,
+            "hierarchies": hierarchies,
+            "store": store,
+            "ledger": resolve_ledger_address(policy.ledger, make_absolute),
+            "ledger_mark": None if policy.ledger_mark is None else make_absolute(policy.ledger_mark),
+        }
+    )
+
+
+def _to_canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _to_canonical(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_canonical(entry) for entry in value]
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return f"number {Fraction(value)}"
+    if isinstance(value, date):
+        return f"time {value.isoformat()}"
+    return value

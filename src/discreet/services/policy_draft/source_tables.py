@@ -1,0 +1,238 @@
+"""Source tables for a policy draft: tables of files and of engines.
+
+Names       a word is a file, a table in a file (`shop.duckdb#visits`), a table in parts (`visits/*.parquet`),
+            or a table of the engine; there a pattern (`clinic.*`) selects all matching tables. Without a
+            word the engine's tables are listed: a person must choose those about people.
+Columns     from headers, footers and catalogues; see `engines.schema` and `engines.inventory`.
+Values      where a name says nothing, the engine counts how many of the first rows match a pattern; no
+            value leaves the engine.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from discreet.core.errors import EngineFault, RequestError
+from discreet.core.policy import ColumnType
+from discreet.engines.duckdb_inventory import DuckDBInventory
+from discreet.engines.file_schema import Schema, read_glob_schema, read_schemas
+from discreet.engines.inventory import Inventory, InventoryTable
+from discreet.engines.pattern_shares import compute_file_pattern_shares
+from discreet.engines.sources import split_source
+from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
+from discreet.services.policy_draft.hipaa_identifiers import PATTERNS
+from discreet.services.policy_errors import find_nearest_name
+
+Shares = Mapping[str, Mapping[str, float]]
+MAX_LISTED_NAMES = 30
+PATTERN = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTable:
+    """One table: its name in the policy, the name to display, and its source relative to the policy.
+
+    `match_shares` returns the share of values that match each pattern, per column; None if they could not be
+    counted. The kind of a column is None if a policy cannot declare its type.
+    """
+
+    name: str
+    display_name: str
+    source: str
+    columns: tuple[tuple[str, ColumnType | None], ...]
+    match_shares: Callable[[Sequence[str]], Shares | None] = field(repr=False)
+    has_guessed_types: bool = False
+    has_header: bool = True
+    is_in_database: bool = False
+
+
+def find_file_tables(words: Sequence[str], folder: Path) -> list[SourceTable]:
+    """Return the tables of files, for a policy in `folder`."""
+    return [found for word in words for found in _read_word_tables(word, folder)]
+
+
+@contextmanager
+def open_engine_tables(address: str, words: Sequence[str], folder: Path) -> Iterator[list[SourceTable]]:
+    """Yield the engine's tables, and files if the engine reads files, while the connection is open."""
+    engine = parse_engine_address(address)
+    with closing(_open_inventory(engine)) as inventory:
+        if not words:
+            raise _choose_tables_error(inventory)
+        yield [found for word in words for found in _find_engine_tables(word, engine, inventory, folder)]
+
+
+def is_input(output: Path, words: Sequence[str], address: str | None) -> bool:
+    """Return whether an existing output file is an input of the draft, or lies in an input folder."""
+    _, mark, database = (address or "").partition("duckdb:///")
+    named = [split_source(word)[0] for word in (*words, *([database] if mark else []))]
+    places = [Path(each) for word in named for each in (word, *glob.glob(word, recursive=True))]
+    inside = output.suffix.lower() in PATH_SUFFIXES
+    return any(
+        place.exists()
+        and (place.samefile(output) or (inside and place.resolve() in output.resolve().parents))
+        for place in places
+    )
+
+
+# -- Files --------------------------------------------------------------------------------------------------
+
+
+def _read_word_tables(word: str, folder: Path) -> list[SourceTable]:
+    whole = read_glob_schema(word) if PATTERN.search(word) and not Path(word).is_file() else None
+    if whole is None:
+        return [_table_from_schema(schema, folder) for schema in _read_word_schemas(word)]
+    name, source = _guess_table_name(os.path.abspath(word)), os.path.relpath(word, folder)
+    return [replace(_table_from_schema(whole, folder), name=name, display_name=word, source=source)]
+
+
+def _read_word_schemas(word: str) -> list[Schema]:
+    file, inner = split_source(word) if not Path(word).is_file() else (word, "")
+    found = read_schemas(Path(file))
+    if not inner:
+        return found
+    named = [each for each in found if each.table == inner]
+    if not named:
+        raise _missing_table_error(
+            inner, file, [each.table or "" for each in found], hint=f"Name it as {file}#TABLE."
+        )
+    return named
+
+
+def _table_from_schema(schema: Schema, folder: Path) -> SourceTable:
+    return SourceTable(
+        name=schema.table.rpartition(".")[2] if schema.table else schema.path.stem,
+        display_name=Path(schema.source).name,
+        source=os.path.relpath(schema.source, folder),
+        columns=schema.columns,
+        match_shares=lambda columns: compute_file_pattern_shares(schema, columns, PATTERNS),
+        has_guessed_types=schema.is_guessed,
+        has_header=schema.has_header,
+        is_in_database=schema.table is not None,
+    )
+
+
+# -- Engines ------------------------------------------------------------------------------------------------
+
+
+def _open_inventory(engine: EngineAddress) -> Inventory:
+    if engine.scheme == "duckdb":
+        return DuckDBInventory(Path(engine.text.removeprefix("duckdb:///")))
+    if engine.scheme == "postgresql":
+        from discreet.engines.postgres_inventory import PostgreSQLInventory  # optional driver
+
+        return PostgreSQLInventory(engine.text)
+    from discreet.engines.spark_inventory import SparkInventory
+
+    return SparkInventory(engine.text)
+
+
+def _find_engine_tables(
+    word: str, engine: EngineAddress, inventory: Inventory, folder: Path
+) -> list[SourceTable]:
+    """Return the tables that a word names: a file, a table of the engine, or all that match a pattern."""
+    if engine.scheme == "duckdb" and engine.is_path(word):
+        return find_file_tables([word], folder)
+    if engine.is_path(word) or not PATTERN.search(word):
+        held = inventory.find_table(
+            engine.resolve_source(word, os.path.abspath) if engine.is_path(word) else word
+        )
+        found = [] if held is None else [held]
+    else:
+        fitting = [name for name in inventory.list_names() if fnmatchcase(name, word)]
+        found = [held for name in fitting if (held := inventory.find_table(name)) is not None]
+    if not found:
+        raise _unknown_table_error(word, engine, inventory)
+    return [_table_from_inventory(held, inventory, folder) for held in found]
+
+
+def _table_from_inventory(held: InventoryTable, inventory: Inventory, folder: Path) -> SourceTable:
+    here = os.path.isabs(held.source)
+    return SourceTable(
+        name=_guess_table_name(held.source),
+        display_name=os.path.relpath(held.source) if here else held.source,
+        source=os.path.relpath(held.source, folder) if here else held.source,
+        columns=held.columns,
+        match_shares=partial(_compute_match_shares, inventory, held.source),
+        has_guessed_types=held.is_guessed,
+        is_in_database=not here,
+    )
+
+
+def _compute_match_shares(inventory: Inventory, source: str, columns: Sequence[str]) -> Shares | None:
+    """Return the share of values that match each pattern; None if they cannot be read in time."""
+    try:
+        return inventory.compute_pattern_shares(source, columns, PATTERNS) if columns else {}
+    except EngineFault:
+        return None
+
+
+def _guess_table_name(source: str) -> str:
+    """Return a table name: the last word of the source, or the folder of a table in parts.
+
+    >>> [_guess_table_name(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")]
+    ['visits', 'visits', 'visits']
+    """
+    if "/" not in source:
+        return source.rpartition(".")[2]
+    stems = [Path(part).stem.partition("*")[0] for part in reversed(source.split("/"))]
+    said = (stem for stem in stems if re.search("[A-Za-z]", stem) and not re.match("part-|.*=", stem))
+    return next(said, stems[0])
+
+
+def _choose_tables_error(inventory: Inventory) -> RequestError:
+    names = inventory.list_names()
+    if not names:
+        return RequestError(
+            f"init: {inventory.engine} has no table that may be read.",
+            hint="Name a Parquet or CSV path."
+            if inventory.engine == "Spark"
+            else "Check the address, and what its user may read.",
+        )
+    return RequestError(
+        f"init: name the tables to draft; {inventory.engine} has {_join_names(names)}.",
+        hint=f"For example: discreet init {shlex.quote(names[0])} --engine ADDRESS; '*' drafts all of them.",
+    )
+
+
+def _unknown_table_error(word: str, engine: EngineAddress, inventory: Inventory) -> RequestError:
+    if engine.is_path(word):
+        return RequestError(
+            f"init: {inventory.engine} finds nothing at {word}.", hint=_suggest_hint(word, engine)
+        )
+    return _missing_table_error(
+        word, inventory.engine, inventory.list_names(), hint=_suggest_hint(word, engine)
+    )
+
+
+def _missing_table_error(word: str, place: str, names: Sequence[str], *, hint: str) -> RequestError:
+    last = word.lower().rpartition(".")[2]
+    same = [name for name in names if name.lower().rpartition(".")[2] == last]
+    likely = next(iter(same), None) or find_nearest_name(word, names)
+    known = (
+        f"did you mean {likely}?" if likely else f"it has {_join_names(names)}." if names else "it has none."
+    )
+    return RequestError(f"init: {place} has no table {word} that may be read: {known}", hint=hint)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = len(names) - MAX_LISTED_NAMES
+    return ", ".join(names[:MAX_LISTED_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _suggest_hint(word: str, engine: EngineAddress) -> str:
+    if engine.scheme == "postgresql" and Path(word).suffix.lower() in PATH_SUFFIXES:
+        return "For a file leave out --engine; here name a table or view."
+    if engine.scheme == "postgresql":
+        return "Name a table or view, with its schema where that is not public."
+    if engine.scheme == "duckdb":
+        return "Name a table of the file, or a CSV, Parquet or DuckDB file."
+    return "Name a table of the catalogue, or a Parquet or CSV path."

@@ -1,0 +1,239 @@
+"""Pydantic's validation errors of a policy as sentences: what is wrong, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from discreet.core.hierarchy_entry import HierarchyEntry, MaskAlphabet, MaskSide, MissingValues, Period
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import (
+    Analyst,
+    BinScale,
+    Column,
+    ColumnType,
+    Link,
+    Policy,
+    PromiseTerms,
+    Role,
+    Table,
+)
+from discreet.services.yaml_reader import KeyPath
+
+SYNONYMS = {
+    "low": ("min", "minimum", "lower", "from", "lower_bound"),
+    "high": ("max", "maximum", "upper", "to", "upper_bound"),
+    "type": ("kind", "dtype", "datatype"),
+    "values": ("categories", "domain", "options", "enum", "levels"),
+    "resolution": ("precision", "step", "granularity"),
+    "nulls": ("nullable", "null"),
+    "source": ("file", "path", "data"),
+    "person": ("user", "id", "key", "privacy_unit", "privacy_id"),
+    "rows_per_person": ("max_rows", "max_ids", "rows_per_user", "contributions"),
+    "groups_per_person": ("max_groups", "partitions_per_person", "groups_per_user"),
+    "links": ("foreign_keys", "references", "joins"),
+    "promise": ("budget", "privacy"),
+    "missing": ("na", "missing_values", "null_policy"),
+    "csv": ("file", "path", "arx"),
+    "widths": ("width", "bins", "steps", "sizes"),
+    "cuts": ("breaks", "edges", "boundaries", "bounds"),
+    "mask": ("masking", "redact", "redaction"),
+    "tree": ("groups", "taxonomy", "nodes"),
+    "dates": ("date", "periods", "time"),
+    "order": ("ordered", "ordering", "values"),
+    MissingValues.CATEGORY: ("own", "value", "keep"),
+    MissingValues.SUPPRESS: ("suppressed", "drop", "remove", "delete"),
+    BinScale.LOG: ("logarithmic", "log10", "ln", "exponential"),
+    MaskSide.RIGHT: ("end", "suffix", "trailing"),
+    MaskSide.LEFT: ("start", "prefix", "leading"),
+    ColumnType.INTEGER: ("int", "bigint", "long", "number"),
+    ColumnType.DECIMAL: ("float", "double", "real", "numeric"),
+    ColumnType.CATEGORY: ("categorical", "enum", "factor", "nominal"),
+    ColumnType.TEXT: ("str", "string", "varchar"),
+    ColumnType.TIMESTAMP: ("datetime", "time"),
+    ColumnType.BOOLEAN: ("bool", "binary", "flag"),
+    Role.IDENTIFIER: ("id", "direct", "key", "identifying"),
+    Role.QUASI: ("quasi-identifier", "quasi_identifier", "qi", "qid", "indirect"),
+    Role.SENSITIVE: ("secret", "confidential", "private"),
+    Role.OTHER: ("insensitive", "none", "non-sensitive", "nonsensitive"),
+    Relation.VALUE: ("replace-one", "replace", "bounded"),
+    Relation.PRESENCE: ("add/remove", "unbounded", "membership"),
+}
+EXAMPLES = {
+    "tables": "tables: {NAME: {source: FILE, columns: {…}}}",
+    "source": "source: FILE",
+    "columns": "columns: {NAME: {type: integer, low: 0, high: 100}, …}",
+    "prior": "prior: 1%",
+    "posterior": "posterior: 5%",
+    "share": "share: 50%",
+    "table": "TABLE.COLUMN",
+    "column": "TABLE.COLUMN",
+    "analysts": "analysts: {NAME: {share: 50%}}",
+}
+ENTRY_EXAMPLES: dict[type[BaseModel], str] = {
+    PromiseTerms: "{prior: 1%, posterior: 5%}",
+    Table: "{source: FILE, columns: {…}}",
+    Column: "{type: integer, low: 0, high: 100}",
+    Analyst: "{share: 50%}",
+}
+OWNERS: dict[type[BaseModel], str] = {
+    PromiseTerms: "promise",
+    Table: "a table",
+    Column: "a column",
+    Policy: "the top",
+    HierarchyEntry: "a hierarchy",
+}
+ENTRIES: dict[str, type[BaseModel]] = {"tables": Table, "analysts": Analyst, "hierarchies": HierarchyEntry}
+CHOICES: dict[str, type[StrEnum]] = {
+    "type": ColumnType,
+    "role": Role,
+    "secret": Relation,
+    "missing": MissingValues,
+    "scale": BinScale,
+    "mask": MaskSide,
+    "alphabet": MaskAlphabet,
+    "dates": Period,
+}
+EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "decimal": "a number",
+    "bool": "true or false",
+    "string": "one word",
+    "tuple": "a list such as [a, b]",
+    "dict": "entries of the form NAME: {…}",
+    "model": "entries of the form NAME: VALUE",
+}
+
+
+def format_validation_errors(error: ValidationError, values: Mapping[str, Any]) -> list[tuple[KeyPath, str]]:
+    """Return the key path in `values` and a sentence for each validation error."""
+    found: list[tuple[KeyPath, str]] = []
+    branched: set[KeyPath] = set()
+    for detail in error.errors():
+        place = _trim_location(values, detail["loc"])
+        # Pydantic reports an error for every branch of a union; one sentence is enough.
+        if len(detail["loc"]) > len(place) and detail["type"] != "missing":
+            if place in branched:
+                continue
+            branched.add(place)
+        text = _format_error(place, detail)
+        place = _locate_entry(place, text, detail["input"])
+        found.append((place, re.sub(rf"^{re.escape(str(*place[-1:]))} (must|does not) ", r"\1 ", text)))
+    return found
+
+
+def find_nearest_name(word: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant, or None."""
+    words = list(known)
+    plain = word.lower().strip()
+    meant = [each for each in words if plain in SYNONYMS.get(each, ())]
+    return next(iter(meant or difflib.get_close_matches(plain, words, n=1, cutoff=0.6)), None)
+
+
+def _trim_location(values: Any, loc: tuple[str | int, ...]) -> KeyPath:
+    """Return the part of a location that exists in the file, without pydantic's names of union branches."""
+    for depth, part in enumerate(loc):
+        inside = part in values if isinstance(values, dict) else False
+        if isinstance(values, list) and isinstance(part, int):
+            inside = part < len(values)
+        if not inside:
+            return loc[:depth]
+        values = values[part]
+    return loc
+
+
+def _format_error(place: KeyPath, detail: ErrorDetails) -> str:
+    kind, name, given = detail["type"], str(*detail["loc"][-1:]), detail["input"]
+    context = detail.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"]).removeprefix("it ")
+    if kind == "missing":
+        return f"{name} is missing: add {EXAMPLES.get(name, name)}"
+    if kind == "extra_forbidden":
+        return _format_unknown_entry(place)
+    if kind in ("enum", "literal_error"):
+        entry = next(str(part) for part in reversed(detail["loc"]) if isinstance(part, str))
+        return _format_choice_error(entry, given, str(context["expected"]))
+    return f"must be {_describe_expected(kind, context)}; got {_describe_given(given)}{_suggest_form(place, kind, given)}"
+
+
+def _suggest_form(place: KeyPath, kind: str, given: object) -> str:
+    """Return how to write a value that should be a mapping; keep a share that is already given."""
+    if not place or given is None or not kind.startswith(("dict", "model")):
+        return ""
+    model, name = _find_model(place), str(place[-1])
+    if kind.startswith("dict") and name in EXAMPLES:
+        return f": write {EXAMPLES[name]}"
+    if model is Analyst and isinstance(given, str | int | float):
+        return f": write {name}: {{share: {given}}}"
+    return f": write {name}: {ENTRY_EXAMPLES[model]}" if model in ENTRY_EXAMPLES else ""
+
+
+def _describe_expected(kind: str, context: Mapping[str, Any]) -> str:
+    for limit, words in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
+        if limit in context:
+            return f"{words} {context[limit]}"
+    wanted = EXPECTED.get(kind.split("_", maxsplit=1)[0], "a usable value")
+    return "a finite number" if kind == "finite_number" else wanted
+
+
+def _locate_entry(place: KeyPath, text: str, here: object) -> KeyPath:
+    """Return the key path of the entry that a sentence about a whole mapping is really about."""
+    if not isinstance(here, dict):
+        return place
+    if match := re.match(r"the (table|column) name '(.*)' must", text):
+        return (*place, f"{match[1]}s", match[2])
+    if match := re.match(r"(\w+)\.(.+) links to ", text):
+        return (*place, "tables", match[1], "links", match[2])
+    if match := re.match(r"(\w+) finds its people through ", text):
+        return (*place, "tables", match[1], "person")
+    first = re.sub(r"^the (\w+)' ", r"\1 ", text).split(" ")[0].rstrip(",")
+    return (*place, first) if first in here and not text.startswith("low and high") else place
+
+
+def _format_unknown_entry(place: KeyPath) -> str:
+    model, name = _find_model(place[:-1]), str(place[-1])
+    for other, owner in OWNERS.items():
+        if other is not model and name in other.model_fields:
+            return f"unknown here: it belongs to {owner}"
+    meant = find_nearest_name(name, model.model_fields)
+    if meant:
+        return f"unknown; did you mean {meant}?"
+    return f"unknown; expected one of: {', '.join(model.model_fields)}"
+
+
+def _format_choice_error(name: str, given: object, expected: str) -> str:
+    words = [each.value for each in CHOICES[name]] if name in CHOICES else re.findall(r"'([^']*)'", expected)
+    meant = find_nearest_name(str(given), words)
+    listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return f"must be {listed}; got {_describe_given(given)}{f': did you mean {meant}?' if meant else ''}"
+
+
+def _describe_given(given: object) -> str:
+    if given is None:
+        return "nothing"
+    if isinstance(given, dict | list):
+        return "a list" if isinstance(given, list) else "a mapping"
+    return str(given)
+
+
+def _find_model(place: KeyPath) -> type[BaseModel]:
+    """Return the model that the entries at a key path belong to."""
+    match place:
+        case ("promise",):
+            return PromiseTerms
+        case (str(part), _) if part in ENTRIES:
+            return ENTRIES[part]
+        case ("tables", _, "columns", _):
+            return Column
+        case ("tables", _, "links", _):
+            return Link
+        case _:
+            return Policy

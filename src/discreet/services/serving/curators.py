@@ -1,0 +1,215 @@
+"""Curators of a server: one promise, one ledger, one store, and a curator for each analyst.
+
+Isolation   Each analyst has an engine, so that no analyst waits for another.
+In turn     One analyst's questions are answered one after the other, from all listeners. So a question asked
+            twice at once waits for its first answer, and the time of one answer does not reveal how long
+            another took. Over several servers the ledger ensures the same.
+Admission   A question with a deadline begins when `admission` has a slot for it, or is refused.
+Planning    Only a few plans are made at once: otherwise planning would slow down questions with a deadline.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
+
+import pyarrow as pa
+
+from discreet.accounting.ledger import Ledger
+from discreet.core.closeable import Closeable
+from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
+from discreet.engines.duckdb import query_released_tables
+from discreet.services import fault_log
+from discreet.services.answers import Answer
+from discreet.services.curator import Curator
+from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.policy_engines import make_engine_opener
+from discreet.services.proposals import Proposal
+from discreet.services.serving.admission import Admission
+from discreet.services.serving.query_timeouts import Deadlines
+from discreet.services.serving.timeout_calibration import measure_slowness
+from discreet.services.source_digests import require_unchanged_sources
+from discreet.services.work_limits import LateResult
+from discreet.sql.plan_execution import Release
+
+MAX_CONCURRENT_PLANS = 2
+POLL_INTERVAL = 0.2
+
+
+class Curators(Closeable):
+    """The curators of all analysts; a context manager that closes them."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        ledger: Ledger,
+        open_engine: Callable[[], Engine],
+        deadlines: Deadlines | None = None,
+        admission: Admission | None = None,
+    ) -> None:
+        self.policy, self.ledger, self.deadlines = policy, ledger, deadlines
+        self.admission = admission or Admission()
+        self._open_engine = open_engine
+        self._curators: dict[str, Curator] = {}
+        self._analyst_locks: dict[str, threading.Lock] = {}
+        self._creation_lock = threading.Lock()
+        self._planning_slots = threading.BoundedSemaphore(MAX_CONCURRENT_PLANS)
+        self._abandoned_work: dict[str, Future[Release]] = {}
+
+    @classmethod
+    def open_policy(
+        cls,
+        policy: Policy,
+        *,
+        deadlines: Deadlines | None = None,
+        admission: Admission | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Open the ledger and prepare the store; without deadlines, answers are not delayed."""
+        ledger = open_ledger(policy)
+        try:
+            require_unchanged_sources(policy)
+            with fault_log.log_faults(policy.ledger):
+                engine = make_engine_opener(policy, progress=progress)
+        except BaseException:
+            ledger.close()
+            raise
+        _load_answer_libraries()
+        return cls(policy, ledger, engine, deadlines, admission)
+
+    def for_analyst(self, analyst: str) -> Curator:
+        """Return the curator of an analyst; planning with it is free and needs no turn."""
+        with self._creation_lock:
+            if analyst not in self._curators:
+                who, engine = resolve_analyst(self.policy, analyst), self._open_engine()
+                self._analyst_locks[analyst] = threading.Lock()
+                self._curators[analyst] = Curator(
+                    self.policy,
+                    ledger=self.ledger,
+                    engine=engine,
+                    analyst=who,
+                    slack=1.0 if self.deadlines is None else self.deadlines.slack,
+                )
+            return self._curators[analyst]
+
+    def calibrate(self) -> None:
+        """Lengthen deadlines by the measured slowness of this machine, before the first question."""
+        if self.deadlines is not None:
+            slowness = measure_slowness(self.policy, self._open_engine, self.admission.slots)
+            self.deadlines = replace(self.deadlines, slowness=slowness)
+
+    def open_engine(self) -> Engine:
+        """Open another engine over the same tables, for the custodian; the caller closes it.
+
+        No analyst waits for it, so that none can observe how long it took.
+        """
+        return self._open_engine()
+
+    @contextmanager
+    def take_turn(self, analyst: str) -> Iterator[Curator]:
+        """Yield the analyst's curator, while no other question of this analyst runs."""
+        curator = self.for_analyst(analyst)
+        with self._analyst_locks[analyst]:
+            yield curator
+
+    @contextmanager
+    def hold_planning_slot(self) -> Iterator[None]:
+        """Hold one of the few slots for planning within the context."""
+        with self._planning_slots:
+            yield
+
+    def plan(self, analyst: str, sql: str, **terms: Any) -> Proposal:
+        """Return the proposal for a question; takes the arguments of `Curator.plan`."""
+        curator = self.for_analyst(analyst)
+        with self.hold_planning_slot():
+            return curator.plan(sql, **terms)
+
+    def ask(
+        self, analyst: str, proposal: Proposal, should_continue: Callable[[], bool] = lambda: True
+    ) -> Answer:
+        """Return the answer to a proposal at its fixed time.
+
+        Raises `BusyError` if it cannot begin in time, and `RequestError` if `should_continue` is false when
+        its turn comes.
+        """
+        deadlines = self.deadlines
+        if deadlines is None or proposal.repeated:
+            with self.take_turn(analyst) as curator:
+                _require_not_cancelled(should_continue)
+                return curator.ask(proposal, run_with_deadline=self._make_deadline_runner(curator, proposal))
+        booking = self.admission.book(analyst, deadlines.compute_fixed_time(proposal.plan))
+        began = False
+
+        def run_with_deadline(compute: Callable[[], Release]) -> Release | LateResult[Release]:
+            nonlocal began
+            began = True
+            return self._make_deadline_runner(curator, proposal)(compute)
+
+        try:
+            while (left := booking.begins - self.admission.clock()) > 0:
+                time.sleep(min(left, POLL_INTERVAL))
+                _require_not_cancelled(should_continue)
+            with self.take_turn(analyst) as curator:
+                _require_not_cancelled(should_continue)
+                return curator.ask(proposal, run_with_deadline=run_with_deadline)
+        finally:
+            if not began:
+                self.admission.cancel(analyst, booking)
+
+    def _make_deadline_runner(
+        self, curator: Curator, proposal: Proposal
+    ) -> Callable[[Callable[[], Release]], Release | LateResult[Release]]:
+        """Return the function that runs the work on a question, to its deadline if there is one."""
+
+        def run_with_deadline(compute: Callable[[], Release]) -> Release | LateResult[Release]:
+            if self.deadlines is None:
+                return compute()
+            return self.deadlines.run_until_deadline(
+                proposal.plan,
+                lambda: self._run_after_overrun(curator.analyst, compute),
+                lambda left: self._abandon_work(curator, left),
+            )
+
+        return run_with_deadline
+
+    def _run_after_overrun(self, analyst: str, compute: Callable[[], Release]) -> Release:
+        """Run `compute` once the analyst's engine has finished an earlier overrun.
+
+        The wait is part of the fixed time. Refusals and stored answers do not wait: the time of their arrival
+        would reveal how long the overrun went on.
+        """
+        if (left := self._abandoned_work.pop(analyst, None)) is not None:
+            wait([left])
+        return compute()
+
+    def _abandon_work(self, curator: Curator, work: Future[Release]) -> None:
+        """Interrupt work that overran, repeatedly until it ends; its engine is not used before."""
+        self._abandoned_work[curator.analyst] = work
+
+        def interrupt_until_done() -> None:
+            while not wait([work], POLL_INTERVAL).done:
+                curator.stop_work()
+
+        threading.Thread(target=interrupt_until_done, daemon=True, name="discreet-stop").start()
+
+    def close(self) -> None:
+        for curator in self._curators.values():
+            curator.close()
+        self.ledger.close()
+
+
+def _require_not_cancelled(should_continue: Callable[[], bool]) -> None:
+    if not should_continue():
+        raise RequestError("ask: the question was cancelled before anything was charged.", hint="Ask again.")
+
+
+def _load_answer_libraries() -> None:
+    """Run one empty answer: loading its libraries would take longer than the first deadline allows."""
+    query_released_tables("SELECT n FROM released", {"released": pa.table({"n": [0]})})

@@ -1,0 +1,128 @@
+"""Earlier answers in the ledger that a synthetic table must be consistent with.
+
+Eligible    an analyst's own answers that count all rows of the table by synthesized columns, as in
+            SELECT city, COUNT(*) FROM people GROUP BY city. Answers with filters, limits or computed columns
+            are not tables of counts.
+Use         they are treated as exact up to rounding. They were released, so they cost nothing again.
+NULLs       if a column may be NULL and NULL is not one of its declared groups, the answer does not cover rows
+            without a value; those cells are unconstrained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.accounting.entries import Entry, EntryState
+from discreet.core.errors import RequestError
+from discreet.mining.attributes import Attribute
+from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan
+from discreet.services.answers import answer_from_bytes
+from discreet.services.curator import Curator
+from discreet.sql.aggregates.count import Count
+from discreet.sql.expression_tree import Column
+from discreet.sql.query import Query
+from discreet.sql.query_parser import parse_query
+from discreet.sql.relational_algebra import Scan
+from discreet.sql.resolver import resolve_query
+
+ALL: Literal["all"] = "all"
+COUNT = Count()
+
+
+def find_eligible_entries(
+    curator: Curator, plan: SynthesisPlan, requested: Sequence[int] | Literal["all"]
+) -> list[Entry]:
+    """Return the named entries, or all eligible ones; raise RequestError if a named one is not eligible."""
+    entries = curator.ledger.list_entries(curator.analyst)
+    settled = {each.number: each for each in entries if each.state is EntryState.SETTLED}
+    if requested == ALL:
+        fitting = [each for each in settled.values() if _map_columns(curator, plan, each) is not None]
+        if not fitting:
+            raise RequestError(
+                f"synthesize: no answer to {curator.analyst} is a table of counts by columns that are "
+                "synthesized.",
+                hint="Leave --with out.",
+            )
+        return fitting
+    for number in requested:
+        if number not in settled:
+            raise RequestError(
+                f"synthesize: {curator.analyst} has no answer in entry {number}.",
+                hint=f"`discreet ledger --analyst {curator.analyst}` lists them.",
+            )
+        if _map_columns(curator, plan, settled[number]) is None:
+            raise RequestError(
+                f"synthesize: entry {number} is not a table of counts by columns that are synthesized.",
+                hint="Name answers such as SELECT a, b, COUNT(*) FROM t GROUP BY a, b, or --with all.",
+            )
+    return [settled[number] for number in dict.fromkeys(requested)]
+
+
+def read_earlier_answer(curator: Curator, plan: SynthesisPlan, entry: Entry) -> EarlierAnswer:
+    """Return the answer of an entry as counts over bins."""
+    keys = _map_columns(curator, plan, entry)
+    stored = curator.ledger.find_stored_answer(entry.analyst, entry.question_key)
+    assert keys is not None
+    assert stored is not None
+    table, _ = answer_from_bytes(stored.answer)
+    *names, count = keys
+    attributes = [_get_attribute(plan, keys[name]) for name in names]
+    return EarlierAnswer(
+        columns=tuple(each.name for each in attributes), counts=_sum_counts(table, names, count, attributes)
+    )
+
+
+def _sum_counts(
+    table: pa.Table, names: Sequence[str], count: str, attributes: Sequence[Attribute]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Return the counts summed over the values of each bin; NaN if the answer covers no value of the bin."""
+    at = tuple(
+        each.encode(table.column(name).to_pylist()).astype(np.int64)
+        for each, name in zip(attributes, names, strict=True)
+    )
+    shape = tuple(each.bins for each in attributes)
+    sums, told = np.zeros(shape), np.zeros(shape, np.int64)
+    np.add.at(sums, at, table.column(count).to_numpy().astype(np.float64))
+    np.add.at(told, at, 1)
+    return np.where(told > 0, sums, np.nan)
+
+
+def _map_columns(curator: Curator, plan: SynthesisPlan, entry: Entry) -> Mapping[str, str] | None:
+    """Return the table's column for each answer column, the count last; None if the entry is not eligible."""
+    try:
+        question = resolve_query(parse_query(entry.question), curator.policy)
+    except RequestError:  # a model, or a question of another policy
+        return None
+    whole = isinstance(question.rows, Scan) and question.rows.table == plan.table
+    if not whole or not question.keys or not _has_all_groups(question):
+        return None
+    columns = {key.name: of.name.split(".", 1)[1] for key, of in question.keys if isinstance(of, Column)}
+    counts = {column.name for column, measure in question.measures if measure == COUNT}
+    shown = {
+        of.name: name for name, of in reversed(question.post_processing[0].outputs) if isinstance(of, Column)
+    }
+    synthesized = {each.name for each in plan.schema.attributes}
+    fits = len(columns) == len(question.keys) and set(columns.values()) <= synthesized
+    told = [name for name in shown if name in counts]
+    if not fits or not told or not set(columns) <= set(shown):
+        return None
+    return {shown[key]: of for key, of in columns.items()} | {shown[told[0]]: ""}
+
+
+def _has_all_groups(question: Query) -> bool:
+    """Return True if the answer has all groups, without HAVING, LIMIT or totals."""
+    after = question.post_processing[0]
+    return (
+        len(question.post_processing) == 1
+        and after.having is None
+        and after.limit is None
+        and not after.totals
+    )
+
+
+def _get_attribute(plan: SynthesisPlan, name: str) -> Attribute:
+    return next(each for each in plan.schema.attributes if each.name == name)

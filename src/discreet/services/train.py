@@ -1,0 +1,125 @@
+"""Training of models: planned, charged, trained, and stored like an answer.
+
+    plan (no data) → a stored model of the same request is free → reserve → the engine counts, level by level
+    → mechanisms → settle
+
+Epsilon is a part of the promise's budget, for the promise's secret, as for a question.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from discreet.belief.belief_update import Belief
+from discreet.core.number_checks import Real
+from discreet.mining.decision_tree import DecisionTree
+from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
+from discreet.mining.tree_drawing import draw_tree
+from discreet.services.curator import Curator
+from discreet.services.progress import ProgressCallback
+from discreet.services.release_cache import release_or_replay, resolve_epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainRequest:
+    """A request to train a model: its kind, table, target, features and budget."""
+
+    kind: str
+    table: str
+    target: str
+    epsilon: Real | None = None
+    delta: Real = 0
+    features: Sequence[str] | None = None
+    logarithmic: Sequence[str] = ()
+    depth: int | None = None
+    criterion: str | None = None
+    selection: str | None = None
+
+    @property
+    def ledger_text(self) -> str:
+        """The text of the ledger entry."""
+        return f"mine {self.kind} {self.table} --target {self.target}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainedModel:
+    """A released model with its cost; `model_json` is the model as JSON."""
+
+    plan: TrainingPlan
+    model_json: str
+    epsilon: Real
+    delta: Real
+    belief: Belief
+    sentence: str
+    entry: int
+    repeated: bool
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The model as plain data."""
+        found: dict[str, Any] = json.loads(self.model_json)
+        return found
+
+    @property
+    def svg(self) -> str:
+        """The drawing of a tree as SVG."""
+        return draw_tree(
+            DecisionTree.from_json(self.model_json, self.plan.schema, self.plan.model_plan.guarantee)
+        )
+
+
+def plan_model(curator: Curator, request: TrainRequest) -> TrainingPlan:
+    """Return the plan of a model and its cost; reads no data."""
+    return plan_training(
+        request.kind,
+        curator.policy,
+        request.table,
+        request.target,
+        epsilon=resolve_epsilon(curator, request.epsilon, "mine"),
+        delta=request.delta,
+        promise=curator.promise,
+        features=request.features,
+        logarithmic=request.logarithmic,
+        depth=request.depth,
+        criterion=request.criterion,
+        selection=request.selection,
+    )
+
+
+def _resolve_defaults(request: TrainRequest) -> dict[str, str]:
+    """Return criterion and selection with defaults applied, so that naming a default repeats a request."""
+    return {"criterion": request.criterion or CRITERION, "selection": request.selection or SELECTION}
+
+
+def train_private_model(
+    curator: Curator, request: TrainRequest, report_progress: ProgressCallback
+) -> TrainedModel:
+    """Charge and train a model; repeating the same request is free for the analyst."""
+    made, epsilon = plan_model(curator, request), resolve_epsilon(curator, request.epsilon, "mine")
+
+    def report_share(share: float) -> None:
+        report_progress(f"learning a {request.kind}" if request.kind != "bayes" else "learning", share)
+
+    found = release_or_replay(
+        curator,
+        "mine",
+        request.ledger_text,
+        asdict(request) | {"epsilon": epsilon} | _resolve_defaults(request),
+        made.guarantee,
+        lambda engine, random: train_model(made, engine, random, progress=report_share).to_json(),
+        serialize=str.encode,
+        deserialize=bytes.decode,
+    )
+    return TrainedModel(
+        plan=made,
+        model_json=found.release,
+        epsilon=epsilon,
+        delta=request.delta,
+        belief=curator.ledger.compute_belief(analyst=curator.belief_scope),
+        sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),
+        entry=found.entry,
+        repeated=found.repeated,
+    )

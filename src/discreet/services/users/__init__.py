@@ -1,0 +1,23 @@
+"""Users of a ledger: accounts, API tokens, sessions, idempotency keys and budget requests.
+
+Every listener authenticates users here. No password and no token is stored, only verifiers and hashes.
+"""
+
+from __future__ import annotations
+
+from discreet.services.users.storage_location import get_user_file_path, open_user_storage
+from discreet.services.users.user_accounts import ROLES, Role, User, UserAccounts, UserLookup
+from discreet.services.users.user_file import UserFile
+from discreet.services.users.user_storage import UserStorage
+
+__all__ = [
+    "ROLES",
+    "Role",
+    "User",
+    "UserAccounts",
+    "UserFile",
+    "UserLookup",
+    "UserStorage",
+    "get_user_file_path",
+    "open_user_storage",
+]

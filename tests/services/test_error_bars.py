@@ -1,0 +1,134 @@
+"""Where no error bar holds, none is shown in plans, answers, files and pictures, and within is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet import Curator
+from discreet.belief import Belief
+from discreet.belief.wording import format_number_up
+from discreet.core.errors import RequestError
+from discreet.pgwire.notices import format_explain, format_notices
+from discreet.rendering.answer_chart import draw_answer_chart
+from discreet.rendering.answer_view import format_cell
+from discreet.services.answers import Answer, answer_to_bytes
+from discreet.services.tradeoff import compute_tradeoff
+from tests.services import patients
+from tests.services.test_promise import discreet
+
+TOP = "SELECT age, COUNT(*) AS n FROM patients GROUP BY age ORDER BY n DESC LIMIT 3"
+TOTAL = "SELECT SUM(n) AS total FROM (SELECT age, COUNT(*) AS n FROM patients GROUP BY age)"
+MANY = "SELECT sex, COUNT(*) AS n, MEDIAN(age) AS m FROM patients GROUP BY sex HAVING COUNT(*) > 10"
+TWICE = "SELECT sex, COUNT(*) * 2 AS twice FROM patients GROUP BY sex"
+WITHOUT = [TOP, TOTAL, MANY, TWICE]
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    return str(patients.write(tmp_path))
+
+
+@pytest.mark.parametrize("sql", WITHOUT)
+def test_no_error_bar_is_printed_where_none_holds(
+    policy: str, sql: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("plan", "ask"):
+        assert discreet(command, sql, "--policy", policy) == 0
+        told = capsys.readouterr().out
+        assert "±" not in told
+        assert "noisy values" in " ".join(told.split())
+    assert discreet("ask", sql, "--policy", policy, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["intervals"] is None
+    assert found["ranks"] == {}
+    assert all("noisy values" in reason for reason in found["no_interval"].values())
+    assert discreet("plan", sql, "--policy", policy, "--json") == 0
+    for measure in json.loads(capsys.readouterr().out)["measures"]:
+        assert (measure["error95"], measure["rows95"]) == (None, None)
+        assert "noisy values" in measure["note"]
+    assert discreet("ask", sql, "--policy", policy, "--csv") == 0
+    assert ".low" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sql", WITHOUT)
+def test_within_is_refused_and_nothing_is_charged_where_no_error_bar_holds(
+    policy: str, sql: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("plan", "ask"):
+        assert discreet(command, sql, "--policy", policy, "--within", "10") == 2
+        assert "cannot be promised" in capsys.readouterr().err
+    with Curator.open(policy) as curator:
+        with pytest.raises(RequestError, match="cannot be promised"):
+            curator.ask(sql, within=10)
+        assert curator.ledger.list_entries() == []
+        with pytest.raises(RequestError, match=r"does not follow from the question alone: .*noisy values"):
+            compute_tradeoff(sql, curator.policy, curator.promise)
+
+
+def test_an_answer_in_python_on_the_wire_and_as_a_picture_has_none_either(policy: str) -> None:
+    with Curator.open(policy) as curator:
+        proposal = curator.plan(TOP)
+        assert not any("±" in line for line in format_explain(proposal))
+        answer = curator.ask(proposal)
+        assert answer.intervals == {}
+        assert answer.measures == ["n"]
+        (reason,) = (line for line in format_notices(answer) if line.startswith("error"))
+        assert reason.startswith("error: No error bar for n: ORDER BY … LIMIT selects rows by noisy values")
+        drawn = draw_answer_chart(answer).to_dict()
+        assert "±" not in json.dumps(drawn, ensure_ascii=False)
+        assert "No error bar" in json.dumps(drawn)
+        assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["bar"]
+        shown = curator.ask("SELECT age, COUNT(*) AS n FROM patients GROUP BY age LIMIT 3")
+        assert len(draw_answer_chart(shown).to_dict()["layer"]) == 2
+
+
+def test_an_answer_that_an_earlier_version_stored_loses_the_error_bars_that_do_not_hold(policy: str) -> None:
+    with Curator.open(policy) as curator:
+        proposal = curator.plan(TOP)
+        table = pa.table({"age": [30, 40, 50], "n": [9, 8, 7]})
+        curator.charge_and_release(
+            proposal.key,
+            proposal.text,
+            proposal.plan.guarantee,
+            lambda engine, random: table,
+            lambda table: answer_to_bytes(table, {"n": ([0.0] * 3, [20.0] * 3)}),
+        )
+        answer = curator.ask(TOP)
+    assert answer.repeated
+    assert answer.table == table
+    assert answer.intervals == {}
+
+
+# -- Digits --------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-5, 1e5), st.floats(1e-5, 1e5))
+def test_the_printed_error_bar_covers_the_interval(value: float, below: float, above: float) -> None:
+    ends = (value - below, value + above)
+    answer = Answer(
+        table=pa.table({"x": [value]}),
+        intervals={"x": ([ends[0]], [ends[1]])},
+        confidence=0.95,
+        epsilon=1,
+        belief=Belief(prior=0.01, highest=0.05, lowest=0, tail=0),
+        entry=1,
+        repeated=False,
+        sentence="",
+    )
+    middle, half = (float(part.replace(",", "")) for part in format_cell(answer, "x", 0, value).split(" ± "))
+    slack = 1e-9 * max(1, abs(value))
+    assert middle - half <= ends[0] + slack
+    assert middle + half >= ends[1] - slack
+
+
+@given(st.floats(1e-6, 1e12))
+def test_an_error_is_rounded_up_and_by_less_than_a_hundredth(value: float) -> None:
+    shown = float(format_number_up(value).replace(",", ""))
+    assert value * (1 - 1e-11) <= shown <= value * 1.0101 or math.isclose(shown, value)

@@ -1,0 +1,102 @@
+"""What was chosen on the Publish screen becomes what `discreet anonymize` would have been asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.core.errors import RequestError
+from discreet.core.policy import Policy, Role
+from discreet.http.console.publish_form import PublishForm, list_publishable_tables
+from discreet.services.policies import load_policy
+from tests.services import patients
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    return load_policy(patients.write(tmp_path))
+
+
+def chosen(policy: Policy, **fields: str) -> PublishForm:
+    return PublishForm(
+        policy=policy,
+        name="patients",
+        fields={name.replace("__", ":"): each for name, each in fields.items()},
+    )
+
+
+def test_models_are_those_of_the_fields(policy: Policy) -> None:
+    made = chosen(
+        policy,
+        k="7",
+        l_column="disease",
+        l_kind="recursive",
+        l="3",
+        l_c="4",
+        t_column="disease",
+        t="0.3",
+        suppress="2%",
+        posterior="20%",
+    ).build_request(None)
+    assert made.models.k == 7
+    assert list(made.models.l_diversity) == ["disease:3:recursive:4"]
+    assert list(made.models.t_closeness) == ["disease:0.3:equal"]
+    assert (made.suppress, made.posterior) == ("2%", "20%")
+
+
+def test_without_any_model_classes_have_five(policy: Policy) -> None:
+    assert chosen(policy).build_request(None).models.k == 5
+    assert chosen(policy, posterior="20%").build_request(None).models.k is None
+
+
+def test_a_role_is_the_policys_until_another_is_chosen(policy: Policy) -> None:
+    assert chosen(policy, role__sex="quasi").policy_with_choices == policy
+    columns = (
+        chosen(policy, role__sex="sensitive", role__stays="quasi")
+        .policy_with_choices.tables["patients"]
+        .columns
+    )
+    assert (columns["sex"].role, columns["stays"].role) == (Role.SENSITIVE, Role.QUASI)
+
+
+def test_a_column_that_nobody_gave_a_role_stays_one_until_it_is_given_one(policy: Policy) -> None:
+    table = policy.tables["patients"]
+    unsaid = table.columns["stays"].model_copy()
+    unsaid.model_fields_set.discard("role")
+    table = table.model_copy(update={"columns": {**table.columns, "stays": unsaid}})
+    open_policy = policy.model_copy(update={"tables": {"patients": table}})
+    for fields, said in (({"role__stays": ""}, False), ({"role__stays": "other"}, True)):
+        column = chosen(open_policy, **fields).policy_with_choices.tables["patients"].columns["stays"]
+        assert ("role" in column.model_fields_set) == said
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"role__id": "other"},
+        {"role__id": "quasi"},
+        {"role__sex": "nobody"},
+        {"hierarchy__sex": "decades"},
+        {"hierarchy__age": "nowhere"},
+    ],
+)
+def test_what_is_not_offered_is_refused(policy: Policy, fields: dict[str, str]) -> None:
+    with pytest.raises(RequestError, match=r"publish: "):
+        _ = chosen(policy, **fields).policy_with_choices
+
+
+@pytest.mark.parametrize(
+    "fields", [{"k": "many"}, {"method": "private"}, {"l_column": "disease", "l_kind": "odd"}]
+)
+def test_what_is_no_model_or_method_of_the_page_is_refused(policy: Policy, fields: dict[str, str]) -> None:
+    with pytest.raises(RequestError, match=r"publish: "):
+        chosen(policy, **fields).build_request(None)
+
+
+def test_quasi_identifiers_come_with_their_hierarchy_as_a_tree(policy: Policy) -> None:
+    shown = {each.name: each for each in chosen(policy, role__sex="other").column_choices}
+    assert shown["age"].tree is not None
+    assert shown["age"].hierarchies == ("age", "zipcode", "decades")
+    assert shown["sex"].tree is None
+    assert list_publishable_tables(policy) == ("patients",)
