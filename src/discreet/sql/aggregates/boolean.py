@@ -46,7 +46,7 @@ from discreet.sql.scalar_expressions import build_call, resolve_condition
 
 
 class _Decision(SupportsPersonTotals, SupportsAnswerTotals):
-    """What BOOL_OR and BOOL_AND share: one row whose condition is `settling_value` settles the matter."""
+    """Base of BOOL_OR and BOOL_AND: one row whose condition is `settling_value` settles the matter."""
 
     is_linear = True
     keeps_values = True
