@@ -11,7 +11,7 @@ from typing import Protocol
 
 from discreet.accounting.accountant import Accountant
 from discreet.accounting.analyst_shares import limit_to_share
-from discreet.accounting.belief_sentences import describe_ledger_belief
+from discreet.accounting.belief_sentences import describe_ledger_belief, describe_uncovered
 from discreet.accounting.budget_accounts import EVERYBODY, BudgetAccounts
 from discreet.accounting.budget_amounts import Cost
 from discreet.accounting.hash_chain_check import check_chain
@@ -121,6 +121,11 @@ class LedgerReader(Protocol):
         return describe_ledger_belief(
             self.promise, spent.compute_belief(prior), releases, analyst=analyst, separate=separate
         )
+
+    def describe_uncovered(self) -> str:
+        """Return the sentences on what no bound on belief covers; empty if bounds cover everything."""
+        with self._open_transaction() as book:
+            return describe_uncovered(book.list_releases(), book.list_separate_ledgers())
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the places of ledgers with a separate promise about the same data, by identity."""
