@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import pytest
 from discreet.app.policies import load
 from discreet.app.serve.job import JobState
 from discreet.app.serve.jobs import Jobs
+from discreet.app.serve.process import Served as Process
 from discreet.app.users import users_of
+from tests.app.test_promise import discreet
 from tests.patience import PATIENCE
 from tests.wire.served import write_data
 
@@ -53,6 +56,28 @@ def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     assert (server.returncode, said[1]) == (0, "")
     assert (tmp_path / "kept.db").exists()
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_ports_are_announced_when_both_listeners_accept_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_data(tmp_path)
+    said = []
+
+    async def open_listeners(
+        self: Process, web: object, wire: object, stopped: object, ready: Callable[[], None] = lambda: None
+    ) -> None:
+        said.append(capsys.readouterr().out)
+        ready()
+        said.append(capsys.readouterr().out)
+
+    monkeypatch.setattr(Process, "doors", open_listeners)
+    words = ("--http", "0", "--postgres", "0", "--no-padding", "--json")
+    assert discreet("serve", "--policy", str(tmp_path / "privacy.yaml"), *words) == 0
+    before, after = said
+    assert before == ""
+    assert json.loads(after)["passwords"]
+    assert capsys.readouterr().out == ""
 
 
 def _choose_password(told: dict[str, Any]) -> None:

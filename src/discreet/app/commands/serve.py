@@ -95,7 +95,6 @@ def run(
         passwords = UserBook(file).begin(terms)
         scheme = "http" if certificate is None else "https"
         assumed = _assumed_tables(terms) if padding and policy is not None else []
-        _announce(scheme, host, ports, passwords, assumed, as_json=as_json)
         served = Served(
             curators=curators,
             file=file,
@@ -105,7 +104,18 @@ def run(
             policy_file=place,
         )
         threading.Thread(target=_warm, daemon=True).start()
-        until_stopped(lambda stopped: served.doors(web, wire, stopped))
+        announced = False
+
+        def announce() -> None:
+            nonlocal announced
+            announced = True
+            _announce(scheme, host, ports, passwords, assumed, as_json=as_json)
+
+        try:
+            until_stopped(lambda stopped: served.doors(web, wire, stopped, announce))
+        finally:
+            if passwords and not announced:
+                announce()  # passwords are stored as hashes alone: nobody could tell them later
     if is_left_behind():
         # A normal exit would wait for the running job, perhaps for hours; its charge is already on disk.
         sys.stdout.flush()
