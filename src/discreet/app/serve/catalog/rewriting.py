@@ -179,6 +179,15 @@ class Rewriting:
         found = kind(this=node.this, expression=node.expression)
         return exp.Not(this=found) if negated else found
 
+    def quotient(self, node: exp.Expr) -> exp.Expr:
+        """Return a division or remainder that fails for 0, as in PostgreSQL; whole numbers stay whole."""
+        left, right = node.this.unnest(), node.expression.unnest()
+        if isinstance(right, exp.Literal) and right.is_number and float(right.this) == 0:
+            raise WireError("22012", "Division by zero.")
+        whole = isinstance(node, exp.Div) and left.is_int and right.is_int
+        kind = exp.IntDiv if whole else type(node)
+        return kind(this=node.this, expression=exp.Anonymous(this="divisor", expressions=[node.expression]))
+
     def cast(self, node: exp.Expr) -> exp.Expr:
         """Return PostgreSQL's casts between OIDs and names as calls of macros."""
         assert isinstance(node, exp.Cast)
@@ -209,6 +218,8 @@ REWRITES: tuple[tuple[type[exp.Expr], Callable[[Rewriting, exp.Expr], exp.Expr]]
     (exp.Dot, Rewriting.dotted),
     (exp.Collate, lambda _, node: node.this),
     (exp.Operator, Rewriting.operation),
+    (exp.Div, Rewriting.quotient),
+    (exp.Mod, Rewriting.quotient),
     (exp.Cast, Rewriting.cast),
     (exp.Func, Rewriting.called),
 )
