@@ -13,8 +13,7 @@ from discreet.accounting.belief_sentences import SHOWN
 from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import has_ledger
 from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
-from discreet.cli.address_options import LedgerOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
 from discreet.rendering.terminal import Console
 from discreet.services.ledger_addresses import strip_sibling_path

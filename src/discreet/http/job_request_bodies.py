@@ -12,6 +12,7 @@ from pydantic import Field
 
 from discreet.http.request_bodies import MAX_SQL_LENGTH, RequestBody, ShortText, UnitInterval
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
+from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.release_cache import MIN_EPSILON
 
 ShortTexts = Annotated[tuple[ShortText, ...], Field(max_length=100)]
@@ -58,7 +59,7 @@ class AnonymizeBody(AnonymizeFields):
     ] = ()
 
 
-class AuditBody(RequestBody):
+class AuditBody(AuditRequest):
     """An audit of a query or of a named mechanism: a lower bound on epsilon from runs on made-up tables."""
 
     kind: Literal["audit"]
@@ -67,8 +68,6 @@ class AuditBody(RequestBody):
     delta: UnitInterval | None = None
     runs: Annotated[int | None, Field(ge=1, le=10_000_000)] = None
     confidence: UnitInterval = 0.95
-    posterior: bool = False
-    session: bool = False
 
 
 JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody, Field(discriminator="kind")]

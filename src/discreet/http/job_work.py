@@ -11,10 +11,11 @@ from pathlib import Path
 
 from discreet.http.app_context import AppContext
 from discreet.http.job_request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
-from discreet.http.release_routes import find_release_file
 from discreet.rendering import attack_view, private_release_view, release_view
 from discreet.rendering import synthetic_view as synthesis_view
+from discreet.rendering.audit_view import audit_to_json
 from discreet.rendering.release_report import render_release_report
+from discreet.rendering.synthetic_report import write_synthetic_report
 from discreet.services.anonymize.anonymize import (
     ANONYMIZATION_STAGES,
     PRIVATE_ANONYMIZATION_STAGES,
@@ -24,7 +25,7 @@ from discreet.services.anonymize.anonymize import (
 )
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
 from discreet.services.anonymize.table_request import resolve_policy_table
-from discreet.services.audit import audit_dispatch
+from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
@@ -57,8 +58,8 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
         made = synthetic_publication.publish_synthetic(
             policy, request, _get_output_path(folder, body), analyst=analyst, report_progress=tell
         )
-        found = synthesis_view.synthetic_to_json(made.synthetic, made.comparison, made.trial, made.files)
-        return _build_outcome(found, made.files)
+        files = (*made.files, write_synthetic_report(made))
+        return _build_outcome(synthesis_view.synthetic_to_json(made, files), files)
 
     return JobWork(
         kind=body.kind,
@@ -102,25 +103,15 @@ def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
 
 def build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
     """Return the work of a job that audits a query or a mechanism."""
-    policy = context.curators.policy if audit_dispatch.is_question(body.audited) else None
+    request = AuditRequest.model_validate(body.model_dump(exclude={"kind"}))
+    policy = context.curators.policy if is_question(request.audited) else None
 
-    def run_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        found, beliefs = audit_dispatch.run_audit(
-            body.audited,
-            policy,
-            body.epsilon,
-            None if body.delta is None else str(body.delta),
-            body.runs,
-            body.confidence,
-            tell,
-            audits_posteriors=body.posterior,
-            audits_session=body.session,
-        )
-        told = audit_dispatch.audit_to_json(found, beliefs)
+    def perform_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        told = audit_to_json(run_audit(request, policy, tell))
         return JobOutcome(results=told, document=told)
 
     return JobWork(
-        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=run_audit
+        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=perform_audit
     )
 
 
@@ -141,5 +132,5 @@ def _build_anonymize_request(
         **{name: getattr(body, name) for name in AnonymizeFields.model_fields},
         policy=context.policy_file,
         output=None if output is None else str(output),
-        others=tuple(find_release_file(context, each) for each in body.others),
+        others=tuple(context.find_release_file(each) for each in body.others),
     )

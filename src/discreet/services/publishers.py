@@ -19,7 +19,8 @@ from discreet.core.engine import DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.file_schema import find_kind
 from discreet.services.engine_addresses import parse_engine_address
 

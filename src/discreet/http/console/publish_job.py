@@ -8,7 +8,7 @@ from pathlib import Path
 
 from discreet.belief.wording import format_percent
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.page import BAR_LENGTH, Page
 from discreet.http.console.publish_form import (
     DISTANCES,
@@ -20,10 +20,9 @@ from discreet.http.console.publish_form import (
     list_publishable_tables,
 )
 from discreet.rendering.attack_verdicts import describe_verdict
-from discreet.rendering.colors import GRAY, VERMILLION
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.release_view import format_examples, list_figures
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars
+from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
 from discreet.services.anonymize.anonymize_request import OBJECTIVES
 from discreet.services.anonymize.release import Release

@@ -32,15 +32,11 @@ from discreet.services.anonymize.request_builders import (
     build_private_generalizer,
     build_table_request,
 )
-from discreet.services.anonymize.table_request import (
-    ResolvedTable,
-    find_source_table,
-    require_domains,
-    resolve_table,
-)
+from discreet.services.anonymize.table_request import ResolvedTable, require_domains, resolve_table
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.progress import ProgressCallback, ignore_progress
 from discreet.services.publishers import parse_release_target
+from discreet.services.source_tables import find_source_table
 
 ANONYMIZATION_STAGES = ("counting", "searching", "attacking", "writing")
 PRIVATE_ANONYMIZATION_STAGES = ("counting", "writing")

@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from discreet.accounting.belief_sentences import describe_membership_belief
 from discreet.anonymity.models import Model
 from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.belief import compute_belief
-from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
+from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Role
-from discreet.engines.duckdb_publisher import FORMULA_CELLS, ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief
 from discreet.services.anonymize.private_release import PrivateRelease
 from discreet.services.anonymize.release import Release
@@ -116,10 +118,7 @@ def describe_guarantee(release: PrivateRelease) -> str:
     return (
         f"(epsilon {format_number(float(guarantee.epsilon))}, delta "
         f"{float(guarantee.delta):.2g})-differentially "
-        f"private for added and removed people: for a person in the table, an attacker who was at most "
-        f"{format_percent(PRIOR)} sure of that becomes more than {format_percent_up(after)} sure "
-        "with a chance of at most "
-        f"{format_chance(rarely)}."
+        f"private for added and removed people: {describe_membership_belief(PRIOR, after, rarely)}."
     )
 
 

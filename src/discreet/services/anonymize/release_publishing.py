@@ -12,7 +12,7 @@ from pathlib import Path
 
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.private_release import PrivateRelease
 from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_certificate import (
@@ -21,8 +21,9 @@ from discreet.services.anonymize.release_certificate import (
     require_own_certificate,
     write_certificate,
 )
+from discreet.services.anonymize.release_evaluation import evaluate_release
+from discreet.services.attack.belief_bounds import bound_from_option
 from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.attack.release_evaluation import bound_from_option, evaluate_release
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"

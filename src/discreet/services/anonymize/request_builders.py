@@ -19,7 +19,7 @@ from discreet.anonymity.republication import PERSON, SIGNATURE
 from discreet.anonymity.search import OBJECTIVES
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.anonymize_request import AnonymizeRequest
 from discreet.services.anonymize.anonymizer import Anonymizer, Method
 from discreet.services.anonymize.private_generalizer import PrivateGeneralizer

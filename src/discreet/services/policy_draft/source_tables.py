@@ -23,11 +23,11 @@ from pathlib import Path
 
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
+from discreet.core.release_target import split_source
 from discreet.engines.duckdb_inventory import DuckDBInventory
 from discreet.engines.file_schema import Schema, read_glob_schema, read_schemas
 from discreet.engines.inventory import Inventory, InventoryTable
 from discreet.engines.pattern_shares import compute_file_pattern_shares
-from discreet.engines.sources import split_source
 from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
 from discreet.services.policy_draft.hipaa_identifiers import PATTERNS
 from discreet.services.policy_errors import find_nearest_name
