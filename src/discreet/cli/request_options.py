@@ -77,9 +77,9 @@ def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     typed = form.typed or _get_typed(field.annotation)
     default = inspect.Parameter.empty if required else _get_default(field, typed)
     if form.is_argument:
-        info: Any = typer.Argument(help=field.description)
+        info: Any = typer.Argument(help=form.help or field.description)
     else:
-        info = typer.Option(*_list_flags(name, field), help=field.description, min=form.least)
+        info = typer.Option(*_list_flags(name, field), help=form.help or field.description, min=form.least)
     annotation = typed if required or default is not None else typed | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]

@@ -47,13 +47,17 @@ class AnonymizeBody(AnonymizeFields):
     """
 
     kind: Literal["anonymize"]
-    table: ShortText
+    table: Annotated[ShortText, Field(description="A table of the policy.")]
     name: Annotated[FileName | None, Field(description="What the file is called; else as the table.")] = None
     population: Annotated[ShortText | None, Field(description="A table of the policy.")] = None
-    weight: dict[str, PositiveNumber] = Field(default_factory=dict)
-    seconds: Annotated[float | None, Field(gt=0, le=3_600)] = None
-    epsilon: PositiveNumber | None = None
-    delta: UnitInterval | None = None
+    weight: Annotated[
+        dict[str, PositiveNumber], Field(description="How much the information that a column loses counts.")
+    ] = Field(default_factory=dict)
+    seconds: Annotated[
+        float | None, Field(gt=0, le=3_600, description="The most time to search; 60 if not given.")
+    ] = None
+    epsilon: Annotated[PositiveNumber | None, Field(description="The epsilon of the method private.")] = None
+    delta: Annotated[UnitInterval | None, Field(description="The delta of the method private.")] = None
     others: Annotated[
         Integers, Field(alias="with", description="Releases that attackers have, too, by their numbers.")
     ] = ()

@@ -16,6 +16,9 @@ from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonS
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import parse_probability
 
+MAX_TEXT_LENGTH = 1_000
+"""Of a value that is parsed: more is refused unread."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CommandLine:
@@ -29,6 +32,9 @@ class CommandLine:
 
     parse: Callable[[Any], object] | None = None
     """Makes the field's value of what was typed; without it, the field's validators do."""
+
+    help: str = ""
+    """The option's help, where it is not the field's description."""
 
     is_argument: bool = False
     least: int | None = None
@@ -48,13 +54,22 @@ def accept_text(read: Callable[[object], object], *, nullable: bool = False) -> 
     """Return annotations of a field that accepts a text: its JSON form stays a text, its value is typed."""
     text = {"type": "string"}
     schema: dict[str, Any] = {"anyOf": [text, {"type": "null"}]} if nullable else text
-    validate = (lambda value: None if value is None else read(value)) if nullable else read
-    return PlainValidator(validate), PlainSerializer(_to_text, when_used="json"), WithJsonSchema(schema)
+    return (
+        PlainValidator(partial(_read_text, read, nullable)),
+        PlainSerializer(_to_text, when_used="json"),
+        WithJsonSchema(schema),
+    )
 
 
 def accept_probability(option: str) -> tuple[Any, ...]:
     """Return annotations of an optional probability: 5%, 0.05 or 1/20."""
     return accept_text(partial(_read_probability, option), nullable=True)
+
+
+def _read_text(read: Callable[[object], object], nullable: bool, value: object) -> object:
+    if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
+        raise InvalidParameterError(f"A value must have at most {MAX_TEXT_LENGTH:,} characters.")
+    return None if value is None and nullable else read(value)
 
 
 def _to_text(value: object) -> str | None:

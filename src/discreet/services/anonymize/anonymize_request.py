@@ -115,6 +115,7 @@ def _build_model_field(option: ModelOption) -> tuple[Any, Any]:
     flags = (option.flag,) if option.flag else ()
     described = Field(description=option.help, max_length=MOST_VALUES if option.is_repeated else None)
     if option.is_number:
+        described = Field(description=option.help, json_schema_extra={"minimum": 1})
         number = (AfterValidator(partial(_check_number, option)), CommandLine(flags=flags))
         return Annotated[(int | None, described, *number)], None
     read = partial(parse_model, option)
@@ -180,21 +181,41 @@ class AnonymizeFields(ModelFields):
     ] = "generalize"
     level: Annotated[
         dict[str, Annotated[int, Field(ge=0, le=999)]],
-        Field(description="COLUMN=2: publish at this level; columns that are not named are at 0."),
-        CommandLine(typed=list[str], parse=parse_levels),
+        Field(description="The level of each column; columns that are not named are at 0."),
+        CommandLine(
+            typed=list[str],
+            parse=parse_levels,
+            help="COLUMN=2: publish at this level; columns that are not named are at 0.",
+        ),
     ] = Field(default_factory=dict)
     centre: Annotated[
         dict[str, Literal["mean", "median"]],
-        Field(description="COLUMN=mean|median: show a number for each class instead of a label."),
-        CommandLine(typed=list[str], parse=parse_centres),
+        Field(description="Columns that show a number for each class instead of a label."),
+        CommandLine(
+            typed=list[str],
+            parse=parse_centres,
+            help="COLUMN=mean|median: show a number for each class instead of a label.",
+        ),
     ] = Field(default_factory=dict)
     weight: Annotated[
         dict[str, float],
-        Field(description="COLUMN=2: information that this column loses counts double."),
-        CommandLine(typed=list[str], parse=parse_weights),
+        Field(description="How much the information that a column loses counts; 1 if not named."),
+        CommandLine(
+            typed=list[str],
+            parse=parse_weights,
+            help="COLUMN=2: information that this column loses counts double.",
+        ),
     ] = Field(default_factory=dict)
-    epsilon: Annotated[float | None, Field(description="Of --method private.")] = None
-    delta: Annotated[float | None, Field(description="Of --method private.")] = None
+    epsilon: Annotated[
+        float | None,
+        Field(description="The epsilon of the method private."),
+        CommandLine(help="Of --method private."),
+    ] = None
+    delta: Annotated[
+        float | None,
+        Field(description="The delta of the method private."),
+        CommandLine(help="Of --method private."),
+    ] = None
     analyst: Annotated[
         str | None, Field(description="The analyst whose share a private release is charged to.")
     ] = None
