@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -31,8 +31,7 @@ def options_from(model: type[Request]) -> Callable[[Command], Command]:
     """
 
     def decorate(run: Command) -> Command:
-        _, *others = inspect.signature(run).parameters.values()
-        own = get_type_hints(run, include_extras=True)
+        _, *others = inspect.signature(run, eval_str=True).parameters.values()
 
         def run_with_options(**values: Any) -> None:
             rest = {each.name: values.pop(each.name) for each in others}
@@ -40,14 +39,12 @@ def options_from(model: type[Request]) -> Callable[[Command], Command]:
 
         # arguments first, as help lists groups in the order of their first member
         fields = sorted(model.model_fields.items(), key=lambda each: not _get_form(each[1]).is_argument)
-        parameters = [_build_parameter(name, field) for name, field in fields]
-        parameters += [
-            each.replace(annotation=own[each.name], kind=inspect.Parameter.KEYWORD_ONLY) for each in others
-        ]
+        parameters = [_build_parameter(name, field) for name, field in fields if _get_form(field).is_option]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
         annotations = {each.name: each.annotation for each in parameters}
         run_with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run_with_options.__annotations__ = annotations
-        run_with_options.__doc__, run_with_options.__name__ = run.__doc__, run.__name__
+        run_with_options.__doc__ = run.__doc__
         return run_with_options
 
     return decorate
@@ -75,7 +72,7 @@ def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     form = _get_form(field)
     required = field.is_required()
     typed = form.typed or _get_typed(field.annotation)
-    default = inspect.Parameter.empty if required else _get_default(field, typed)
+    default = inspect.Parameter.empty if required else form.default or _get_default(field, typed)
     if form.is_argument:
         info: Any = typer.Argument(help=form.help or field.description)
     else:

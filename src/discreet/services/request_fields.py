@@ -36,7 +36,13 @@ class CommandLine:
     help: str = ""
     """The option's help, where it is not the field's description."""
 
+    default: str = ""
+    """The default as help shows it, where it is not the text of the field's."""
+
     is_argument: bool = False
+    is_option: bool = True
+    """Whether the command line has it at all; some fields are for callers in Python."""
+
     least: int | None = None
 
 
