@@ -115,7 +115,8 @@ def describe_membership_belief(prior: float, posterior: float, chance: float) ->
     """
     return (
         f"for a person in the table, an attacker who was at most {format_percent(prior)} sure of that "
-        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most {format_chance(chance)}"
+        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most "
+        f"{format_chance(chance)}"
     )
 
 
