@@ -73,7 +73,9 @@ class Schema:
             wanted = (
                 "a category with declared values" if is_classification else "a number with declared bounds"
             )
-            raise RequestError(f"train: the target {target} must be {wanted}.", hint="Predict another column.")
+            raise RequestError(
+                f"train: the target {target} must be {wanted}.", hint="Predict another column."
+            )
         if goal is not None and goal.regular_bins < 2:
             raise RequestError(
                 f"train: the target {target} has one declared value, so there is nothing to predict.",

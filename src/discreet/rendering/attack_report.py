@@ -120,8 +120,9 @@ def _build_verdict_section(evaluation: AttackEvaluation) -> Section:
     rows = tuple(
         (
             tried.name,
-            f"{(score := format_success_rates(tried)).success} {_bracket_qualifier(score.qualifier)}".rstrip(),
-            score.guessing,
+            f"{(rates := format_success_rates(tried)).success} "
+            f"{_bracket_qualifier(rates.qualifier)}".rstrip(),
+            rates.guessing,
             describe_strongest_claim(tried),
             "; ".join(f"{bound.text}: {_get_bound_verdict(bound, tried)}" for bound in tried.bounds) or "–",
         )

@@ -102,7 +102,7 @@ def back_up_policy_ledger(policy: Policy, file: Path) -> int:
 
 
 def restore_policy_ledger(policy: Policy, file: Path | None) -> tuple[RestoreResult, str]:
-    """Replace the ledger by a backup and charge what was asked since; return the charges and the belief sentence."""
+    """Replace the ledger by a backup and charge what was asked since; return that, and the new belief."""
     restored = restore_ledger(
         file,
         strip_sibling_path(policy.ledger),
