@@ -195,7 +195,7 @@ def begin(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
     """Enter a fresh copy of the folder, where a server stops as soon as it listens."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("DISCREET_ADULT", raising=False)
-    monkeypatch.setattr("discreet.cli.serve.until_stopped", serve_a_moment)
+    monkeypatch.setattr("discreet.cli.serve.run_until_signal", serve_a_moment)
     monkeypatch.setattr(uvicorn.Server, "main_loop", stop_at_once)
 
     def enter(number: int) -> Path:

@@ -61,9 +61,9 @@ def test_what_was_collected_is_shown_as_it_is(folder: Path, capsys: pytest.Captu
 
 def test_nothing_is_shown_on_another_console() -> None:
     """A console of rich's own would read markup in what others named."""
-    app = Path(__file__).parents[2] / "src" / "discreet" / "app"
+    source = Path(__file__).parents[2] / "src" / "discreet"
     found = []
-    for path in sorted(app.rglob("*.py")):
+    for path in sorted(source.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         calls = {
             each.func.id
