@@ -67,8 +67,8 @@ def _format_attack(demo: Demo) -> str:
     return (
         f"Averaging. The same question {attack.repeats:,} more times: {attack.distinct_answers} answer, "
         f"charged once. Then with a slightly different budget each time, for fresh noise: "
-        f"{attack.fresh_answers} answers, and the next was refused. All of them together take {prior} to at most "
-        f"{format_percent_up(attack.belief.highest)}. "
+        f"{attack.fresh_answers} answers, and the next was refused. All of them together take {prior} to at "
+        f"most {format_percent_up(attack.belief.highest)}. "
         f"Without a ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "
         f"{format_percent(attack.unlimited_posterior)} on average."
     )
