@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from discreet.accounting.accountant import get_amount
-from discreet.http.authentication import CSRF_HEADER
+from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import Role
 from tests.http.served import Server, both_doors
 from tests.pgwire.served import PASSWORD, write_data

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import ledger_maintenance
-from discreet.cli.address_options import LedgerOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
 from discreet.rendering.ledger_json import ledger_to_json
 from discreet.rendering.ledger_view import show_ledger

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
-from discreet.cli.grouped_help import GroupedHelp
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.output_files import remove_leftovers
 from discreet.rendering.terminal import Console
@@ -153,3 +153,19 @@ def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
         text = f"{message} {hint}".strip()
         Console(stderr=True, soft_wrap=True).print(f"discreet: {text}", markup=False, highlight=False)
     return exit_code
+
+
+class GroupedHelp(TyperCommand):
+    """A command whose help has a heading for each panel of options, in the order of the options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)

@@ -8,9 +8,15 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from discreet.cli.address_options import EngineOption
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.shared_options import DEFAULT_POLICY, ForceOption, JsonOption, MaxBeliefOption, PolicyOption
+from discreet.cli.shared_options import (
+    DEFAULT_POLICY,
+    EngineOption,
+    ForceOption,
+    JsonOption,
+    MaxBeliefOption,
+    PolicyOption,
+)
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.rendering.terminal import Console

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.address_options import EngineOption
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, JsonOption, PolicyOption
+from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number
 from discreet.core.output_files import require_output, write_output

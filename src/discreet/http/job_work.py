@@ -12,7 +12,6 @@ from pathlib import Path
 from discreet.cli import anonymize_command
 from discreet.http.app_context import AppContext
 from discreet.http.job_request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
-from discreet.http.release_routes import find_release_file
 from discreet.rendering import attack_view, private_release_view
 from discreet.rendering import release_view as anonymize_view
 from discreet.rendering import synthetic_view as synthesis_view
@@ -153,7 +152,7 @@ def _build_anonymize_request(
         seconds=body.seconds,
         output=None if output is None else str(output),
         at_most=body.at_most,
-        others=[find_release_file(context, each) for each in body.others],
+        others=[context.find_release_file(each) for each in body.others],
         force=body.force,
     )
 

@@ -10,9 +10,18 @@ import altair as alt
 from discreet.attacks.findings import Finding, Findings, Points
 from discreet.belief.wording import format_percent
 from discreet.rendering.altair_charts import apply_style, chart_to_svg
-from discreet.rendering.colors import BLUE, FAINT, GRAY, GRID_LINE, VERMILLION
 from discreet.rendering.report_document import Picture
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars, draw_steps
+from discreet.rendering.svg_charts import (
+    BLUE,
+    FAINT,
+    GRAY,
+    GRID_LINE,
+    VERMILLION,
+    Bar,
+    BarRow,
+    draw_bars,
+    draw_steps,
+)
 from discreet.services.attack.evaluation import JudgedRun
 
 MAX_VICTIMS, MAX_LABEL_LENGTH = 8, 46

@@ -12,6 +12,9 @@ from discreet.belief import Belief, Promise
 from discreet.core.guarantees import PureDP
 from discreet.services.ledger_maintenance import MarkState, VerifiedLedger
 
+CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
+"""Certificate entries for the custodian only: where the file is."""
+
 
 def ledger_to_json(
     ledger: Ledger, analyst: str | None = None, *, belief_scope: str | None = None
@@ -122,3 +125,15 @@ def marks_to_json(marks: MarkState) -> dict[str, object]:
         "marks": [{"file": str(path), "entries": entries} for path, entries in marks.entries.items()],
         "unmarked": [str(path) for path in marks.missing],
     }
+
+
+def open_release_to_json(release: NonPrivateRelease, *, for_custodian: bool) -> dict[str, object]:
+    """Return a release without differential privacy with its number; only a custodian sees its path."""
+    certificate = {
+        name: value
+        for name, value in release.certificate.items()
+        if for_custodian or name not in CUSTODIAN_ONLY_FIELDS
+    }
+    kind = release.certificate.get("kind", "table")
+    told = {"id": release.id, "private": False, "kind": kind} | release_to_json(release)
+    return told | {"certificate": certificate}

@@ -17,7 +17,8 @@ from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate

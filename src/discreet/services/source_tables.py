@@ -10,8 +10,8 @@ from pathlib import Path
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
+from discreet.core.release_target import split_source
 from discreet.engines.file_schema import Schema, read_schemas
-from discreet.engines.sources import split_source
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import require_engine_address
 from discreet.services.policy_draft.column_roles import guess_role, is_code

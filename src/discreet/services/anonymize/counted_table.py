@@ -25,7 +25,7 @@ from discreet.core.engine import DataState, Publisher, SupportsWrites
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import Policy, Role, Table
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.exposure import require_no_identifiers
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal
 from discreet.services.publishers import open_publisher

@@ -20,8 +20,7 @@ from discreet.attacks.match_sets import from_known_classes
 from discreet.attacks.published_table import PublishedTable, from_recoding, read_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import ReleaseTarget
-from discreet.engines.sources import split_source
+from discreet.core.release_target import ReleaseTarget, split_source
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
 from discreet.services.attack.belief_bounds import count_ruled_out_values, derive_model_bounds

@@ -128,12 +128,8 @@ def _resolve_register_columns(
 ) -> RatingColumns:
     """Return the roles of the register's columns."""
     called = request.columns
-    unknown = [
-        name
-        for name in called
-        if name
-        not in (release_columns.title, release_columns.rating, release_columns.date, release_columns.person)
-    ]
+    compared = (release_columns.title, release_columns.rating, release_columns.date)
+    unknown = [name for name in called if name not in (*compared, release_columns.person)]
     if unknown:
         compared = (release_columns.title, release_columns.rating, release_columns.date)
         raise RequestError(

@@ -20,8 +20,8 @@ from discreet.attacks.synthetic_release import build_synthetic_release
 from discreet.attacks.synthetic_sweep import sweep_attacks
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType, Policy, Role, Table
-from discreet.engines.duckdb_connection import quote_identifier
-from discreet.engines.sources import split_source
+from discreet.core.release_target import split_source
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds

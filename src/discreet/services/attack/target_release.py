@@ -17,7 +17,7 @@ from pathlib import Path
 from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
-from discreet.engines.sources import split_source
+from discreet.core.release_target import split_source
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
 from discreet.services.engine_addresses import PATH_SUFFIXES

@@ -18,7 +18,8 @@ from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Table
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.bin_counters import EngineCounter
 from discreet.mining.synthesis import SynthesisPlan
