@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,15 +19,20 @@ from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number
+from discreet.rendering import count_view
 from discreet.rendering.terminal import Console
+from discreet.services.count_publication import (
+    Publication,
+    make_offer,
+    release_counts,
+    require_writable_output,
+    write_release,
+)
+from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 
-if TYPE_CHECKING:
-    from discreet.services.count_publication import Publication
-    from discreet.services.curator import Curator
-
 Bins = Annotated[list[str] | None, typer.Option(help="Divide a number or date into bins: --bins age=8.")]
-PublicationBuilder = Callable[["Curator", ProgressCallback], "Publication"]
+PublicationBuilder = Callable[[Curator, ProgressCallback], Publication]
 """Builds the publication from a curator's tables; may report its progress."""
 
 
@@ -65,15 +70,6 @@ def _run(
     as_json: JsonOption = False,
 ) -> None:
     """Plan a publication and print the plan, or release it, write it and print it."""
-    from discreet.rendering import count_view  # deferred: their imports take a second
-    from discreet.services.count_publication import (
-        make_offer,
-        release_counts,
-        require_writable_output,
-        write_release,
-    )
-    from discreet.services.curator import Curator
-
     spent = None if epsilon is None else parse_number("--epsilon", epsilon)
     planned = verb(epsilon=spent, delta=parse_number("--delta", delta))
     with (

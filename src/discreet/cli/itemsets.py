@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli import count_command
 from discreet.core.number_checks import Real, parse_probability
+from discreet.services.itemsets import ItemsetsRequest, plan_itemsets_release
 from discreet.services.name_lists import split_names
 
 
@@ -25,8 +26,6 @@ def run(
     delta: Real,
 ) -> count_command.PublicationBuilder:
     """Find the itemsets that many rows have, charged like a question; repeating it is free."""
-    from discreet.services.itemsets import ItemsetsRequest, plan_itemsets_release
-
     request = ItemsetsRequest(
         table=table,
         items=split_names(items) or None,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
 from discreet.core.errors import RequestError
+from discreet.papers import REPRODUCTIONS, Reproduction, find_reproductions, run_reproduction
+from discreet.rendering import reproduction_view
+from discreet.rendering.reproduction_report import build_reproduction_report
 from discreet.rendering.terminal import Console
-
-if TYPE_CHECKING:
-    from discreet.papers import Reproduction
+from discreet.services import reproduce
 
 ADULT_FOLDER = Path("../shared/data/adult_uci")
 
@@ -40,10 +41,6 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what the five documents print, and explain the differences."""
-    from discreet.papers import REPRODUCTIONS, find_reproductions, run_reproduction
-    from discreet.rendering import reproduction_view  # deferred: their imports take a second
-    from discreet.services import reproduce
-
     names = tuple(REPRODUCTIONS) if name is None else find_reproductions(name)
     bench = reproduce.make_inputs(adult or ADULT_FOLDER, required=adult is not None)
     with show_progress() as tell:
@@ -64,8 +61,6 @@ def run(
 
 
 def _write_report(reproductions: Sequence[Reproduction], folder: Path) -> None:
-    from discreet.rendering.reproduction_report import build_reproduction_report
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "reproduction.html").write_text(

@@ -46,7 +46,7 @@ class ServerProcess:
     ) -> None:
         """Serve HTTP on one socket and PostgreSQL on another until `stop_event`; if one fails, both end."""
         try:
-            from discreet.http.app_context import AppContext
+            from discreet.http.app_context import AppContext  # optional extra: server
             from discreet.http.application import serve_http
         except ModuleNotFoundError as missing:
             raise RequestError(

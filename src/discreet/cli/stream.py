@@ -11,6 +11,7 @@ from discreet.cli import count_command
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.services.name_lists import split_names
+from discreet.services.stream import StreamRequest, plan_stream_release
 
 
 @count_command.make_count_command
@@ -30,8 +31,6 @@ def run(
     delta: Real,
 ) -> count_command.PublicationBuilder:
     """Answer counting questions in order, each from earlier releases if they are accurate enough."""
-    from discreet.services.stream import StreamRequest, plan_stream_release
-
     request = StreamRequest(
         table=table,
         columns=split_names(columns),

@@ -9,6 +9,7 @@ import typer
 from discreet.cli import count_command
 from discreet.core.number_checks import Real
 from discreet.services.name_lists import split_names
+from discreet.services.tabulate import TabulateRequest, plan_table_release
 
 
 @count_command.make_count_command
@@ -30,8 +31,6 @@ def run(
     delta: Real,
 ) -> count_command.PublicationBuilder:
     """Publish counts under the promise: a histogram, a contingency table, marginals or ranges."""
-    from discreet.services.tabulate import TabulateRequest, plan_table_release
-
     sets = [split_names(each) for each in marginal or []]
     named = split_names(columns) or tuple(dict.fromkeys(name for each in sets for name in each))
     request = TabulateRequest(

@@ -206,9 +206,8 @@ class UserFile(Closeable):
 def open_user_storage(ledger: str) -> UserStorage:
     """Open the user storage of a ledger by its absolute address; create it if there is none."""
     if is_database_address(ledger):
-        from discreet.services.users.user_database import (
-            UserDatabase,  # the driver is needed for shared ledgers only
-        )
+        # an optional driver, which only shared ledgers need; and it implements the protocol above
+        from discreet.services.users.user_database import UserDatabase
 
         return UserDatabase(ledger)
     return UserFile(get_user_file_path(ledger))
