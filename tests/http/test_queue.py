@@ -273,7 +273,8 @@ from discreet.services.users import UserFile
 def do(tell, folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
-JobQueue(UserFile(sys.argv[1])).submit("carl", JobWork(kind="steps", name="steps", stages=("counting",), run=do))
+work = JobWork(kind="steps", name="steps", stages=("counting",), run=do)
+JobQueue(UserFile(sys.argv[1])).submit("carl", work)
 """
 
 

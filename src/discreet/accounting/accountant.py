@@ -274,6 +274,11 @@ def name_unit(cost: Cost) -> str:
     return "epsilon" if isinstance(cost, PureDP) else "rho"
 
 
+def get_amount(cost: Cost) -> float:
+    """Return an amount in its unit, for JSON and charts."""
+    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
+
+
 def format_figure(cost: Cost, *, up: bool = False) -> str:
     """Return the number of units in an amount, rounded as `format_amount` does.
 
@@ -398,8 +403,3 @@ def _to_zcdp(guarantee: Guarantee, relation: Relation) -> ZeroConcentratedDP:
         )
     found: ZeroConcentratedDP = stated.zcdp
     return found
-
-
-def get_amount(cost: Cost) -> float:
-    """Return a cost as a number of its unit: epsilon, or rho."""
-    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)

@@ -1,4 +1,20 @@
-"""Sentences on the belief that a ledger allows, which never understate it."""
+"""The sentences on what an attacker can believe, each of which rounds so that it never understates it.
+
+The core sentence is "An attacker who was at most 1% sure of a claim about one person can now be at most 2.26%
+sure (promise: 5%)." Its variants are about
+
+Tail        a bound that may be exceeded with a small chance.
+Presence    whether a person is in the data.
+Group       several people together.
+Analyst     one analyst's answers alone.
+Releases    answers beside releases without differential privacy, which no such bound covers.
+Ledgers     other ledgers with a separate promise about the same data.
+Policy      the promise that a policy states, before anything is asked.
+Report      one report that a person randomized.
+Membership  one release that may reveal a person's presence with a small chance.
+
+`discreet promise` explains a promise at length; its sentences are in `belief.wording`.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +52,10 @@ def describe_ledger_belief(
     # the promised posterior belongs to the promise's own prior only
     ceiling = f" (promise: {format_percent(promise.posterior)})" if belief.prior == promise.prior else ""
     claim = "a claim" if belief.tail == 0 else "a true claim"
+    before, after = format_percent(belief.prior), format_percent_up(belief.highest)
     bound = (
-        f"n attacker who was at most {format_percent(belief.prior)} sure of {claim} about {about} can now be "
-        f"at most {format_percent_up(belief.highest)} sure{ceiling}"
+        f"n attacker who was at most {before} sure of {claim} about {about} can now be at most {after} sure"
+        f"{ceiling}"
     )
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {format_chance(belief.tail)}"
@@ -51,6 +68,42 @@ def describe_ledger_belief(
     return (
         f"From {answers} alone, a{bound}. But {named} {verb} published too, without "
         f"differential privacy: no such bound holds for everything ever released together.{beside}"
+    )
+
+
+def describe_policy_belief(prior: str, posterior: str) -> str:
+    """Return the sentence on the promise of a policy, whose prior and posterior are written as given.
+
+    >>> describe_policy_belief("1%", "5%")
+    'An attacker who was at most 1% sure of a claim about one person can, after all answers, be at most 5%...
+    """
+    return (
+        f"An attacker who was at most {prior} sure of a claim about one person can, after all answers, be at "
+        f"most {posterior} sure."
+    )
+
+
+def describe_report_belief(prior: float, posterior: float, column: str) -> str:
+    """Return the sentence on the belief after one randomized report.
+
+    >>> describe_report_belief(0.01, 0.05, "age")
+    "An attacker who was at most 1% sure of a claim about one person's age can, after that person's...
+    """
+    return (
+        f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's {column} "
+        f"can, after that person's report, be at most {format_percent_up(posterior)} sure."
+    )
+
+
+def describe_membership_belief(prior: float, posterior: float, chance: float) -> str:
+    """Return the clause on the belief that a person is in a table, which `chance` bounds the exceeding of.
+
+    >>> describe_membership_belief(0.01, 0.05, 1e-6)
+    'for a person in the table, an attacker who was at most 1% sure of that becomes more than 5% sure with...
+    """
+    return (
+        f"for a person in the table, an attacker who was at most {format_percent(prior)} sure of that "
+        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most {format_chance(chance)}"
     )
 
 

@@ -32,7 +32,6 @@ COMMANDS = {
     "hierarchy": "hierarchy.run",
     "init": "init.run",
     "itemsets": "itemsets.run",
-    "mine": "train.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",
@@ -40,26 +39,26 @@ COMMANDS = {
     "stream": "stream.run",
     "synthesize": "synthesize.run",
     "tabulate": "tabulate.run",
+    "train": "train.run",
 }
 """Subcommands, each with its module and function in `discreet.cli`."""
 COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "user.app"}
 """Subcommands that have subcommands of their own, each with its module and Typer application."""
+RENAMED_COMMANDS = {"mine": "train"}
+"""Former names of subcommands, which are refused with their present name."""
 SUMMARIES = {
     "anonymize": "Publish a generalized table that is provably hard to link, with its certificate.",
     "ask": "Answer a question, with error bars, its cost, and the belief that an attacker may now hold.",
     "attack": "Run every attack that applies; exit code 4 if one exceeds a bound that was set.",
     "audit": (
-        "Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed "
-        "epsilon."
+        "Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon."
     ),
     "demo": "Show sample data, one private answer, one attack, and what an attacker may now believe.",
     "hierarchy": (
-        "Show the generalization hierarchy of a column, export it, or list the values that it does "
-        "not cover."
+        "Show the generalization hierarchy of a column, export it, or list the values that it does not cover."
     ),
     "init": "Draft a policy to fill in: columns and types from the tables, bounds and values left open as ?.",
     "itemsets": "Find the itemsets that many rows have, charged like a question; repeating it is free.",
-    "mine": "Train a model on noisy counts, charged like a question; repeating it is free.",
     "plan": "Show the cost of a question and the error of its answer. Costs nothing.",
     "promise": "Explain a promise in words, odds and, with --plot, a chart.",
     "reproduce": "Recompute what the five documents print, and explain the differences.",
@@ -67,6 +66,7 @@ SUMMARIES = {
     "stream": "Answer counting questions in order, each from earlier releases if they are accurate enough.",
     "synthesize": "Publish a synthetic table under the promise; attacks are run on it before it is written.",
     "tabulate": "Publish counts under the promise: a histogram, a contingency table, marginals or ranges.",
+    "train": "Train a model on noisy counts, charged like a question; repeating it is free.",
     "collect": "Randomize answers at their source; learn their distribution.",
     "ledger": "Show the budget spent and left, and what an attacker may now believe.",
     "user": "Manage the users of a served policy.",
@@ -128,6 +128,7 @@ def main() -> None:
     try:
         words = sys.argv[1:] or ["--help"]
         _require_utf8(words)
+        _refuse_renamed_command(words[0])
         remove_leftovers(Path())
         code = build_app(words)(args=words, standalone_mode=False)
         sys.stdout.flush()
@@ -169,6 +170,12 @@ def _require_utf8(arguments: Sequence[str]) -> None:
                 f"Argument {place} of the command line is not valid UTF-8.",
                 hint="Type it in UTF-8, or rename the file that it names.",
             ) from None
+
+
+def _refuse_renamed_command(verb: str) -> None:
+    if verb in RENAMED_COMMANDS:
+        now = RENAMED_COMMANDS[verb]
+        raise RequestError(f"{verb}: this command is called {now}.", hint=f"Write discreet {now}.")
 
 
 def _find_typed_command() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +10,10 @@ import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
-from discreet.core.errors import RequestError
-from discreet.papers import REPRODUCTIONS, Reproduction, find_reproductions, run_reproduction
 from discreet.rendering import reproduction_view
-from discreet.rendering.reproduction_report import build_reproduction_report
+from discreet.rendering.reproduction_report import write_reproduction_report
 from discreet.rendering.terminal import Console
-from discreet.services import reproduce
+from discreet.services.reproduce import make_inputs, reproduce_papers
 
 ADULT_FOLDER = Path("../shared/data/adult_uci")
 
@@ -41,16 +38,12 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what the five documents print, and explain the differences."""
-    names = tuple(REPRODUCTIONS) if name is None else find_reproductions(name)
-    bench = reproduce.make_inputs(adult or ADULT_FOLDER, required=adult is not None)
-    with show_progress() as tell:
-        found = []
-        for each in names:
-            tell(f"recomputing {each}")
-            found.append(run_reproduction(each, bench))
+    inputs = make_inputs(adult or ADULT_FOLDER, required=adult is not None)
+    with show_progress() as report_progress:
+        found = reproduce_papers(name, inputs, report_progress)
         if report is not None:
-            tell("drawing")
-            _write_report(found, report)
+            report_progress("drawing")
+            write_reproduction_report(found, report)
     if as_json:
         print(json.dumps(reproduction_view.reproductions_to_json(found), ensure_ascii=False))
     elif name is None:
@@ -58,16 +51,3 @@ def run(
     else:
         for one in found:
             reproduction_view.print_reproduction(Console(), one)
-
-
-def _write_report(reproductions: Sequence[Reproduction], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "reproduction.html").write_text(
-            build_reproduction_report(reproductions).to_html(), encoding="utf-8"
-        )
-    except OSError as error:
-        reason = error.strerror or "the system refuses"
-        raise RequestError(
-            f"reproduce: {folder} cannot be written: {reason}.", hint="Name another folder."
-        ) from None

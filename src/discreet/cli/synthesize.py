@@ -60,6 +60,7 @@ def run(
 ) -> None:
     """Publish a synthetic table under the promise; attacks are run on it before it is written."""
     from discreet.rendering import synthetic_view  # deferred: their imports take a second
+    from discreet.rendering.synthetic_report import write_synthetic_report
     from discreet.services.synthesize import synthetic_publication
     from discreet.services.synthesize.synthetic_table import SynthesizeRequest
 
@@ -91,14 +92,11 @@ def run(
             force=force,
             report_progress=tell,
         )
+        files = (*made.files, write_synthetic_report(made))
     if as_json:
-        print(
-            json.dumps(
-                synthetic_view.synthetic_to_json(made.synthetic, made.comparison, made.trial, made.files)
-            )
-        )
+        print(json.dumps(synthetic_view.synthetic_to_json(made, files)))
     else:
-        synthetic_view.print_synthetic(Console(), made.synthetic, made.comparison, made.trial, made.files)
+        synthetic_view.print_synthetic(Console(), made, files)
 
 
 def _parse_beliefs(text: str) -> tuple[float, float]:

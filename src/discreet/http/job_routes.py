@@ -191,21 +191,15 @@ def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
     request = _build_attack_request(context, body)
 
     def run_attack(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        trial, _ = attack_dispatch.attack_release(request, tell)
-        return JobOutcome(results=attack_view.evaluation_to_json(trial))
+        return JobOutcome(
+            results=attack_view.evaluation_to_json(attack_dispatch.attack_release(request, tell))
+        )
 
     what = "the answers" if body.release is None else f"release {body.release}"
     return JobWork(kind="attack", name=f"attack on {what}", stages=ATTACK_STAGES, run=run_attack)
 
 
 def _build_attack_request(context: AppContext, body: AttackBody) -> AttackRequest:
-    return AttackRequest(
-        release=str(context.policy_file) if body.release is None else context.find_release_file(body.release),
-        policy=None if body.release is None else context.policy_file,
-        table=body.table,
-        victim=body.victim,
-        claim=body.claim,
-        victims=body.victims,
-        rules_out=tuple(body.rules_out),
-        at_most=body.at_most,
-    )
+    release = str(context.policy_file) if body.release is None else context.find_release_file(body.release)
+    policy = None if body.release is None else context.policy_file
+    return AttackRequest.model_validate(body.model_dump() | {"release": release, "policy": policy})

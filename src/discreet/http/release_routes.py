@@ -45,7 +45,8 @@ router = APIRouter(prefix="/api/releases", tags=["reading"])
 RELEASE_KINDS = {
     "select": "answer",
     "with": "answer",
-    "mine": "model",
+    "train": "model",
+    "mine": "model",  # the name of `train` in entries of older ledgers
     "synthesize": "synthetic table",
     "anonymize": "generalization",
 }

@@ -152,7 +152,7 @@ def test_a_key_that_is_under_way_at_one_server_is_answered_by_the_other_as_it_wa
 @contextmanager
 def begun(script: str, ledger: str, machine: str) -> Iterator[subprocess.Popen[str]]:
     """A server that is at work under a key, or at a job; on another machine, if one is named."""
-    command, here = [sys.executable, "-c", script, ledger, machine], Path(__file__).parents[2]
+    command, here = [sys.executable, "-c", script, ledger, machine], Path(__file__).parents[3]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here
     ) as process:

@@ -25,7 +25,8 @@ from discreet.http.console.job_progress import (
 )
 from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
-from discreet.services.attack.record_evaluation import (
+from discreet.services.progress import ProgressCallback
+from discreet.services.record_evaluation import (
     BeliefAfterRelease,
     RecordEvaluation,
     RecordRequest,
@@ -34,7 +35,6 @@ from discreet.services.attack.record_evaluation import (
     list_quasi_identifiers,
     list_sensitive_columns,
 )
-from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import Job, JobOutcome, JobWork
 
 router = APIRouter(include_in_schema=False)

@@ -19,8 +19,9 @@ from discreet.services.anonymize.release_certificate import (
     require_own_certificate,
     write_certificate,
 )
+from discreet.services.anonymize.release_evaluation import evaluate_release
+from discreet.services.attack.belief_bounds import bound_from_option
 from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.attack.release_evaluation import bound_from_option, evaluate_release
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"

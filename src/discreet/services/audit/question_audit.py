@@ -31,14 +31,19 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
-from discreet.services.audit.distinguishability import estimate_distinguishability
 from discreet.services.audit.neighboring_databases import (
     NeighboringDatabases,
     Rows,
     generate_neighbors,
     write_database,
 )
-from discreet.services.audit.question_simulation import LOSS, ExactCounts, NeighborCounts, count_exactly
+from discreet.services.audit.question_simulation import (
+    LOSS,
+    ExactCounts,
+    NeighborCounts,
+    count_exactly,
+    estimate_distinguishability,
+)
 from discreet.services.curator import Curator
 from discreet.services.policies import get_promise
 from discreet.services.proposals import Proposal

@@ -30,9 +30,9 @@ from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.sources import CSV_SUFFIXES, read_csv_header
 from discreet.local.operator import Operator
 from discreet.local.thresholds import LARGEST_DOMAIN
-from discreet.services.anonymize.table_request import find_source_table, read_file_schema
 from discreet.services.policies import load_policy
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import find_source_table, read_file_schema
 
 ANSWERS, DOMAIN, MISSING = "answers", "_discreet_domain", "missing"
 DEFAULT_POLICY = Path("privacy.yaml")
