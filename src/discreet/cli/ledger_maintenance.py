@@ -80,7 +80,8 @@ def run_verify(
         "separate_ledgers": separate,
     } | _marks_to_json(marks, mark.ledger)
     text = (
-        f"The ledger {_format_address(terms.ledger)} is whole: {_format_count(mark.total[3], 'entry', 'entries')}, "
+        f"The ledger {_format_address(terms.ledger)} is whole: "
+        f"{_format_count(mark.total[3], 'entry', 'entries')}, "
         f"{_format_count(mark.count, 'link', 'links')}. "
         f"{_describe_marks(marks, mark.ledger)}{_describe_separate(mark.ledger, separate)}"
     )

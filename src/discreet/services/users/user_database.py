@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from discreet.accounting.ledger_storage import SqlTransaction, make_ledger_error
+from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address, make_ledger_error
 from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.core.closeable import Closeable
 from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
@@ -94,3 +94,20 @@ class UserDatabase(Closeable):
                 # Drawn by the database server, so that no statement and no statement log contains it.
                 ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
         return bytes(value)
+
+
+def open_user_storage(ledger: str) -> UserStorage:
+    """Open the user storage of a ledger by its absolute address; create it if there is none."""
+    if is_database_address(ledger):
+        return UserDatabase(ledger)
+    return UserFile(get_user_file_path(ledger))
+
+
+def get_user_file_path(ledger: str) -> str:
+    """Return the path of the user file beside a ledger; in memory for a ledger in memory."""
+    return str(find_sibling_file(ledger, ".users.db") or MEMORY)
+
+
+def has_user_storage(ledger: str) -> bool:
+    """Return True if the ledger has a user storage."""
+    return is_database_address(ledger) or Path(get_user_file_path(ledger)).exists()
