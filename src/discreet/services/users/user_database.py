@@ -1,6 +1,8 @@
-"""User storage in the database of a shared ledger: users, sessions and grants hold at all of its servers.
+"""User storage in the database of a shared ledger, and which storage a ledger has: this one or a file.
 
-Transactions are those of `accounting.database`. A writer locks the row of `secret` and not the ledger's, so
+Users, sessions and grants hold at all servers of a shared ledger.
+
+Transactions are those of `accounting.shared_database`. A writer locks the row of `secret` and not the ledger's, so
 that logins do not wait for charges.
 """
 
@@ -14,7 +16,13 @@ from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_databa
 from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.core.closeable import Closeable
 from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
-from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS, STORAGE_FORMAT, make_expiry_timestamp
+from discreet.services.users.user_storage import (
+    DEFAULT_TOKEN_DAYS,
+    STORAGE_FORMAT,
+    UserFile,
+    UserStorage,
+    make_expiry_timestamp,
+)
 
 TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
 NAME_TYPE = 'TEXT COLLATE "C"'
