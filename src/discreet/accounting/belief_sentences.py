@@ -46,7 +46,7 @@ def describe_ledger_belief(
     With an `analyst`, it covers only that analyst's answers. `separate` maps the identity of each other
     ledger about the same data to its place.
     """
-    beside = _describe_separate_ledgers(separate or {})
+    uncovered = describe_uncovered(releases, separate)
     one, several = ABOUT[promise.secret]
     about = one if promise.group == 1 else several.format(group=promise.group)
     # the promised posterior belongs to the promise's own prior only
@@ -61,14 +61,26 @@ def describe_ledger_belief(
         bound += f"; the chance that it becomes more is at most {format_chance(belief.tail)}"
     if not releases:
         stated = f"A{bound}." if analyst is None else f"From the answers to {analyst} alone, a{bound}."
-        return f"{stated}{beside}"
-    named = ", ".join(f"{each.name} ({each.description})" for each in releases)
-    verb = "was" if len(releases) == 1 else "were"
+        return f"{stated} {uncovered}".rstrip()
     answers = "the differentially private answers" + ("" if analyst is None else f" to {analyst}")
-    return (
-        f"From {answers} alone, a{bound}. But {named} {verb} published too, without "
-        f"differential privacy: no such bound holds for everything ever released together.{beside}"
-    )
+    return f"From {answers} alone, a{bound}. {uncovered}"
+
+
+def describe_uncovered(
+    releases: Sequence[NonPrivateRelease] = (), separate: Mapping[str, str] | None = None
+) -> str:
+    """Return the sentences on what a bound on belief does not cover; empty if it covers everything."""
+    found = []
+    if releases:
+        named = ", ".join(f"{each.name} ({each.description})" for each in releases)
+        verb = "was" if len(releases) == 1 else "were"
+        found.append(
+            f"But {named} {verb} published too, without differential privacy: no such bound holds for "
+            "everything ever released together."
+        )
+    if separate:
+        found.append(_describe_separate_ledgers(separate))
+    return " ".join(found)
 
 
 def describe_policy_belief(prior: str, posterior: str) -> str:
@@ -103,7 +115,8 @@ def describe_membership_belief(prior: float, posterior: float, chance: float) ->
     """
     return (
         f"for a person in the table, an attacker who was at most {format_percent(prior)} sure of that "
-        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most {format_chance(chance)}"
+        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most "
+        f"{format_chance(chance)}"
     )
 
 
@@ -118,11 +131,9 @@ def name_ledger(identity: str, place: str) -> str:
 
 def _describe_separate_ledgers(separate: Mapping[str, str]) -> str:
     """Return the sentence about ledgers with a separate promise."""
-    if not separate:
-        return ""
     named = ", ".join(name_ledger(identity, place) for identity, place in separate.items())
     ledgers, keep = ("ledger", "keeps") if len(separate) == 1 else ("ledgers", "keep")
     return (
-        f" The {ledgers} {named} {keep} a separate promise about the same data: this bound does not "
+        f"The {ledgers} {named} {keep} a separate promise about the same data: this bound does not "
         "hold for all their answers together."
     )

@@ -94,7 +94,6 @@ def run(
         passwords = UserAccounts(file).create_first_users(terms)
         scheme = "http" if certificate is None else "https"
         assumed = _find_tables_without_rows(terms) if padding and policy is not None else []
-        _print_addresses(scheme, host, ports, passwords, assumed, as_json=as_json)
         served = ServerProcess(
             curators=curators,
             user_storage=file,
@@ -104,7 +103,18 @@ def run(
             policy_file=place,
         )
         threading.Thread(target=_load_chart_library, daemon=True).start()
-        run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped))
+        announced = False
+
+        def announce() -> None:
+            nonlocal announced
+            announced = True
+            _print_addresses(scheme, host, ports, passwords, assumed, as_json=as_json)
+
+        try:
+            run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped, announce))
+        finally:
+            if passwords and not announced:
+                announce()  # passwords are stored as hashes alone: nobody could tell them later
     if has_running_job():
         # A normal exit would wait for the running job, perhaps for hours; its charge is already on disk.
         sys.stdout.flush()

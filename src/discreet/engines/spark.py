@@ -68,6 +68,9 @@ SETTINGS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # its parser caches every way through its grammar, without end: questions of enough forms fill the heap
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "10",
 }
 TYPES = {
     "boolean": ("{0}", "BOOLEAN"),

@@ -318,4 +318,6 @@ def format_explain(proposal: Proposal) -> list[str]:
     highest = format_percent_up(proposal.belief_after.highest)
     after = f"at most {highest} after it" if proposal.fits else "it does not fit"
     lines.append(f"belief: {format_percent(proposal.belief_before.prior)} → {after}")
+    if proposal.uncovered:
+        lines.append(f"not covered: {proposal.uncovered}")
     return lines

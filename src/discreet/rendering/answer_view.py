@@ -29,6 +29,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     facts = [
         ("cost", f"epsilon {format_number(proposal.cost)} of {format_number(promise.epsilon)}"),
         ("belief", f"{prior} → {describe_belief_change(proposal)} (promise: {posterior})"),
+        *([("not covered", proposal.uncovered)] if proposal.uncovered else []),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.description),
     ]

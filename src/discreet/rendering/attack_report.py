@@ -117,15 +117,16 @@ def build_assumptions_section(evaluation: AttackEvaluation) -> Section:
 
 
 def _build_verdict_section(evaluation: AttackEvaluation) -> Section:
+    runs = list(select_release_runs(evaluation))
     rows = tuple(
         (
             tried.name,
-            f"{(score := format_success_rates(tried)).success} {_bracket_qualifier(score.qualifier)}".rstrip(),
+            f"{score.success} {_bracket_qualifier(score.qualifier)}".rstrip(),
             score.guessing,
             describe_strongest_claim(tried),
             "; ".join(f"{bound.text}: {_get_bound_verdict(bound, tried)}" for bound in tried.bounds) or "–",
         )
-        for tried in select_release_runs(evaluation)
+        for tried, score in zip(runs, map(format_success_rates, runs), strict=True)
     )
     head = ("attack", "right", "guessing", "the most that is learned of one person", "bound")
     return Section(

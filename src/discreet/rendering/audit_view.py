@@ -72,7 +72,8 @@ def _print_epsilon_audit(console: Console, subject: str, epsilon_audit: EpsilonA
     console.print(table)
     more, fewer = epsilon_audit.event_hits
     console.print(
-        f"\nAn event was chosen on half of {epsilon_audit.runs:,} runs on each of two neighbouring databases. "
+        f"\nAn event was chosen on half of {epsilon_audit.runs:,} runs on each of two neighbouring "
+        f"databases. "
         f"In the other half it occurred {more:,} times on the one and {fewer:,} times on the other.",
         highlight=False,
     )
@@ -86,7 +87,8 @@ def _print_posterior_audit(console: Console, posterior_audit: PosteriorAudit) ->
     prior, cap = format_percent(posterior_audit.prior), format_percent_up(posterior_audit.cap)
     console.print(
         f"\nAfter each run an attacker who knew all but one person's record, and gave the truth a belief of "
-        f"{prior}, had a new one. Above {cap} ended {format_percent(posterior_audit.fraction)} of them; allowed "
+        f"{prior}, had a new one. Above {cap} ended {format_percent(posterior_audit.fraction)} of them; "
+        f"allowed "
         f"is {allowed}.",
         highlight=False,
     )

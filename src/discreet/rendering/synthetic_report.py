@@ -50,7 +50,8 @@ def _build_summary(synthetic: SyntheticTable, comparison: Comparison) -> Section
         ),
         (
             "total variation, on average",
-            f"{format_percent(comparison.compute_mean(1))} of columns, {format_percent(comparison.compute_mean(2))} "
+            f"{format_percent(comparison.compute_mean(1))} of columns, "
+            f"{format_percent(comparison.compute_mean(2))} "
             "of pairs of columns",
         ),
     )

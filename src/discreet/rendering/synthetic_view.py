@@ -46,7 +46,8 @@ def print_synthetic(console: Console, made: SyntheticPublication, files: Sequenc
     if synthetic.repeated:
         charge = "nothing: the same table was made before"
     pairs = (
-        f"{format_percent(comparison.compute_mean(1))} of columns, {format_percent(comparison.compute_mean(2))} "
+        f"{format_percent(comparison.compute_mean(1))} of columns, "
+        f"{format_percent(comparison.compute_mean(2))} "
         "of pairs, on average"
     )
     facts = [

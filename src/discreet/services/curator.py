@@ -167,6 +167,7 @@ class Curator(Closeable):
             key=key,
             belief_before=before,
             belief_after=after,
+            uncovered=self.ledger.describe_uncovered(),
             repeated=repeated,
             fits=fits,
             plan_at=priced,

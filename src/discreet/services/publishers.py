@@ -41,8 +41,8 @@ def open_publisher(
 ) -> Publisher:
     """Open a publisher over tables and frames, each under its name; `store` is where the engine may write.
 
-    Columns whose lower-case names are in `list_columns` are read as lists; engines other than DuckDB read other
-    list columns as text.
+    Columns whose lower-case names are in `list_columns` are read as lists; engines other than DuckDB read
+    other list columns as text.
     """
     there = {
         name: table for name, table in tables.items() if parse_engine_address(address).can_read(table.source)
@@ -89,7 +89,7 @@ def _open_remote_publisher(
 
 
 class CombinedPublisher(Closeable):
-    """Two publishers as one: local files and frames `local`, the tables `remote_names` of a remote engine `remote`."""
+    """Two publishers as one: `local` for files and frames, `remote` for the tables `remote_names`."""
 
     def __init__(
         self, *, local: DuckDBPublisher, remote: RemotePublisher, remote_names: frozenset[str]

@@ -67,7 +67,7 @@ class RecordRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class BeliefAfterRelease:
-    """An attacker's belief from one release: the matching `matching_rows`, and how many of them have the value."""
+    """An attacker's belief from one release: the rows that match, and how many of them have the value."""
 
     release: str
     posterior: float

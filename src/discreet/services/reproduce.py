@@ -1,4 +1,4 @@
-"""Reproduction of the papers' tables and figures, from UCI's Adult files if they exist, else the sample census."""
+"""Reproduction of the papers' tables and figures, from UCI's Adult files or else the sample census."""
 
 from __future__ import annotations
 

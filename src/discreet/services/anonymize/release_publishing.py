@@ -47,7 +47,7 @@ def publish_release(
     """Record the release in the ledger, then write the table, its certificate and its report.
 
     The certificate names the attacks, the bounds of the models and of `at_most`, and whether the release was
-    `is_forced`; no result. A release to which later ones will be chained also writes its signatures, for the
+    `forced`; no result. A release to which later ones will be chained also writes its signatures, for the
     custodian.
     """
     target = parse_release_target(release.policy, path)

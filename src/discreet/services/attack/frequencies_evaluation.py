@@ -182,7 +182,8 @@ def _select_outsiders(
             SIMULATED_PEOPLE, reference.clipped_shares, np.random.Generator(np.random.Philox(0))
         )
         said = (
-            f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, their SNPs "
+            f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
+            f"their SNPs "
             "apart from one another. Of real people who were not in the study, more may be taken for "
             "members.",
         )

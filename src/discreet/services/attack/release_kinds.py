@@ -112,7 +112,8 @@ def determine_release_kind(request: AttackRequest) -> ReleaseKind:
         if getattr(request, field) not in (None, (), {}) and field not in OPTIONS_BY_KIND[kind]:
             others = [other for other, fields in OPTIONS_BY_KIND.items() if field in fields]
             raise RequestError(
-                f"attack: {_format_option(field)} applies to {' or '.join(others)}, but the release is {kind}.",
+                f"attack: {_format_option(field)} applies to {' or '.join(others)}, but the release is "
+                f"{kind}.",
                 hint=f"Leave it out, or {REQUEST_HINTS[others[0]]}.",
             )
     return kind

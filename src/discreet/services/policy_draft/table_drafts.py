@@ -174,7 +174,8 @@ def _draft_column(name: str, kind: ColumnType, shares: Mapping[str, float]) -> C
 
 
 def _format_table(table: TableDraft) -> str:
-    person = f"row, if every row is a different person; or the column that identifies it{_format_person_proposal(table.person)}"
+    proposal = _format_person_proposal(table.person)
+    person = f"row, if every row is a different person; or the column that identifies it{proposal}"
     width = max(len(quote_scalar(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",
