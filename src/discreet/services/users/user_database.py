@@ -2,7 +2,7 @@
 
 Users, sessions and grants hold at all servers of a shared ledger.
 
-Transactions are those of `accounting.shared_database`. A writer locks the row of `secret` and not the ledger's, so
+Transactions are those of `accounting.shared_database`. A writer locks the row of `secret`, not the ledger's, so
 that logins do not wait for charges.
 """
 
