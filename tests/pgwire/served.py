@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.cli.listeners import serve_postgres
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 from discreet.pgwire.catalog import BuiltinCatalog, ShadowCatalog
 from discreet.services.policies import load_policy

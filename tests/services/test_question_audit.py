@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks.distinguishing_events import Columns
-from discreet.attacks.epsilon_audit import audit_epsilon
-from discreet.attacks.posterior_audit import audit_posteriors, compute_posteriors
+from discreet.attacks.privacy_audit import audit_epsilon, audit_posteriors, compute_posteriors
 from discreet.belief import Promise
 from discreet.belief.odds import highest_posterior
 from discreet.core.neighbor_relations import Relation

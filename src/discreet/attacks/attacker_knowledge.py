@@ -22,7 +22,7 @@ from discreet.anonymity.equivalence_classes import Integers, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.tuple_counts import cast_to_text
 from discreet.anonymity.tuple_grouping import select_tuples
-from discreet.attacks.distinct_tuples import Values, count_distinct_tuples, list_columns, require_columns
+from discreet.attacks.engine_tables import Values, count_distinct_tuples, list_columns, require_columns
 from discreet.attacks.published_table import PublishedTable
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError

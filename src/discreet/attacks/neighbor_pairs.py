@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.attacks.distinguishing_events import Outputs
-from discreet.attacks.epsilon_audit import Sampler
+from discreet.attacks.privacy_audit import Sampler
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import Guarantee

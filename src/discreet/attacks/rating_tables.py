@@ -28,14 +28,14 @@ from sqlglot import exp
 
 from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.attacks.attacker_knowledge import unknown_victim_error
-from discreet.attacks.column_expressions import (
+from discreet.attacks.engine_tables import (
     DAY,
     DAYS,
     build_day_expressions,
     build_text_expression,
     combine_days,
+    require_columns,
 )
-from discreet.attacks.distinct_tuples import require_columns
 from discreet.attacks.ratings import NOBODY, STARS, Integers, KnownRatings, Ratings
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError

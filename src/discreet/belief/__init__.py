@@ -16,8 +16,9 @@ from discreet.belief.breaches import (
     find_upward_breaches,
     find_worst_property,
 )
-from discreet.belief.epsilon_choice import EpsilonChoice, WhatIf
 from discreet.belief.epsilon_selection import (
+    EpsilonChoice,
+    WhatIf,
     accuracy_first,
     epsilon_generation,
     identifiability,

@@ -73,11 +73,11 @@ def run_randomize(
 ) -> None:
     """Randomize one column into a file of reports, each of which keeps the promise on its own."""
     from discreet.rendering import collect_view
-    from discreet.services.collect import client_lookup, operator_files, randomize, yaml_entries
+    from discreet.services.collect import operator_files, randomize, yaml_entries
 
     wanted = None if promise is None else yaml_entries.parse_promise("--promise", promise)
     given, stated = (None, None) if operator is None else operator_files.load_operator(operator)
-    asked = client_lookup.ClientsRequest(
+    asked = randomize.ClientsRequest(
         table=table,
         column=column,
         policy=policy,
@@ -89,7 +89,7 @@ def run_randomize(
         basket=basket,
         engine=engine,
     )
-    found = client_lookup.find_clients(asked, given)
+    found = randomize.find_clients(asked, given)
     description = randomize.describe_randomization(found, given, wanted or stated)
     with show_progress() as tell:
         tell("randomizing")

@@ -21,9 +21,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell_sql
-from discreet.core.engine import DataState
+from discreet.core.engine import Closeable, DataState
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.output_files import (

@@ -3,15 +3,105 @@
 It is read for a custodian who has not written a policy yet. Spark infers the types of a CSV path from its
 rows, as is done here for a CSV file; nothing of those rows is kept. How many values match a pattern is
 counted by the engine itself (`pattern_shares`).
+
+Pattern shares: the share of a column's first values that match a pattern; no value is returned.
+
+Columns that cannot be read are left out: a policy draft is written without them.
+
+Inventory of a DuckDB file: its tables and views, under the names that `file.duckdb#name` uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+import duckdb
+import pyarrow as pa
+
+from discreet.core.engine import Closeable, Engine
+from discreet.core.errors import RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType
+from discreet.engines.duckdb_connection import connect_duckdb, quote_identifier, quote_literal, quote_path
+from discreet.engines.file_schema import Schema, read_schemas
+from discreet.engines.sources import DATABASE_SUFFIXES, PARQUET_SUFFIXES, write_parquet_reader
+
+MAX_INSPECTED_ROWS = 10_000
+
+
+def compute_file_pattern_shares(
+    schema: Schema, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """Return, for each column of a file, the share of its first values that each pattern matches in full."""
+    if not columns:
+        return {}
+    with closing(connect_duckdb()) as connection:
+        try:
+            relation = _write_file_relation(connection, schema)
+            row = connection.execute(_write_count_query(relation, columns, patterns)).fetchone()
+        except (duckdb.Error, OSError, UnicodeError):
+            return {}
+    assert row is not None
+    return _parse_counts(row, columns, patterns)
+
+
+def compute_engine_pattern_shares(
+    engine: Engine, table: str, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """Return the pattern shares of an engine's table."""
+    return compute_pattern_shares(engine.count, table, columns, patterns)
+
+
+def compute_pattern_shares(
+    count: Callable[[str], Exact[pa.Table]], table: str, columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """Return the pattern shares of a table, counted by the function `count`."""
+    found = count(_write_count_query(quote_identifier(table), columns, patterns)).secret.to_pylist()[0]
+    return _parse_counts(list(found.values()), columns, patterns)
+
+
+def _parse_counts(
+    row: Sequence[int], columns: Sequence[str], patterns: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """Return the shares from the single row that `_write_count_query` selects."""
+    counts = iter(row)
+    found: dict[str, dict[str, float]] = {}
+    for column in columns:
+        present = max(next(counts), 1)
+        found[column] = {name: next(counts) / present for name in patterns}
+    return found
+
+
+def _write_count_query(relation: str, columns: Sequence[str], patterns: Mapping[str, str]) -> str:
+    """Return the SELECT that counts each column's first values, and those that each pattern matches."""
+    counts: list[str] = []
+    for column in columns:
+        text = f"trim(CAST({quote_identifier(column)} AS VARCHAR))"
+        counts.append(f"count({quote_identifier(column)})")
+        counts += [
+            f"count(*) FILTER (WHERE regexp_full_match({text}, {quote_literal(pattern)}))"
+            for pattern in patterns.values()
+        ]
+    # outputs are numbered, because columns may have any name
+    named = ", ".join(f"{count} AS n{place}" for place, count in enumerate(counts))
+    return f"SELECT {named} FROM (SELECT * FROM {relation} LIMIT {MAX_INSPECTED_ROWS})"
+
+
+def _write_file_relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:
+    suffix = schema.path.suffix.lower()
+    if suffix in PARQUET_SUFFIXES:
+        return write_parquet_reader((schema.path, *schema.other_files))
+    if suffix in DATABASE_SUFFIXES:
+        connection.execute(f"ATTACH {quote_literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
+        place, _, name = (schema.table or "").rpartition(".")
+        return f"described.{quote_identifier(place or 'main')}.{quote_identifier(name)}"
+    header = f"header = {str(schema.has_header).lower()}"
+    return f"read_csv({quote_path(schema.path)}, {header}, all_varchar = true, ignore_errors = true)"
+
 
 INSPECTED_TABLE = "looked_at"
 INSPECTION_SECONDS = 120.0
@@ -57,3 +147,43 @@ def match_name(word: str, candidates: Iterable[str]) -> str | None:
     """
     names = set(candidates)
     return next((each for each in (word, word.lower()) if each in names), None)
+
+
+MAIN = "main"
+
+
+class DuckDBInventory(Closeable):
+    """An `Inventory` of a file, which is read once and then closed."""
+
+    engine = "DuckDB"
+
+    def __init__(self, file: Path) -> None:
+        if file.suffix.lower() not in DATABASE_SUFFIXES:
+            raise RequestError(
+                f"DuckDB: {file} is not a DuckDB file.",
+                hint=f"Name one that ends in {', '.join(DATABASE_SUFFIXES)}.",
+            )
+        self._tables = {schema.table: schema for schema in read_schemas(file) if schema.table}
+
+    def list_names(self) -> list[str]:
+        return list(self._tables)
+
+    def find_table(self, word: str) -> InventoryTable | None:
+        """Return the table of that name; DuckDB ignores case."""
+        wanted = word.removeprefix(f"{MAIN}.").lower()
+        return next(
+            (
+                InventoryTable(source=name, columns=schema.columns)
+                for name, schema in self._tables.items()
+                if name.lower() == wanted
+            ),
+            None,
+        )
+
+    def compute_pattern_shares(
+        self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
+    ) -> Mapping[str, Mapping[str, float]]:
+        return compute_file_pattern_shares(self._tables[source], columns, patterns)
+
+    def close(self) -> None:
+        """Do nothing: no file is kept open."""

@@ -15,9 +15,8 @@ from discreet.local.linear_estimation import LinearOperator
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
-from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
+from discreet.local.operator import FrequencyOracle, MeanOperator, Operator, PosteriorRange
 from discreet.local.piecewise_mean import PiecewiseMean
-from discreet.local.posterior_ranges import PosteriorRange
 from discreet.local.rappor import Rappor
 from discreet.local.report_formats import BitFormat, CodeFormat, ReportCounts, ReportFormat, Reports
 from discreet.local.subset_selection import SubsetSelection

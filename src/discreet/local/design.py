@@ -23,18 +23,18 @@ from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
+from discreet.local.exact_sampling import MAX_EPSILON
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
 from discreet.local.laplace_mean import DEFAULT_POINTS as LAPLACE_POINTS
 from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
-from discreet.local.number_grids import DEFAULT_POINTS
+from discreet.local.mean_estimation import DEFAULT_POINTS
 from discreet.local.operator import MeanOperator, Operator
 from discreet.local.piecewise_mean import PiecewiseMean
 from discreet.local.pure_oracles import PureFrequencyOracle
 from discreet.local.report_formats import BitFormat
 from discreet.local.subset_selection import SubsetSelection
-from discreet.local.thresholds import MAX_EPSILON
 from discreet.local.two_point_mean import TwoPointMean
 from discreet.local.unary_encoding import UnaryEncoding
 

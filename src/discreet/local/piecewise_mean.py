@@ -26,11 +26,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
-from discreet.local.mean_estimation import AverageOperator, interpolate_line
-from discreet.local.number_grids import DEFAULT_POINTS, compute_step, encode_numbers, require_grid
-from discreet.local.report_formats import Reports
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_mixture_threshold,
     fraction_to_threshold,
@@ -38,8 +34,19 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
+    sample_uniform,
 )
-from discreet.local.two_level_operator import TwoLevelOperator
+from discreet.local.mean_estimation import (
+    DEFAULT_POINTS,
+    AverageOperator,
+    compute_step,
+    encode_numbers,
+    interpolate_line,
+    require_grid,
+)
+from discreet.local.operator import TwoLevelOperator
+from discreet.local.report_formats import Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
 CANDIDATE_WIDTHS = 40

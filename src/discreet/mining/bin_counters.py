@@ -28,11 +28,11 @@ from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import count_sql
+from discreet.mining.additive_model import Scores, compute_residuals
 from discreet.mining.attributes import Attribute, Codes
 from discreet.mining.count_sql import COUNT, NODE, SET, RowSelection
+from discreet.mining.decision_tree import Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import Scores, compute_residuals
-from discreet.mining.tree_splits import Splits
 
 Progress = Callable[[float], None]
 """A callback that receives the share of work done."""

@@ -44,12 +44,12 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import score_smoothing
+from discreet.mining.additive_model import GRID, Scores, count_outputs
 from discreet.mining.bin_counters import Counter, Progress
-from discreet.mining.bin_resolution import BinResolution
+from discreet.mining.decision_tree import Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import GRID, Scores, count_outputs
+from discreet.mining.score_smoothing import BinResolution
 from discreet.mining.training_budget import Budget
-from discreet.mining.tree_splits import Splits
 
 ROW_COUNT_SHARE = Fraction(1, 50)
 COARSEST, FINEST = 8, 256

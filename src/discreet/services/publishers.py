@@ -14,8 +14,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import DataState, Publisher, SupportsWrites
+from discreet.core.engine import Closeable, DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table

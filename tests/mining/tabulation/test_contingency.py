@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from discreet.attacks.epsilon_audit import audit_epsilon
+from discreet.attacks.privacy_audit import audit_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation

@@ -8,7 +8,6 @@ attacks that it does not stop. Every model in `MODELS` runs the family's conform
 """
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity
-from discreet.anonymity.models.attacker_models import Attacker
 from discreet.anonymity.models.average_risk import AverageRisk
 from discreet.anonymity.models.beta_likeness import BetaLikeness
 from discreet.anonymity.models.delta_disclosure import DeltaDisclosure
@@ -20,14 +19,19 @@ from discreet.anonymity.models.hierarchical_closeness import HierarchicalClosene
 from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
-from discreet.anonymity.models.model_verdicts import (
+from discreet.anonymity.models.model_parameters import Attacker
+from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.privacy_model import (
+    ATTACKS,
+    MeasuredModel,
+    Model,
+    TableModel,
+    Verdicts,
     WorstClass,
     find_worst_class,
     judge_all,
     select_class_models,
 )
-from discreet.anonymity.models.ordered_closeness import OrderedCloseness
-from discreet.anonymity.models.privacy_model import ATTACKS, MeasuredModel, Model, TableModel, Verdicts
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.anonymity.models.strict_risk import StrictRisk

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.class_counts import require_population
-from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.anonymity.models.k_anonymity import MinimumClassSize
 from discreet.belief.wording import format_percent_up
 
 

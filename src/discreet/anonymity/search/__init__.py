@@ -5,11 +5,11 @@ A search walks the lattice of nodes over counted tuples and proves its result (`
 Recodings with different levels for different tuples are in `anonymity.recodings`.
 """
 
+from discreet.anonymity.search.exploration import SearchResult, Solution
 from discreet.anonymity.search.full_domain import group_at_levels, recode_at_levels
+from discreet.anonymity.search.lattice_search import search_lattice
 from discreet.anonymity.search.minimal_nodes import find_minimal_nodes
 from discreet.anonymity.search.objectives import OBJECTIVES, Objective
-from discreet.anonymity.search.optimal_search import search_lattice
-from discreet.anonymity.search.search_result import SearchResult, Solution
 
 __all__ = [
     "OBJECTIVES",

@@ -18,8 +18,7 @@ from discreet.services.anonymize.anonymize_options import AnonymizeRequest
 from discreet.services.anonymize.anonymize_validation import METHODS, OBJECTIVES, PRIVATE
 from discreet.services.anonymize.model_options import ModelOptions
 from discreet.services.anonymize.table_request import ResolvedTable
-from discreet.services.hierarchy_fit import find_hierarchy_misfit
-from discreet.services.hierarchy_preview import preview_hierarchy
+from discreet.services.hierarchy_preview import find_hierarchy_misfit, preview_hierarchy
 
 ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"
 DIVERSITIES = ("distinct", "probabilistic", "entropy", "recursive")

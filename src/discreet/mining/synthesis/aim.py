@@ -21,9 +21,9 @@ import numpy as np
 
 from discreet.mining.bin_counters import Progress
 from discreet.mining.synthesis.graphical_model import GraphicalModel
+from discreet.mining.synthesis.junction_tree import count_clique_cells
 from discreet.mining.synthesis.marginal_measurement import Candidate, MarginalMeasurer
 from discreet.mining.synthesis.mst import Fit
-from discreet.mining.synthesis.triangulation import count_clique_cells
 from discreet.mining.tabulation.cells import Columns
 from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_mean_magnitude
 

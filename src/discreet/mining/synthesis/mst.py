@@ -23,8 +23,8 @@ from fractions import Fraction
 
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.synthesis.graphical_model import GraphicalModel
+from discreet.mining.synthesis.junction_tree import count_clique_cells
 from discreet.mining.synthesis.marginal_measurement import Candidate, MarginalMeasurer
-from discreet.mining.synthesis.triangulation import count_clique_cells
 from discreet.mining.tabulation.cells import Columns
 from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_mean_magnitude
 

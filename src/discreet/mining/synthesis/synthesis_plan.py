@@ -37,7 +37,7 @@ from discreet.mining.attributes import DEFAULT_BINS
 from discreet.mining.schema import Schema
 from discreet.mining.synthesis import aim, mst
 from discreet.mining.synthesis.junction_tree import JunctionTree
-from discreet.mining.tabulation import structural_zeros
+from discreet.mining.tabulation import cells
 from discreet.mining.tabulation.cells import Columns, count_cells
 from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_mean_magnitude
 
@@ -149,7 +149,7 @@ def plan_synthesis(
     declared = policy.tables[table]
     if declared.person == "none":
         raise RequestError(f"synthesize: {table} is about nobody.", hint="Publish it as it is.")
-    schema = structural_zeros.cut_at_impossible_ranges(
+    schema = cells.cut_at_impossible_ranges(
         Schema.from_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
     )
     shape = tuple(each.bins for each in schema.attributes)
@@ -209,7 +209,7 @@ def _find_impossible(
                 f"synthesize: what is impossible of {', '.join(entry)} has {count_cells(places, shape):,} cells.",
                 hint="Name fewer columns in it, or give them fewer bins.",
             )
-    barred = structural_zeros.find_impossible_cells(schema, impossible)
+    barred = cells.find_impossible_cells(schema, impossible)
     tree = JunctionTree.from_sets(barred, shape)
     homes = {columns: place for columns in barred if (place := tree.find_clique(columns)) is not None}
     if np.isneginf(tree.calibrate(barred, homes)[1]):

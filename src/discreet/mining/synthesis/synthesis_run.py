@@ -18,7 +18,7 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.bin_counters import Counter, EngineCounter, Progress
-from discreet.mining.synthesis import aim, bin_values, graphical_model, mst, row_generation
+from discreet.mining.synthesis import aim, graphical_model, mst, row_generation
 from discreet.mining.synthesis.graphical_model import GraphicalModel, Measurement
 from discreet.mining.synthesis.marginal_measurement import MarginalMeasurer
 from discreet.mining.synthesis.synthesis_plan import SynthesisPlan
@@ -62,7 +62,7 @@ def synthesize_from_counter(
     codes = row_generation.generate_rows(model, round(model.rows), random)
     return Synthesis(
         plan=plan,
-        table=bin_values.decode_rows(plan.schema, plan.columns, codes, random),
+        table=row_generation.decode_rows(plan.schema, plan.columns, codes, random),
         codes=codes,
         measured=tuple(dict.fromkeys(plan.get_names(each.columns) for each in measured)),
     )

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from discreet.attacks.epsilon_audit import EpsilonAudit, audit_epsilon
 from discreet.attacks.neighbor_pairs import DELTA, build_pair
-from discreet.attacks.posterior_audit import PosteriorAudit
+from discreet.attacks.privacy_audit import EpsilonAudit, PosteriorAudit, audit_epsilon
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
 from discreet.core.errors import RequestError

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.attacks.lower_bound import compute_epsilon_lower_bound
+from discreet.attacks.distinguishing_events import compute_epsilon_lower_bound
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile
 from discreet.services.audit.question_simulation import (

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.attacks.distinguishing_events import Columns
-from discreet.attacks.epsilon_audit import Sampler
+from discreet.attacks.privacy_audit import Sampler
 from discreet.core.engine import Engine
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness

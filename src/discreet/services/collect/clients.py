@@ -27,8 +27,8 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Table
 from discreet.engines.duckdb_connection import quote_identifier
 from discreet.engines.sources import CSV_SUFFIXES, read_csv_header, split_source
+from discreet.local.exact_sampling import LARGEST_DOMAIN
 from discreet.local.operator import Operator
-from discreet.local.thresholds import LARGEST_DOMAIN
 from discreet.services.anonymize.table_request import find_source_table, read_file_schema
 from discreet.services.policies import load_policy
 from discreet.services.publishers import open_publisher

@@ -29,7 +29,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.services.collect.report_files import (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from discreet.accounting.ledger_storage import SqlTransaction, make_ledger_error
 from discreet.accounting.shared_database import DRAWN, SharedDatabase
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS, STORAGE_FORMAT, make_expiry_timestamp
 

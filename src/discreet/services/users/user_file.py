@@ -11,7 +11,7 @@ from pathlib import Path
 
 from discreet.accounting.ledger_storage import MEMORY, SqlTransaction
 from discreet.accounting.process_identity import is_process_alive
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.services.users.user_storage import (
     DEFAULT_TOKEN_DAYS,

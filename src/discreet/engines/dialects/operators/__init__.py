@@ -10,30 +10,24 @@ from discreet.engines.dialects.expression_writer import OperatorWriters
 from discreet.engines.dialects.operators import (
     aggregate_functions,
     arithmetic,
-    bitwise_functions,
     casts,
     conditions,
     datetime_functions,
     function_calls,
     list_functions,
-    literals,
     text_functions,
-    window_functions,
 )
 
 OPERATORS: OperatorWriters = {
     node: writer
     for subject in (
-        literals,
-        arithmetic,
         casts,
+        arithmetic,
         conditions,
         text_functions,
         datetime_functions,
         list_functions,
-        bitwise_functions,
         aggregate_functions,
-        window_functions,
         function_calls,
     )
     for node, writer in subject.WRITERS.items()

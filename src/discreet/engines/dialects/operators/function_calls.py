@@ -1,4 +1,7 @@
-"""Writer of calls to functions that sqlglot does not know by name."""
+"""Writer of calls to functions that sqlglot does not know by name.
+
+Writers of hashes, which identify people and order rows.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,42 @@ from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import raise_unsupported
-from discreet.engines.dialects.expression_writer import ExpressionWriter, FunctionWriters, OperatorWriters
+from discreet.engines.dialects.expression_writer import (
+    ExpressionWriter,
+    FunctionWriters,
+    OperatorWriters,
+    Scope,
+)
 from discreet.engines.dialects.operators import (
     aggregate_functions,
     arithmetic,
-    bitwise_functions,
     conditions,
     datetime_functions,
-    hash_functions,
 )
-from discreet.engines.dialects.scope import Scope
-from discreet.engines.dialects.sql_types import TypedSql
+from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
+
+
+def write_sort_key(writer: ExpressionWriter, pieces: list[TypedSql]) -> TypedSql:
+    return TypedSql(text=writer.dialect.write_digest(pieces[::2]), sql_type=sql_types.DIGEST)
+
+
+def write_person_hash(writer: ExpressionWriter, pieces: list[TypedSql]) -> TypedSql:
+    return TypedSql(text=pieces[0].text, sql_type=sql_types.PERSON)
+
+
+def write_row_hash(writer: ExpressionWriter, pieces: list[TypedSql]) -> TypedSql:
+    """Write the hash of a row; a hash is not hashed again."""
+    if len(pieces) == 1 and pieces[0].sql_type.family is TypeFamily.DIGEST:
+        return pieces[0]
+    return TypedSql(text=writer.dialect.write_row_hash(pieces), sql_type=sql_types.DIGEST)
+
+
+HASH_CALLS: FunctionWriters = {
+    "create_sort_key": write_sort_key,
+    "md5_number": write_person_hash,
+    "md5_number_lower": write_person_hash,
+    "hash": write_row_hash,
+}
 
 
 def write_call(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
@@ -37,5 +65,5 @@ def write_call(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     return found(writer, writer.write_all(node.expressions, scope))
 
 
-CALLS: FunctionWriters = arithmetic.CALLS | conditions.CALLS | bitwise_functions.CALLS | hash_functions.CALLS
+CALLS: FunctionWriters = arithmetic.CALLS | conditions.CALLS | HASH_CALLS
 WRITERS: OperatorWriters = {exp.Anonymous: write_call}
