@@ -36,7 +36,7 @@ def compute_epsilon_lower_bound(
     The event must be fixed without looking at the runs that are counted here; then the result is above the
     epsilon that holds with `delta` with probability at most `error_rate`.
 
-    >>> epsilon_lower_bound(700, 300, 1000, miss=0.05)
+    >>> compute_epsilon_lower_bound(700, 300, 1000, error_rate=0.05)
     0.710...
     """
     require_count("epsilon_lower_bound", "trials", trials)
@@ -86,7 +86,7 @@ class Event:
 def align_columns(primary_outputs: Outputs, neighbor_outputs: Outputs) -> tuple[Columns, Columns]:
     """Return the cells of the outputs on both inputs, arranged in the same columns.
 
-    >>> columns([(1, "a"), (2,)], [(3, "b")])
+    >>> align_columns([(1, "a"), (2,)], [(3, "b")])
     ({(0,): array([1., 2.]), (1,): array(['a', None], dtype=object)},
      {(0,): array([3.]), (1,): array(['b'], dtype=object)})
     """
