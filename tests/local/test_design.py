@@ -31,11 +31,10 @@ from discreet.local import (
     TwoPointMean,
     UnaryEncoding,
 )
-from discreet.local.baskets import design_baskets
-from discreet.local.design import design_frequencies, design_mean, require_promise_kept
+from discreet.local.design import design_baskets, design_frequencies, design_mean, require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
-from discreet.local.report_collection import count_stored_reports, randomize_and_count
+from discreet.local.report_formats import count_stored_reports, randomize_and_count
 from tests.conformance.test_operators import EXAMPLES
 
 PROMISE = Promise(0.01, 0.05)

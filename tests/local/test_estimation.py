@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 from discreet.core.errors import InvalidParameterError
 from discreet.core.randomness import Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.local import HadamardResponse, KaryResponse, MatrixOperator, ModularNoise, ReportCounts
 from discreet.local.distribution_fitting import (
     MAX_DEFICIT,
@@ -21,7 +22,6 @@ from discreet.local.distribution_fitting import (
     fit_by_water_filling,
     fit_iterative_bayes,
     fit_maximum_likelihood,
-    project_to_simplex,
 )
 
 COUNTS = st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(lambda found: sum(found) > 0)

@@ -4,9 +4,9 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 (tests/conformance/test_operators.py).
 """
 
-from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste, SelectASize, design_baskets
+from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste, SelectASize
 from discreet.local.bounded_laplace import BoundedLaplace
-from discreet.local.design import Design, design_frequencies, design_mean
+from discreet.local.design import Design, design_baskets, design_frequencies, design_mean
 from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate, NormalEstimate
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse

@@ -1,13 +1,9 @@
-"""The simplex: shares that are at least 0 and sum to 1.
+"""Distributions fitted to counts of reports: water-filling, iterative Bayes and maximum likelihood.
 
-Projection  the nearest distribution in the Euclidean sense: max(0, v_i - theta) [DSSC08]. For operators whose
-            raw estimate has nearly the same variance at every value, it is the likeliest to first order.
 Filling     the exact maximum-likelihood distribution where counts c_i have probabilities proportional to
             f_i + floor: f_i = max(0, c_i / mu - floor), with mu such that they sum to 1. By the conditions of
             Karush, Kuhn and Tucker: the likelihood's slope is c_i / (f_i + floor), equal (mu) at all shares
             above 0, and no larger at the others. Sorted counts give mu in closed form: water-filling.
-
-[DSSC08]    Duchi, Shalev-Shwartz, Singer & Chandra, Efficient Projections onto the l1-Ball.
 
 Iterative Bayes: a distribution fitted to the reports of any channel, smoother the earlier it stops.
 
@@ -44,18 +40,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.number_checks import require_count, require_positive
 from discreet.mechanisms.sampling import Floats, Integers
-
-
-def project_to_simplex(raw: Floats) -> Floats:
-    """Return the distribution nearest to `raw`.
-
-    >>> project_to_simplex(np.array([0.8, 0.5, -0.3]))
-    array([0.65, 0.35, 0.  ])
-    """
-    ordered = np.sort(raw)[::-1]
-    thetas = (np.cumsum(ordered) - 1) / np.arange(1, raw.size + 1)
-    theta = thetas[np.flatnonzero(ordered > thetas)[-1]]
-    return np.asarray(np.maximum(raw - theta, 0.0))
 
 
 def fit_by_water_filling(counts: Integers, floor: float) -> Floats:

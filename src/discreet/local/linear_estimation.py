@@ -15,11 +15,11 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.core.simplex import project_to_simplex
 from discreet.local.distribution_fitting import (
     Channel,
     fit_iterative_bayes,
     fit_maximum_likelihood,
-    project_to_simplex,
 )
 from discreet.local.estimates import Intervals
 from discreet.local.operator import FrequencyOracle

@@ -19,8 +19,8 @@ import numpy as np
 from discreet.belief.breaches import Mask
 from discreet.core.binomial import clopper_pearson
 from discreet.core.number_checks import Real, require_count
+from discreet.core.simplex import project_to_simplex
 from discreet.local.bit_sampling import unpack_bits
-from discreet.local.distribution_fitting import project_to_simplex
 from discreet.local.estimates import Intervals
 from discreet.local.operator import FrequencyOracle, TwoLevelOperator
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports

@@ -30,8 +30,8 @@ from scipy.special import ndtri
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.local.bit_sampling import sample_bits, unpack_bits
-from discreet.local.distribution_fitting import project_to_simplex
 from discreet.local.estimates import Intervals
 from discreet.local.exact_sampling import (
     fraction_to_threshold,

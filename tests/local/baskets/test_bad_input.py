@@ -15,14 +15,8 @@ from discreet.belief import Promise
 from discreet.core.errors import DataError, InvalidParameterError
 from discreet.core.randomness import Randomness
 from discreet.local import operator_json
-from discreet.local.baskets import (
-    CutAndPaste,
-    SelectASize,
-    design_baskets,
-    find_frequent_itemsets,
-    find_rules,
-    pack_baskets,
-)
+from discreet.local.baskets import CutAndPaste, SelectASize, find_frequent_itemsets, find_rules, pack_baskets
+from discreet.local.design import design_baskets
 from discreet.local.operator import Operator
 
 OPERATOR = SelectASize.for_epsilon(1, items=70, size=3)

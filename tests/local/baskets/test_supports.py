@@ -15,11 +15,12 @@ from scipy.stats import chi2
 from discreet.belief import Promise
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, pack_baskets
+from discreet.local.baskets import CutAndPaste, SelectASize, pack_baskets
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.baskets.basket_packing import count_items
 from discreet.local.baskets.itemset_counts import PackedReports, count_patterns, transpose_bits
 from discreet.local.bit_sampling import unpack_bits
+from discreet.local.design import design_baskets
 from tests.statistical import FALSE_ALARM, assert_probability
 
 TRIALS = 200_000

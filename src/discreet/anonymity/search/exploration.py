@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, Tuples
-from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import Model, judge_all
 from discreet.anonymity.models.privacy_model import LimitsKeptRows, Verdicts
 from discreet.anonymity.search.grouping_kernels import count_suppressed_rows

@@ -31,7 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.anonymity.equivalence_classes import Tuples
-from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import Model
 from discreet.anonymity.search.exploration import Exploration, NodeOutcome, Progress, SearchResult
 from discreet.anonymity.search.lattice import Floats, Levels, slice_above, slice_below

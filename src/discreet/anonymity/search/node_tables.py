@@ -28,8 +28,7 @@ from discreet.anonymity.equivalence_classes import (
     SensitiveCounts,
     Tuples,
 )
-from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.generalization_hierarchy import Floats
+from discreet.anonymity.hierarchies.generalization_hierarchy import Floats, Hierarchy
 from discreet.anonymity.search.grouping_kernels import (
     Truths,
     merge_sensitive_counts,

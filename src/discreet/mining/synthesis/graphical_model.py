@@ -36,10 +36,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from discreet.core.simplex import project_to_simplex
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.synthesis.junction_tree import Beliefs, JunctionTree, Potentials
 from discreet.mining.tabulation.cells import Columns
-from discreet.mining.tabulation.simplex_projection import project_onto_simplex
 
 Function = Callable[[Floats], tuple[float, Floats]]
 
@@ -181,7 +181,7 @@ def _make_initial_potential(measured: Measurement, start: GraphicalModel | None,
     if start is not None and measured.columns in start.potentials:
         return start.potentials[measured.columns]
     soft = SOFT * measured.deviations
-    wanted = project_onto_simplex(measured.counts, rows) + soft
+    wanted = project_to_simplex(measured.counts, rows) + soft
     reached = (
         np.full_like(wanted, rows / wanted.size) if start is None else start.compute_counts(measured.columns)
     )

@@ -26,13 +26,13 @@ from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 from discreet.mining.attributes import DEFAULT_BINS
 from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation.cells import cut_at_impossible_ranges, find_impossible_cells
 from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
-from discreet.mining.tabulation.simplex_projection import project_onto_simplex
 from discreet.mining.tabulation.workloads import get_declared_table
 
 CONFIDENCE = 0.95
@@ -130,5 +130,5 @@ def release_from_counter(plan: ContingencyPlan, counter: Counter, random: Random
     noisy[plan.possible] = released
     total = float(max(0, released.sum())) if plan.rows is None else float(plan.rows)
     counts = np.zeros(exact.shape)
-    counts[plan.possible] = project_onto_simplex(released.astype(np.float64), total)
+    counts[plan.possible] = project_to_simplex(released.astype(np.float64), total)
     return ContingencyTable(plan=plan, noisy=noisy, counts=counts)

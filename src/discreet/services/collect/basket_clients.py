@@ -22,8 +22,8 @@ from discreet.core.errors import DataError, RequestError
 from discreet.engines.duckdb_connection import quote_identifier
 from discreet.engines.duckdb_publisher import select_without_negative_zero
 from discreet.local import BASKET_OPERATORS
-from discreet.local.baskets import design_baskets
 from discreet.local.baskets.basket_packing import pack_pairs
+from discreet.local.design import design_baskets
 from discreet.local.operator import Operator
 from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Words

@@ -22,8 +22,7 @@ from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
 from discreet.local.operator_json import operator_to_json
-from discreet.local.report_collection import count_stored_reports
-from discreet.local.report_formats import ReportCounts
+from discreet.local.report_formats import ReportCounts, count_stored_reports
 from discreet.services.collect.operator_files import load_operator
 from discreet.services.collect.report_files import ReportDescription, count_names, read_description
 from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
