@@ -3,8 +3,7 @@
 Tuples      the distinct combinations of quasi-identifiers, how many rows each has, and how often each
             sensitive value occurs with it.
 Classes     the counts after recoding: rows that show the same quasi-identifiers are one equivalence class.
-
-Numbering of equal keys: the single pass that every grouping of tuples begins with.
+Keys        equal ones are numbered in one pass, with which every grouping of tuples begins.
 """
 
 from __future__ import annotations

@@ -6,10 +6,7 @@ written.
 Extents     A label covers some of its column's values. In an order in which siblings of the hierarchy are
             adjacent, every label of every level is one run of values, so its extent is two positions: `low`
             and `high` (excluded). An interval of an ordered column is a run in that column's order.
-
-Extents: the values that the labels of a hierarchy, of intervals and of a recoding cover.
-
-Weights of quasi-identifiers by name; 1 where none is given.
+Weights     of quasi-identifiers are given by name, and are 1 where none is given.
 """
 
 from __future__ import annotations

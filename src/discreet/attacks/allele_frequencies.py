@@ -8,7 +8,7 @@ own deviation. Over independent SNPs the best sum of such products puts members
 sqrt(sum p (1 - p) / V / 2) / n standard deviations above the others, V the whole variance; without noise that
 is sqrt(M / (n (1 + n / m))).
 
-Allele frequencies and genotypes, read from an engine's tables with one row for each SNP.
+They are read from an engine's tables with one row for each SNP:
 
 Frequencies  the first column is the SNP's name, `frequency` (or the only other number) the allele's share,
              `people`, if there is such a column, the number of people it was counted in.

@@ -9,7 +9,7 @@ Several classes match a person whose values are covered by labels of all of them
 of their rows for the person's with the same probability believes a value by its share of all these rows. An
 attacker who knows everybody can rule classes out: a class that only three people match contains these three.
 How far that leads depends on other knowledge. But rows of a class cannot be told apart, so no attacker who
-knows quasi-identifiers believes more than what is true of one of the classes. This module models that
+knows quasi-identifiers believes more than what is true of one of the classes. `eliminate_classes` models that
 attacker, who knows for everybody who may be in a class that they are. Its findings are the highest belief
 about anybody, not a share of people.
 

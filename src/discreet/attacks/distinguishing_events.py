@@ -9,8 +9,7 @@ Score       the log-likelihood ratio of an output on the two inputs, as if its c
             noise in every column this is the optimal ordering. Single numbers, by their size, are tried too.
 Event       the score is at least a threshold, or at most: the one with the largest lower bound on epsilon.
             Score and threshold are learned from different runs, since a score overfits its own runs.
-
-Lower bound on epsilon from the frequency of an event on two neighboring inputs, with stated confidence.
+Bound       on epsilon, from below: the frequency of the event on both inputs, with stated confidence.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""An engine's tables as attacks read them: distinct tuples of texts, with their counts.
+"""An engine's tables as attacks read them: distinct tuples of texts with their counts, and typed columns.
 
 One statement groups by all requested columns, so a file is read once; equal texts share one code.
 
-SQL expressions that read an engine's columns as texts, numbers and days, for attacks on rows.
+Attacks on rows read columns as texts, numbers and days, by SQL expressions:
 
 Portable    every expression has a value for any column content, the same on every engine: text that is read
             as a number must match the numeral pattern (`core.numeral_patterns`), and times are in UTC.

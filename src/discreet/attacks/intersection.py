@@ -12,11 +12,9 @@ Score       the share of people whose most probable value is right; the baseline
 Stopped by  m-invariance over the chain of releases; differential privacy, whose losses add up. Not by
             k-anonymity, l-diversity or t-closeness of each release.
 
+Both releases are matched with the same knowledge, which may hold a column twice, once as of each release.
+
 [GKS08]     Ganta, Kasiviswanathan & Smith, Composition attacks and auxiliary information, KDD 2008.
-
-Two releases about the same people, combined person by person.
-
-Both are matched with the same knowledge, which may hold a column twice, once as of each release.
 """
 
 from __future__ import annotations

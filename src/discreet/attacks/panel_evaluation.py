@@ -4,10 +4,8 @@ A synthetic table harms nobody by what it reveals about similar people: the same
 were not in the data. So the baseline is the better of two: the same attack on the panel, and the best
 constant guess. A lower baseline would count as an attack what only reflects the population.
 
-The belief about one person depends on how near the person is to a synthetic row, before and after
-(`nearness_beliefs`).
-
-Beliefs about people by their distance from a synthetic row, compared with people who are not in the data.
+The belief about one person depends on how near the person is to a synthetic row, compared with
+people of the panel who are as near:
 
 Rings       people in the data from the nearest on: the first forty, as many again, twice as many, and so on.
             People at the same distance are in one ring.

@@ -1,4 +1,6 @@
-"""Audit of epsilon: an empirical lower bound from the frequency of one event on two neighboring inputs.
+"""Privacy audits by simulation: of a claimed epsilon, and of a promise.
+
+Audit of epsilon: an empirical lower bound from the frequency of one event on two neighboring inputs.
 
 Knows       the mechanism, and that the data is one of two neighboring tables.
 Learns      a lower bound on the privacy loss: ln (Pr[event | D] - delta) / Pr[event | D'].
@@ -7,9 +9,6 @@ Score       the event is chosen on one half of the runs and counted on the other
             most 1 - confidence, whatever the mechanism and however the event was found.
 Stopped by  a mechanism whose epsilon is what it claims. A bound below the claim proves nothing: another pair
             of neighbors, another event or more runs could show more.
-
-[JUO20]     Jagielski, Ullman & Oprea, Auditing Differentially Private Machine Learning.
-[DWWZK18]   Ding, Wang, Wang, Zhang & Kifer, Detecting Violations of Differential Privacy.
 
 Audit of a promise: realized posteriors of simulated attackers against the promised cap.
 
@@ -20,6 +19,9 @@ Score       the claim is true in every run. The share of runs in which the poste
             uses a Clopper-Pearson interval: a promise that is kept is called broken with probability at most
             1 - confidence. Without one, a single run above the cap is enough.
 Stopped by  a mechanism whose guarantee the promise admits.
+
+[JUO20]     Jagielski, Ullman & Oprea, Auditing Differentially Private Machine Learning.
+[DWWZK18]   Ding, Wang, Wang, Zhang & Kifer, Detecting Violations of Differential Privacy.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ epsilon_generation      |ln(|1 - rows|) / columns|: a heuristic, no belief follo
 `tight_identifiability` is for comparison only: it is the epsilon at which an attacker to whom all candidates
 are equally likely stays below rho. An attacker with another prior does not, so it never sets a parameter.
 
+A choice of epsilon, together with the beliefs that it allows.
+
 [OYL]       Ouyang, Yin & Liu, Limiting Privacy Breaches in Differential Privacy. [LC11]      Lee & Clifton,
 How Much Is Enough? Choosing epsilon for Differential Privacy. [LC12]      Lee & Clifton, Differential
 Identifiability. [ND15]      Naldi & D'Acquisto, Differential Privacy: An Estimation Theory-Based Method for
 Choosing Epsilon. [KR24]      Kazan & Reiter, Prior-itizing Privacy: A Bayesian Approach to Setting the
 Privacy Budget, 2024. [EGM]       The Epsilon Generation Model; papers/ lists its errors.
-
-A choice of epsilon, together with the beliefs that it allows.
 """
 
 from __future__ import annotations

@@ -14,17 +14,15 @@ The protocol of all guarantees, and their conversion to groups of people and to 
 
 Guarantees by Rényi divergences: of one order, or of all orders at once (zero-concentrated).
 
-[BS16]      Bun & Steinke, Concentrated Differential Privacy.
-[CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian: the conversion to a profile used here.
-
 Guarantees of Gaussian noise, whose loss has no cap: continuous, and discrete on one integer.
-
-[DRS22]     Dong, Roth & Su, Gaussian Differential Privacy.
-[BW18]      Balle & Wang, Improving the Gaussian Mechanism: the exact Gaussian profile.
-[CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian.
 
 Guarantees that state an epsilon: pure, one value with Laplace noise, and approximate, with a delta.
 
+[BS16]      Bun & Steinke, Concentrated Differential Privacy.
+[CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian: the conversion to a profile used here.
+[DRS22]     Dong, Roth & Su, Gaussian Differential Privacy.
+[BW18]      Balle & Wang, Improving the Gaussian Mechanism: the exact Gaussian profile.
+[CKS20]     Canonne, Kamath & Steinke, The Discrete Gaussian.
 [KOV15]     Kairouz, Oh & Viswanath, The Composition Theorem for Differential Privacy: randomized response
             is the worst (epsilon, delta)-DP mechanism.
 [HM24]      Harrison & Manurangsi, Exact zCDP Characterizations: the least rho of pure DP and of Laplace.

@@ -1,14 +1,11 @@
 """Table inventory: the names, columns and types in an engine's own catalog; never a value.
 
 It is read for a custodian who has not written a policy yet. Spark infers the types of a CSV path from its
-rows, as is done here for a CSV file; nothing of those rows is kept. How many values match a pattern is
-counted by the engine itself (`pattern_shares`).
+rows, as is done here for a CSV file; nothing of those rows is kept. The engine counts
+how many of a column's first values match a pattern, and no value is returned; columns that cannot be read are
+left out, and a policy draft is written without them.
 
-Pattern shares: the share of a column's first values that match a pattern; no value is returned.
-
-Columns that cannot be read are left out: a policy draft is written without them.
-
-Inventory of a DuckDB file: its tables and views, under the names that `file.duckdb#name` uses.
+A DuckDB file lists its tables and views under the names that `file.duckdb#name` uses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Policy tables: the tables of a policy as SQL over an engine's own tables.
 
 Each is a SELECT over the engine's own table, the same that makes a table of DuckDB's prepared store: values
-encoded, persons hashed, each person's rows ranked (`clamping`, `row_ranking`, `person_links`). It
+encoded, persons hashed, each person's rows ranked (`clamping`, `row_ranking`). It
 replaces the table in every statement, or is written once to the store that the policy names.
 """
 

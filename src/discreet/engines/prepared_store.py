@@ -2,7 +2,7 @@
 
 Contents    for each table of the policy one of the same name: every column that is not an identifier, encoded
             (`clamping`); where a person is a column, also `_discreet_person` and `_discreet_rank`
-            (`row_ranking`), and where links lead to a person's other rows, hidden keys (`person_links`).
+            (`row_ranking`), and where links lead to a person's other rows, hidden keys.
 Folder      its own, which only its owner can enter: it holds the secret key, and one file, named by a keyed
             digest of the format, the policy's tables, and path, size and time of each source. When one of
             them changes so does the name, and the store is built anew, with the same key. Where servers

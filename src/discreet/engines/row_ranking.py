@@ -19,7 +19,7 @@ Row hash    DuckDB's, applied twice. The first takes key and person as values, a
 In place    where nothing is written, the rows are also available hashed, with the identity as the person and
             the hash as the rank, so that a query for some of them sorts these alone; and unordered, with the
             person alone, for a query that uses all of them.
-Keys        rows of one person that a link joins have the same hidden key (`person_links`); it counts as one
+Keys        rows of one person that a link joins have the same hidden key; it counts as one
             of the stored values.
 
 Person links: the person of a row that names one through a link, and the keys that join a person's rows.

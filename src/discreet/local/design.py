@@ -6,14 +6,14 @@ Answer      gamma of the promise bounds every column's ratio; among the operator
             a uniform distribution. Subset selection is optimal up to lower order [YB18], and is k-ary
             randomized response for few values; others come close with shorter reports.
 
-[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
-[YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
-            Privacy.
-
 Design for baskets: find the operator that keeps a promise with the least error of an itemset's support.
 
 The error is that of an itemset that few baskets hold, in whole or in part: every estimated support has at
 least this noise, and it is what a strict promise makes large.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+[YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
+            Privacy.
 """
 
 from __future__ import annotations

@@ -17,9 +17,6 @@ Stopping    It starts from the uniform distribution and ends when a step gains l
 Deficit     The likelihood is concave, so ln L(best) - ln L(f) <= n (max over x of the mean over the reports
             of p(x -> y) / p_f(y), minus 1): a bound on the nats that are missing to the likeliest.
 
-[AS00]      Agrawal & Srikant, Privacy-Preserving Data Mining.
-[AA01]      Agrawal & Aggarwal, On the Design and Quantification of Privacy Preserving Data Mining Algorithms.
-
 Maximum likelihood: the distribution that makes the counts of any matrix most likely, with a certificate.
 
 Problem     Minimize F(f) = - sum over y of c_y / n ln (f P)_y + sum over x of f_x, f >= 0. The second sum
@@ -28,6 +25,9 @@ Method      Primal-dual Newton steps: with slopes z of F, f_x z_x = mu at every 
             solves one positive definite system of the size of the domain; some twenty suffice, where
             iterative Bayes would need thousands for a noisy matrix.
 Certificate The deficit of the result, in nats; steps continue until it is below 0.01.
+
+[AS00]      Agrawal & Srikant, Privacy-Preserving Data Mining.
+[AA01]      Agrawal & Aggarwal, On the Design and Quantification of Privacy Preserving Data Mining Algorithms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probabilities that can be sampled exactly: multiples of 2**-64.
+"""Exact sampling: coins whose probabilities are multiples of 2**-64, and uniform integers, in bulk.
 
 Law         Every coin of this package is true with probability t / 2**64, t an integer, so the sampled law
             is exactly the stated law: matrix, gamma and estimates are computed from t, not from the number
@@ -6,7 +6,7 @@ Law         Every coin of this package is true with probability t / 2**64, t an 
 Rounding    For an operator constructed from epsilon, t is rounded toward more noise, by less than 2**-64
             and with a proven bound on exp(-epsilon): the gamma of the sampled law is at most exp(epsilon).
 
-Exact coins and uniform integers in bulk, with few random bits each.
+Each takes few random bits:
 
 sample_coins    true with probability t / 2**64: 16 bits decide all but one in 65,536, which read 48 more.
 sample_uniform  uniform in [0, bound): the top of bits * bound, rejected where it favors a value [Lemire19].

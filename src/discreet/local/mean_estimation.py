@@ -4,8 +4,7 @@ Interval    Student's, of the reports' unbiased values. Its variance is at least
             since a few reports that agree by chance would otherwise give an interval of length 0. One report
             leaves the whole range. The interval is clipped to the range, which contains the mean of the
             numbers.
-
-Number grids: equally spaced numbers between two bounds, as codes 0 .. values - 1.
+Grid        Equally spaced numbers between two bounds, as codes 0 .. values - 1.
 """
 
 from __future__ import annotations

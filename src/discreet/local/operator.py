@@ -14,9 +14,6 @@ Protocols   Abstract methods are what an operator must implement; the others are
     │                           any other with probability q, so estimates are closed forms [WBLJ17]
     └── MeanOperator            estimates the mean of numbers on a grid
 
-[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
-[WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
-
 Posterior ranges: how far reports move the belief in a property, and which moves breach a promise.
 
 Two-level operators: report y is gamma times as likely from values in a set S(y) as from all others.
@@ -26,6 +23,9 @@ Belief      With s the prior mass of S(y), b = 1 / gamma and Z = b + (1 - b) s, 
             (s / Z) ln(1 / Z) + (b (1 - s) / Z) ln(b / Z) nats, which depends on the report through s
             alone: no matrix is needed, for any number of values. With gamma infinite, b = 0: the others are
             ruled out.
+
+[EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
+[WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Report formats: how reports are stored, and how an engine counts them so that only counts reach Python.
+"""Report formats: how reports are stored, and how memory or an engine counts them, from clients to counts.
 
 CodeFormat  one integer per client, in a column `report`. Counted by GROUP BY: how many clients sent each.
 BitFormat   packed into 64-bit words, the first bit lowest, in columns `w0`, `w1`, ... as signed integers,
@@ -6,9 +6,6 @@ BitFormat   packed into 64-bit words, the first bit lowest, in columns `w0`, `w1
             Counted by sums of single bits: how many clients of each cohort set each bit.
 
 A report that does not fit its format is a fault of its sender or store: it is refused, never miscounted.
-
-Collection of reports: from clients to counts, in memory or inside an engine.
-
 Reports are randomized before they are sent, so their counts may leave the engine.
 """
 

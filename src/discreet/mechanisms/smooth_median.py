@@ -23,8 +23,6 @@ Utility     unbiased around x_m; Pr[|Z| > k] = 2 a**(k+1) / (1 + a), a = exp(-al
             data, so the width of the noise is for the custodian only. The grid form (`mechanisms.quantile`)
             needs no delta and 10 to 100 times fewer rows; this one is here for comparison.
 
-[NRS07]     Nissim, Raskhodnikova & Smith, Smooth Sensitivity and Sampling in Private Data Analysis.
-
 Smooth sensitivity: a smooth bound on the change of an answer by one person, on data near this data.
 
 Definition  LS(D) is the largest |f(D) - f(D')| over the neighbors D' of D, and A_k(D) the largest LS of any

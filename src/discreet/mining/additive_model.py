@@ -1,7 +1,5 @@
 """The released additive model: a score for every bin, whose sums give the probability of each class.
 
-Additive scores: a number for every cell and output; a row's sum gives the probability of each class.
-
 Scores      are multiples of 1 / `SCORE_STEPS`, so that engines add them up exactly, in whole numbers.
 Outputs     one for two classes, the log-odds of the second; else one for each class, by softmax.
 Residual    of a row and an output: 1 or 0 for its class, minus the probability, times `GRID` and cut to a

@@ -3,7 +3,7 @@
 An estimator has no ledger, so its budget is checked before rows are read. Without scikit-learn installed
 everything works except the tags, which only its own tools request.
 
-Inputs of estimators: rows and targets by scikit-learn's conventions, and a schema from declarations.
+Rows and targets are taken by the same conventions, and the schema from declarations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Preview of a hierarchy without data: over the domain that the policy declares.
-
-Check that a hierarchy fits a column, as far as the policy alone determines it.
-"""
+"""Preview of a hierarchy over the domain that the policy declares, and whether it fits its column; without data."""
 
 from __future__ import annotations
 

@@ -1,15 +1,11 @@
 """Policy files: reading, validation, and errors that name file, line and correction.
 
 Typing      an entry is converted by its position: category values stay as typed (`no`, `007`, `1e3`), bounds
-            get the column's type, probabilities may be written 1%, 0.01 or 1/100.
+            get the column's type, probabilities may be written 1%, 0.01 or 1/100. Other
+            text is left for the models of `core.policy` to validate.
 Open        a policy with a `?` in it is refused with the list of entries to fill in. A ? that is itself a
             category value must be in quotes.
 Files       paths of sources, ledger, store and hierarchies are relative to the policy's folder.
-
-Typed values from the YAML scalars of a policy: converted by position, never by appearance.
-
-Category values stay as typed; bounds get their column's type; numeric entries become numbers; everything
-else stays text, for the models of `core.policy` to validate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Hierarchies in CSV files of ARX's format: one line per value, then its label at level 1, level 2, …
+"""Hierarchies in other formats: CSV files as ARX reads and writes them, Arrow tables and SQL.
+
+In ARX's format a line is one value, then its label at level 1, level 2, …
 
     13053;1305*;130**;*
 
@@ -6,9 +8,7 @@ There is no header. The separator is the character that gives every line the sam
 and a byte order mark do not matter. A share is a fraction of the file's lines, including values that the data
 lacks; a line that occurs twice counts twice.
 
-Export of hierarchies: as an Arrow table, and as text in ARX's format.
-
-Hierarchies in SQL: the expression for a column's label at a level.
+In SQL a hierarchy is the expression for a column's label at a level.
 """
 
 from __future__ import annotations

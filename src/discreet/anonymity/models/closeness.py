@@ -1,4 +1,4 @@
-"""t-closeness: the shared base of its variants, which differ in the distance between sensitive values.
+"""t-closeness: the shared base of its variants, and the distances between sensitive values that they use.
 
 Earth mover's distance between the sensitive values of a class and of the table, as integer quotients.
 

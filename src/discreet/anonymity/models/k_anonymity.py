@@ -6,9 +6,9 @@ Belief      An attacker who knows that a person is in the table, and their quasi
 Monotone    In both ways: merging classes adds their rows.
 Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness, composition, membership.
 
-[S02]       Sweeney, k-anonymity: a model for protecting privacy, 2002.
+k-map differs only in whom it counts, so both share a base.
 
-The shared base of models that require k people in every class and differ in whom they count.
+[S02]       Sweeney, k-anonymity: a model for protecting privacy, 2002.
 """
 
 from __future__ import annotations

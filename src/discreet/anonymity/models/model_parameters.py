@@ -1,7 +1,4 @@
-"""Parameters of models as users give them: checked on input and stored as exact fractions.
-
-The three attacker models of risk thresholds: prosecutor, journalist and marketer.
-"""
+"""Parameters of models as users give them: exact fractions, and the attacker of a risk threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol of a privacy model: a judgement of equivalence classes by their counts.
+"""The protocol of a privacy model, a judgement of equivalence classes by their counts; and joint judgement.
 
 A class that does not meet every model is suppressed; what is left is published. Two properties decide how far
 a search may prune; both are tested by brute force:
@@ -13,15 +13,13 @@ Without monotonicity in suppression, `bound_kept_rows` still bounds how many row
 that a search can rule them out.
 
 A model of the whole table, such as an average, is applied after all other models; `select_publishable`
-returns which of the remaining classes may be published. `model_verdicts.judge_all` defines the order.
+returns which of the remaining classes may be published. `judge_all` defines the order.
 
 A missing sensitive value is judged as a value of its own. That is right only where being missing is
 informative, so the policy must declare it (`missing: category` or `suppress`) before any model is applied.
 
 Ties are decided exactly, in integers or in logarithms with a proof, never by a rounded float. Thresholds are
 fractions: a float means the decimal that it prints as, so that 0.3 is 3/10.
-
-Judging classes by several models at once, and finding the worst class.
 """
 
 from __future__ import annotations

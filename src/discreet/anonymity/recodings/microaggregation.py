@@ -12,23 +12,22 @@ Promise     For all quasi-identifiers together, k-anonymity: at least k rows sho
             and a median is some row's own value. It bounds no belief about a value, as generalization does
             not, and it adds no noise.
 
-[HM03]      Hansen & Mukherjee, A Polynomial Algorithm for Optimal Univariate Microaggregation, 2003.
-[DM02]      Domingo-Ferrer & Mateo-Sanz, Practical Data-Oriented Microaggregation, 2002.
-
 Ordered columns: numbers, days and times, ordered by their values.
 
 Only such a column can be cut into intervals or replaced by a mean. A missing value has no place in the order,
 and two texts of one number (0.5 and 0.50) would give overlapping intervals; a column with either is cut by
 its hierarchy instead.
 
-Numbers replaced by the mean or median of their class, or of groups made for it (microaggregation).
+Numbers are replaced by the mean or median of their class, or of groups made for it:
 
 show_centres    a column of a recoding shows the mean or median of each class instead of its label.
 microaggregate  all quasi-identifiers are numbers, and groups of at least k rows are made from them alone:
                 the optimal groups of a single column, groups of close rows for several columns.
 
 For measures of loss, a centre covers the values from the least to the greatest of the rows that show it.
-`discreet.anonymity.recodings.microaggregation` states what may be claimed of it.
+
+[HM03]      Hansen & Mukherjee, A Polynomial Algorithm for Optimal Univariate Microaggregation, 2003.
+[DM02]      Domingo-Ferrer & Mateo-Sanz, Practical Data-Oriented Microaggregation, 2002.
 """
 
 from __future__ import annotations

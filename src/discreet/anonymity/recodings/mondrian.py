@@ -20,8 +20,6 @@ Averages    A model of the whole table judges the whole table: the cuts of a rou
 
 [LDR06]     LeFevre, DeWitt & Ramakrishnan, Mondrian Multidimensional k-Anonymity, ICDE 2006.
 [WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
-
-The kernel of Mondrian that finds the most balanced cut of each part of an ordered column.
 """
 
 from __future__ import annotations

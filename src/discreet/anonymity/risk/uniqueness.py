@@ -14,11 +14,6 @@ SNB         Sizes are 1 + a negative binomial number (a, b) and each person is s
 
 The estimates depend on their models; none of them is a bound. With f = 1 all are c_1.
 
-[Z91]       Zayatz, Estimation of the percent of unique population elements on a microdata file, 1991.
-[P95]       Pitman, Exchangeable and partially exchangeable random partitions, 1995.
-[H01]       Hoshino, Applying Pitman's sampling formula to microdata disclosure risk assessment, 2001.
-[CK98]      Chen & Keller-McNulty, Estimation of identification disclosure risk in microdata, 1998.
-
 Special uniques: rows that a few columns already single out.
 
 A set of columns is a minimal sample unique of a row if no other row has the same values in them, and for
@@ -26,6 +21,10 @@ every smaller set one does [Elliot 02]. The fewer columns it takes, the easier a
 of its minimal uniques of s columns, out of M and searched up to m, a row scores the product of (M - i) over i
 from s to m (to M - 1 where all columns are searched): the number of ways in which the set can be extended.
 
+[Z91]       Zayatz, Estimation of the percent of unique population elements on a microdata file, 1991.
+[P95]       Pitman, Exchangeable and partially exchangeable random partitions, 1995.
+[H01]       Hoshino, Applying Pitman's sampling formula to microdata disclosure risk assessment, 2001.
+[CK98]      Chen & Keller-McNulty, Estimation of identification disclosure risk in microdata, 1998.
 [Elliot 02] Elliot, Manning & Ford, A computational algorithm for handling the special uniques problem, 2002.
 """
 

@@ -1,7 +1,7 @@
 """Full-domain generalization: one level for every column, the best node of the lattice, or all minimal ones.
 
-A search walks the lattice of nodes over counted tuples and proves its result (`optimal_search`,
-`minimal_nodes`), or reports that it could not (`heuristic_search`). An objective measures the loss of a node.
+A search walks the lattice of nodes over counted tuples and proves its result, or reports that it could not
+(`lattice_search`, `minimal_nodes`). An objective measures the loss of a node.
 Recodings with different levels for different tuples are in `anonymity.recodings`.
 """
 

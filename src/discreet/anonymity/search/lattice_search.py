@@ -1,4 +1,6 @@
-"""The best valid nodes of a lattice, proven: bounds rule out every node that was not judged.
+"""Search of a lattice for the best valid nodes: proven by bounds, or heuristic where the lattice is too large.
+
+Proven: bounds rule out every node that was not judged.
 
 State       One bound per node, infinite once the node was judged or ruled out. A node is live while its bound
             is below the worst of the solutions kept.
@@ -10,7 +12,7 @@ Then        Always the live node with most nodes below it. If it is hopeless, al
 Otherwise   Where a verdict implies nothing about other nodes, live nodes are judged by rising bound, each by
             itself; the first one beyond the best solution ends the search.
 
-Heuristic search of lattices too large for bounds: the best nodes found within the time, without proof.
+Heuristic, for lattices too large for bounds: the best nodes found within the time, without proof.
 
 Descent     From the top to the best valid child, and on from there until there is none; then again from the
             best node so far whose children were not visited. So solutions come early, and without a time
@@ -104,7 +106,7 @@ class _HeuristicSearch:
 
 
 PROVABLE = 4_000_000
-"""The most nodes for which bounds are stored; larger lattices are searched by `heuristic_search`."""
+"""The most nodes for which bounds are stored; larger lattices are searched by `search_heuristically`."""
 
 BEYOND, MANY = 0.1, 4
 """How far above the best solution a judged node's bound may be, if at least MANY live nodes are below."""

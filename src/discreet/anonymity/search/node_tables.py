@@ -8,8 +8,6 @@ Numbers     Labels are renumbered to those that occur and packed into the bits o
             array finds equal rows. Where an earlier column changes, rows are first ordered by their stem.
 Memory      The cache holds LEAST_KEPT bytes, or four times the first table, up to MOST_KEPT; the least
             recently used table is evicted first.
-
-Quasi-identifiers as the search stores them: the labels that occur, numbered and packed into keys.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Types are inferred from those of the columns, as in DuckDB, so that a dialect kn
 and rounds. A deferred column has no value yet: using its value raises `NotEncodedError`. `operators` lists
 the writer of each node; the text is marked, so that it can be verified (`sql_marks`).
 
-Scope: resolves a name in a statement to a column and its type.
+A scope resolves a name in a statement to a column and its type.
 
 Deferred columns: how far a column that is not encoded yet can be passed on in a statement.
 

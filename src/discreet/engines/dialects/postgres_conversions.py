@@ -1,8 +1,6 @@
-"""Conversions for PostgreSQL, whose own casts raise instead of returning NULL.
+"""Conversions and floating-point arithmetic for PostgreSQL, whose own raise instead of returning a value.
 
 Text is matched against a pattern, and dates against the calendar, before it is converted. {x} is the operand.
-
-Floating-point arithmetic for PostgreSQL that never raises.
 
 PostgreSQL raises on overflow, underflow and division by 0. Such results are computed case by case: CASE is
 evaluated in order, so an operation that would raise is never evaluated.

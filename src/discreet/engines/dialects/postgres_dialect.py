@@ -3,7 +3,7 @@
 Text    compares by bytes (COLLATE "C"), as it does in DuckDB; upper and lower case are ICU's.
 Sums    of integers are numeric, which holds them all.
 
-`postgres_floats` and `postgres_conversions` replace operators that would raise, or that PostgreSQL lacks.
+`postgres_conversions` replaces operators that would raise, or that PostgreSQL lacks.
 """
 
 from __future__ import annotations

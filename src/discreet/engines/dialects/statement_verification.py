@@ -10,11 +10,9 @@ One SELECT    without comments, which reads only the declared tables, aggregates
 As intended   token by token and node by node what the writer intended (`sql_marks`): the same tree that the
               expressions make when each is in parentheses, and the same names and constants.
 As ours       clause by clause the same as our own statement: the same columns in the outputs, joins,
-              conditions, groups and orders, and as many of them (`clause_comparison`).
+              conditions, groups and orders, and as many of them (`find_clause_difference`).
 
-Clause comparison: check that a translated statement has, clause by clause, what our own has.
-
-It does not rely on the writer: both trees are read independently, query by query along FROM, JOIN, WITH and
+The comparison of clauses does not rely on the writer: both trees are read independently, query by query along FROM, JOIN, WITH and
 UNION. For each SELECT it compares the sources and how they are joined, the names of the outputs, the number
 of groups and orders, the limit, and the columns that each clause names. A dialect adds only text within
 expressions (a subquery that names an argument), or one of two forms that are undone here: QUALIFY and

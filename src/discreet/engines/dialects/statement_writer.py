@@ -6,7 +6,7 @@ QUALIFY           a condition on windows becomes a column of an inner SELECT and
                   a number that is at most a constant, the number itself becomes the column, so that engines
                   stop counting there.
 *                 is expanded, so that an engine adds no column of its own.
-Deferred columns  are passed on from SELECT to SELECT, as far as `deferred_columns` allows.
+Deferred columns  are passed on from SELECT to SELECT, as far as `expression_writer` allows.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ Support     of an itemset: the share of baskets that hold all of it. Partial sup
             support. Its variance is about (noise (1 - noise))**k / (clients contrast(k)**2) for a rare
             itemset.
 
+Search for the noise with the least error of a rare itemset's support.
+
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
-
-Search for the noise with the least error of a rare itemset's support.
 """
 
 from __future__ import annotations

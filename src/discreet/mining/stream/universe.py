@@ -9,9 +9,8 @@ Predicate   a question's condition is tried on every declared value of the colum
 
 All of it follows from policy and text: no data is read.
 
-A counting query of a stream: SELECT COUNT(*) FROM table [WHERE …], as a condition on one row.
-
-It is read and checked as any question is (`sql.parse`, `sql.resolve`); then it must be one count over rows of
+A counting query is SELECT COUNT(*) FROM table [WHERE …], as a condition on one row. It is read and checked as
+any question is (`sql.query_parser`, `sql.resolver`); then it must be one count over rows of
 the stream's table as they are: no join, no subquery, no group, nothing done with the result. COUNT(x),
 COUNT_IF and FILTER are conditions too.
 """

@@ -7,13 +7,13 @@ Calibrated  tables of the cliques that are marginals of p, by sums sent up the t
 Marginals   of a set inside a clique by summing its table; of another set by going through the tree from one
             of its cliques and carrying along only the columns that are still needed.
 
-[LS88]      Lauritzen & Spiegelhalter, Local Computations with Probabilities on Graphical Structures.
-
 Triangulation: cliques that contain every measured set of columns.
 
 Columns that are measured together are joined; columns are then eliminated one by one, each with those that it
 is joined with, which become joined among themselves. What is eliminated with each is a clique; those that are
 inside another are left out. The order is greedy by the number of cells, so that tables stay small.
+
+[LS88]      Lauritzen & Spiegelhalter, Local Computations with Probabilities on Graphical Structures.
 """
 
 from __future__ import annotations

@@ -8,9 +8,7 @@ Rounding    with c_0, c_1, ... the cumulated expected counts of a group and u un
             Which rows of the group get which bin is drawn uniformly.
 Impossible  a bin that the model excludes gets no row.
 
-From bins to values: a synthetic value is a declared one, or lies within declared bounds.
-
-A number or a date is drawn uniformly among the steps of its bin (days, for a date), a category is its bin's
+Values      are declared ones, or lie within declared bounds: a number or a date is drawn uniformly among the steps of its bin (days, for a date), a category is its bin's
 value, and the bin of missing values shows nothing.
 """
 

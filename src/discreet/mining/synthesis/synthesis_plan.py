@@ -1,4 +1,4 @@
-"""The plan of a synthesis: marginals, cost and expected error, from policy and parameters alone.
+"""The plan of a synthesis, from policy and parameters alone, and its run: one round of counting.
 
 Columns     all that declare bounds or values, or those that are named; identifiers never.
 Counted     the marginals of all sets that may be measured: the columns and their pairs, and for the best
@@ -7,7 +7,7 @@ Memory      every marginal that may be measured is held twice, as it is and as a
             cell: at most `MAX_COUNTED_CELLS` cells of all together, 2 GB. A lean model has a pair for every column
             but one, and its descent holds some 30 numbers a cell: at most `MAX_FITTED_CELLS` cells of the largest
             such pairs, 4 GB; the best quality's is smaller. What has more is refused while it is planned.
-Guarantee   that of the budget, which the run cannot pass; see `measuring`.
+Guarantee   that of the budget, which the run cannot pass; see `marginal_measurement`.
 Expected    how large the noise on measured counts is, as far as it follows from the budget: exactly for the
             columns and, of the lean quality, for the pairs of its tree; further pairs share what is left, so
             theirs is as much larger as more of them are worth it. What a choice among sets adds to the error
@@ -15,9 +15,7 @@ Expected    how large the noise on measured counts is, as far as it follows from
 Earlier     answers that were released before, over some of the columns, are taken as further measurements:
             they cost nothing again, and with a small `deviation` the rows agree with them.
 
-The run of a synthesis: one round of counting, then only what mechanisms release.
-
-The engine counts all marginals of the plan at once, as few statements as it takes; no other query follows,
+In a run the engine counts all marginals of the plan at once, as few statements as it takes; no other query follows,
 whatever is found. The number of rows is estimated from what was measured, unless it is public.
 """
 

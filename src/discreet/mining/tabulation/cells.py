@@ -1,8 +1,6 @@
-"""Sets of columns, and the number of combinations of their bins.
+"""Cells: combinations of the bins of some columns, and those that can never have a row (structural zeros).
 
-Structural zeros: combinations that the custodian declares impossible never appear.
-
-The policy declares them, as `impossible` of a table, so they are public and cost nothing. A number or date is
+The policy declares structural zeros, as `impossible` of a table, so they are public and cost nothing. A number or date is
 named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
 """
 

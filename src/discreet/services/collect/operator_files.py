@@ -1,4 +1,4 @@
-"""Operators as files: the notation of `local.notation` in YAML, with numbers as people type them.
+"""Operators as files: the notation of `local.operator_json` in YAML, with numbers as people type them.
 
     operator: kary-response
     values: 3

@@ -4,7 +4,7 @@ Each client's value is randomized with fresh randomness from the operating syste
 that they do not reveal the order of rows. Reports of a policy's table are charged to its ledger before a row
 is read; a request is refused before that, from text and policy alone.
 
-Look-up of the clients for a request: values of a list, numbers, or baskets.
+Clients hold one value of a list, one number or one basket each.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The likely role of a column (identifier, quasi-identifier, sensitive), guessed from its name alone.
+"""The likely role of a column: identifier (one of HIPAA's eighteen), quasi-identifier or sensitive.
 
 A proposal for a person to check. Identifiers are HIPAA's eighteen, by usual column names; its small places
 and dates are quasi-identifiers here, because they are generalized rather than removed.
 
-HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)), recognized by column names and value patterns.
-
-A proposal for a person to check: names first, patterns second. The engine counts the share of the first rows
+HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)) are recognized by names first, patterns second. The engine counts the share of the first rows
 that match a pattern; no value leaves it. Person names have no pattern, since diseases would match it too.
 """
 

@@ -4,15 +4,9 @@ Names and types come from the schemas. Roles come from column names, or from the
 a text column match if its name says nothing. Bounds and values are left open: taken from the data, they would
 reveal its extremes, and so would every answer that depends on them.
 
-Quoting of YAML scalars: plain if every YAML reader takes the text literally, else quoted.
+Passwords and tokens are removed from the engine's address: more people read a policy than may know them.
 
-The engine entries of a draft: the engine's address, and the store that may be written there.
-
-Passwords and tokens are removed from the address: more people read a policy than may know them.
-
-Proposed hierarchies at the end of a policy draft, for generalizing quasi-identifiers.
-
-They follow from names and types alone; a draft has no bounds and no values yet.
+Hierarchies are proposed at the end, from names and types alone: a draft has no bounds and no values yet.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Writers of aggregates. Deferred numbers can be counted and summed: they are NULL where their values are.
+"""Writers of aggregates, window functions and their orders.
 
-Writers of window functions and their orders.
+Deferred numbers can be counted and summed: they are NULL where their values are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Writers of arithmetic and rounding; floating-point operations never raise.
-
-Writers of bitwise functions of integers.
-"""
+"""Writers of arithmetic, rounding and bitwise functions; floating-point operations never raise."""
 
 from __future__ import annotations
 

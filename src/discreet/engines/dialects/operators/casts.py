@@ -1,7 +1,4 @@
-"""Writers of casts, of expressions and of constants.
-
-Writers of constants and column names.
-"""
+"""Writers of constants, column names, and casts of both and of expressions."""
 
 from __future__ import annotations
 
