@@ -151,7 +151,7 @@ def test_matrices_that_are_none_get_one_clear_sentence(rows: Any, said: str) -> 
 )
 def test_an_epsilon_that_cannot_be_drawn_is_refused_by_name(kind: Any, epsilon: Any) -> None:
     with pytest.raises(InvalidParameterError, match=rf"^{kind.__name__}\.epsilon must be a number from"):
-        kind.under(epsilon, 10)
+        kind.for_epsilon(epsilon, 10)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,8 @@ def _compute_inference(sets: MatchSets, column: str, significant: float) -> Crit
         baseline=guessed.baseline,
         learned_share=share,
         sentence=(
-            f"For {_format_share(share)} of them a value of {column} is believed with {_format_share(significant)} or more "
+            f"For {_format_share(share)} of them a value of {column} is believed with "
+            f"{_format_share(significant)} or more "
             f"that the release as a whole does not give; {_format_share(guessed.success)} are guessed right, "
             f"{_format_share(guessed.baseline)} without their quasi-identifiers."
         ),

@@ -50,7 +50,7 @@ def build_findings(
     series: Mapping[str, Points] | None = None,
     facts_assumed: bool = False,
 ) -> Findings:
-    """Return the findings for some claims, over the people of the sets that were `attempted_sets` (default: all).
+    """Return the findings for some claims, over the people of the `attempted_sets` (default: all).
 
     A person without a claim is guessed to have the commonest value of the release, as without the attack.
     Unless it is given, the baseline is the success of the same guesses if claims are only as probable as

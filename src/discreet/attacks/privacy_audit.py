@@ -169,7 +169,8 @@ class PosteriorAudit:
     def verdict(self) -> str:
         """The verdict in one sentence."""
         allowed = f"; a chance of {format_chance(self.tail)} is promised" if self.tail else ""
-        ended = f"{self.above_cap:,} of {self.runs:,} attackers ended above {format_percent_up(self.cap)}{allowed}"
+        cap = format_percent_up(self.cap)
+        ended = f"{self.above_cap:,} of {self.runs:,} attackers ended above {cap}{allowed}"
         reached = f"the highest belief was {format_percent_up(self.highest)}"
         return f"{'' if self.holds else 'The promise is broken: '}{ended}; {reached}."
 

@@ -8,8 +8,8 @@ Requires    Bins, classes and rows per person R are declared.
 Guarantee   For added and removed people. A row is in one cell of each of the d attributes. In round 0 it adds
             1 to d counts: R d in L1, and R**2 d in squared L2, since all rows of a person may be in the same
             cells. In later rounds it adds at most GRID (for more than two classes 2 GRID) to each in L1 and
-            GRID**2 (2 GRID**2) in squares, see `additive_model`. How much each round spends is fixed beforehand, or
-            by the released number of rows, and adds up to the budget in every case:
+            GRID**2 (2 GRID**2) in squares, see `additive_model`. How much each round spends is fixed
+            beforehand, or by the released number of rows, and adds up to the budget in every case:
             pure            discrete Laplace noise, the epsilons of the rounds add up;
             concentrated    discrete Gaussian noise, the rho add up. A given (epsilon, delta), or a promise
                             with a tail, is served by the largest rho that it allows.

@@ -12,8 +12,9 @@ Categories  each z / h is drawn to 0 as under a normal prior of variance 1; wher
 
 All of it reads released sums alone.
 
-Neighboring bins are merged as far as the noise requires. Counts are exact at the declared bins; which of them are added up before noise is drawn follows from the plan.
-Fewer bins make the noise of sums over many of them smaller, and see less.
+Neighboring bins are merged as far as the noise requires. Counts are exact at the declared bins; which of them
+are added up before noise is drawn follows from the plan. Fewer bins make the noise of sums over many of them
+smaller, and see less.
 
 [JS61]      James & Stein, Estimation with Quadratic Loss.
 """

@@ -1,4 +1,4 @@
-"""Preview of a hierarchy over the domain that the policy declares, and whether it fits its column; without data."""
+"""Preview of a hierarchy over a declared domain, and whether it fits its column: no data is read."""
 
 from __future__ import annotations
 

@@ -131,9 +131,9 @@ def test_no_law_of_at_least_t_shared_items_has_less_error_for_pairs(size: int) -
 @pytest.mark.parametrize("kind", [SelectASize, CutAndPaste])
 @pytest.mark.parametrize("itemset", [1, 2, 3])
 def test_an_operator_for_one_size_of_itemsets_is_the_best_for_it(kind: type, itemset: int) -> None:
-    own = kind.under(2.5, items=100, size=4, itemset=itemset).variance(itemset, 1)  # type: ignore[attr-defined]
+    own = kind.for_epsilon(2.5, items=100, size=4, itemset=itemset).variance(itemset, 1)  # type: ignore[attr-defined]
     for other in (1, 2, 3):
-        theirs = kind.under(2.5, items=100, size=4, itemset=other)  # type: ignore[attr-defined]
+        theirs = kind.for_epsilon(2.5, items=100, size=4, itemset=other)  # type: ignore[attr-defined]
         assert theirs.contrast(itemset) == 0 or own <= theirs.variance(itemset, 1) * (1 + 1e-6)
 
 

@@ -22,14 +22,15 @@ Averages    A model of the whole table is applied at the end and suppresses clas
 Population  With a population table, rows that cannot be placed are suppressed, not joined: a widened label
             would cover people whom the models did not count.
 
-Nodes are tried from fine to coarse, in an order that is fixed before data is read. The cost of a node is that of its labels if every value of the domain were equally frequent: the sum over
-columns of weight times mean share. So the order follows from the hierarchies and weights alone and may be
-public.
+Nodes are tried from fine to coarse, in an order that is fixed before data is read. The cost of a node is that
+of its labels if every value of the domain were equally frequent: the sum over columns of weight times mean
+share. So the order follows from the hierarchies and weights alone and may be public.
 
 Cell suppression: under one generalization, blank single cells of a row instead of the whole row.
 
 It is local recoding with two levels: a column shows its label, or the top. Sets of columns are blanked by
-rising weight, in an order fixed before data is read. The same may be claimed of its labels, which overlap too.
+rising weight, in an order fixed before data is read. The same may be claimed of its labels, which overlap
+too.
 
 [WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
 """

@@ -1,4 +1,4 @@
-"""Search of a lattice for the best valid nodes: proven by bounds, or heuristic where the lattice is too large.
+"""Search of a lattice for the best valid nodes: proven by bounds, or heuristic in a large lattice.
 
 Proven: bounds rule out every node that was not judged.
 

@@ -12,11 +12,11 @@ As intended   token by token and node by node what the writer intended (`sql_mar
 As ours       clause by clause the same as our own statement: the same columns in the outputs, joins,
               conditions, groups and orders, and as many of them (`find_clause_difference`).
 
-The comparison of clauses does not rely on the writer: both trees are read independently, query by query along FROM, JOIN, WITH and
-UNION. For each SELECT it compares the sources and how they are joined, the names of the outputs, the number
-of groups and orders, the limit, and the columns that each clause names. A dialect adds only text within
-expressions (a subquery that names an argument), or one of two forms that are undone here: QUALIFY and
-DISTINCT ON become a column `_discreet_kept` and a filter on it.
+The comparison of clauses does not rely on the writer: both trees are read independently, query by query along
+FROM, JOIN, WITH and UNION. For each SELECT it compares the sources and how they are joined, the names of the
+outputs, the number of groups and orders, the limit, and the columns that each clause names. A dialect adds
+only text within expressions (a subquery that names an argument), or one of two forms that are undone here:
+QUALIFY and DISTINCT ON become a column `_discreet_kept` and a filter on it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     columns → universe of cells (by declaration alone) → plan → one histogram by the engine, which stays
     → for each question: a noisy test whether what is known already answers it; if not, a noisy count
 
-`plan_stream` says what a stream costs and how wrong answers may be, before data is read; `OnlineAnswerer` answers.
+`plan_stream` says what a stream costs and how wrong answers may be, before data is read; `OnlineAnswerer`
+answers.
 """
 
 from discreet.mining.stream.online_answerer import OnlineAnswerer, StreamAnswer

@@ -2,7 +2,8 @@
 
     plan → engine counts marginals → some are chosen and measured → a model → rows
 
-`plan_synthesis` is pure: from a policy and a budget to what will be asked, promised and expected. `synthesize` runs it.
+`plan_synthesis` is pure: from a policy and a budget to what will be asked, promised and expected.
+`synthesize` runs it.
 """
 
 from discreet.mining.synthesis.synthesis_plan import (

@@ -19,8 +19,8 @@ Zeros       a barred combination has the potential minus infinity, whatever was 
 
 All of it is computed from what was released, so it costs nothing.
 
-The descent is limited-memory BFGS with backtracking [Nocedal 1980]. SciPy's takes longer for its own bookkeeping, with threads that wait for each other, than small models take to
-be evaluated.
+The descent is limited-memory BFGS with backtracking [Nocedal 1980]. SciPy's takes longer for its own
+bookkeeping, with threads that wait for each other, than small models take to be evaluated.
 
 [MSM19]     McKenna, Sheldon & Miklau, Graphical-model based estimation and inference for DP.
 """

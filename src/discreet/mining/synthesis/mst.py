@@ -6,8 +6,8 @@ Tree        pairs are chosen one after the other, always among those that close 
             measured for the share `TREE`, each with the same part, whether or not the tree becomes whole.
 Further     then pairs whose counts differ most from what the tree lets expect, less what noise would add if
             those chosen so far shared all that is left. How many are worth it thus follows from budget, bins
-            and number of rows. A pair with which the model would pass `MAX_CELLS` cells is left out; which these
-            are follows from what was chosen, so it is no more than was released.
+            and number of rows. A pair with which the model would pass `MAX_CELLS` cells is left out; which
+            these are follows from what was chosen, so it is no more than was released.
 Pairs       what is left of the budget, in equal parts, measures the further ones; without any, the tree once
             more, or the columns.
 Choices     of both kinds share `CHOICE`. No pair at all is a choice too, and ends the search.

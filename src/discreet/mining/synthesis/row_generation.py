@@ -7,9 +7,9 @@ Rounding    with c_0, c_1, ... the cumulated expected counts of a group and u un
             and so for every run of bins. Independent draws would be off by the square root of the count.
             Which rows of the group get which bin is drawn uniformly.
 Impossible  a bin that the model excludes gets no row.
-
-Values      are declared ones, or lie within declared bounds: a number or a date is drawn uniformly among the steps of its bin (days, for a date), a category is its bin's
-value, and the bin of missing values shows nothing.
+Values      are declared ones, or lie within declared bounds: a number or a date is drawn uniformly among the
+            steps of its bin (days, for a date), a category is its bin's value, and the bin of
+            missing values shows nothing.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ Columns     all that declare bounds or values, or those that are named; identifi
 Counted     the marginals of all sets that may be measured: the columns and their pairs, and for the best
             quality their triples, as far as each is small enough. Only noisy ones of them leave.
 Memory      every marginal that may be measured is held twice, as it is and as a model expects it, 16 bytes a
-            cell: at most `MAX_COUNTED_CELLS` cells of all together, 2 GB. A lean model has a pair for every column
-            but one, and its descent holds some 30 numbers a cell: at most `MAX_FITTED_CELLS` cells of the largest
-            such pairs, 4 GB; the best quality's is smaller. What has more is refused while it is planned.
+            cell: at most `MAX_COUNTED_CELLS` cells of all together, 2 GB. A lean model has a pair for every
+            column but one, and its descent holds some 30 numbers a cell: at most `MAX_FITTED_CELLS` cells of
+            the largest such pairs, 4 GB; the best quality's is smaller. What has more is refused while it is
+            planned.
 Guarantee   that of the budget, which the run cannot pass; see `marginal_measurement`.
 Expected    how large the noise on measured counts is, as far as it follows from the budget: exactly for the
             columns and, of the lean quality, for the pairs of its tree; further pairs share what is left, so
@@ -15,8 +16,8 @@ Expected    how large the noise on measured counts is, as far as it follows from
 Earlier     answers that were released before, over some of the columns, are taken as further measurements:
             they cost nothing again, and with a small `deviation` the rows agree with them.
 
-In a run the engine counts all marginals of the plan at once, as few statements as it takes; no other query follows,
-whatever is found. The number of rows is estimated from what was measured, unless it is public.
+In a run the engine counts all marginals of the plan at once, as few statements as it takes; no other query
+follows, whatever is found. The number of rows is estimated from what was measured, unless it is public.
 """
 
 from __future__ import annotations
@@ -216,7 +217,8 @@ def _find_impossible(
         places = [place for place, each in enumerate(schema.attributes) if each.name in entry]
         if count_cells(places, shape) > MAX_CELLS:
             raise RequestError(
-                f"synthesize: what is impossible of {', '.join(entry)} has {count_cells(places, shape):,} cells.",
+                f"synthesize: what is impossible of {', '.join(entry)} has "
+                f"{count_cells(places, shape):,} cells.",
                 hint="Name fewer columns in it, or give them fewer bins.",
             )
     barred = cells.find_impossible_cells(schema, impossible)

@@ -1,7 +1,8 @@
 """Cells: combinations of the bins of some columns, and those that can never have a row (structural zeros).
 
-The policy declares structural zeros, as `impossible` of a table, so they are public and cost nothing. A number or date is
-named by bounds; its bins are cut there, so that every bin is possible as a whole or not at all.
+The policy declares structural zeros, as `impossible` of a table, so they are public and cost nothing. A
+number or date is named by bounds; its bins are cut there, so that every bin is possible as a whole or not at
+all.
 """
 
 from __future__ import annotations

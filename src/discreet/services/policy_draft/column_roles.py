@@ -3,8 +3,9 @@
 A proposal for a person to check. Identifiers are HIPAA's eighteen, by usual column names; its small places
 and dates are quasi-identifiers here, because they are generalized rather than removed.
 
-HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)) are recognized by names first, patterns second. The engine counts the share of the first rows
-that match a pattern; no value leaves it. Person names have no pattern, since diseases would match it too.
+HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)) are recognized by names first, patterns second. The engine
+counts the share of the first rows that match a pattern; no value leaves it. Person names have no pattern,
+since diseases would match it too.
 """
 
 from __future__ import annotations

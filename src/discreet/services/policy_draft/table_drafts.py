@@ -84,7 +84,8 @@ def describe_omitted_password(address: str) -> str | None:
     """Return a sentence that the password was left out of the draft; None if there was none."""
     if remove_password(address) == address:
         return None
-    return f"The password is not in the draft: put it in {PASSWORD_PLACES[parse_engine_address(address).scheme]}."
+    place = PASSWORD_PLACES[parse_engine_address(address).scheme]
+    return f"The password is not in the draft: put it in {place}."
 
 
 def _quote_address(address: str) -> str:
@@ -276,7 +277,8 @@ def _draft_column(name: str, kind: ColumnType, shares: Mapping[str, float]) -> C
 
 
 def _format_table(table: TableDraft) -> str:
-    person = f"row, if every row is a different person; or the column that identifies it{_format_person_proposal(table.person)}"
+    proposal = _format_person_proposal(table.person)
+    person = f"row, if every row is a different person; or the column that identifies it{proposal}"
     width = max(len(quote_scalar(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",

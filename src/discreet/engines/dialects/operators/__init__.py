@@ -2,7 +2,8 @@
 
 The set is closed: a node that is not listed is refused before any data is read. Engine-specific SQL comes
 from the dialect (`dialects.dialect`).
-Here stand the calls that sqlglot does not know by name, such as the hashes that identify people and order rows.
+Here stand the calls that sqlglot does not know by name, such as the hashes that identify people and order
+rows.
 """
 
 from __future__ import annotations
