@@ -19,8 +19,8 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
+from discreet.mechanisms.quantile import ValueCounts
 from discreet.mechanisms.smooth_median import SmoothMedian, smooth_rank_sensitivity
-from discreet.mechanisms.value_counts import ValueCounts
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
 Rows = tuple[int, ...]

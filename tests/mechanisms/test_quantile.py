@@ -20,8 +20,7 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
 Rows = tuple[int, ...]

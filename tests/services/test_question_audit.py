@@ -19,8 +19,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.services.audit.distinguishability import estimate_distinguishability
 from discreet.services.audit.neighboring_databases import NeighboringDatabases, generate_neighbors
 from discreet.services.audit.question_audit import ScratchDatabases, audit_question

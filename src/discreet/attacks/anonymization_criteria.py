@@ -72,7 +72,8 @@ def compute_synthetic_criteria(
     """Return the criteria from the three attacks on a synthetic table, with the panel as the baseline."""
 
     def build_criterion(name: str, found: Findings, what: str) -> Criterion:
-        others = f"{_format_share(found.baseline)} of people who are not in the data, or by one guess for everybody"
+        baseline = _format_share(found.baseline)
+        others = f"{baseline} of people who are not in the data, or by one guess for everybody"
         sentence = f"{_format_share(found.success)} of the people of the data {what}; {others}."
         return Criterion(name=name, share=found.success, baseline=found.baseline, sentence=sentence)
 

@@ -73,10 +73,10 @@ def run_randomize(
 ) -> None:
     """Randomize one column into a file of reports, each of which keeps the promise on its own."""
     from discreet.rendering import collect_view
-    from discreet.services.collect import operator_files, randomize, yaml_entries
+    from discreet.services.collect import randomize, yaml_files
 
-    wanted = None if promise is None else yaml_entries.parse_promise("--promise", promise)
-    given, stated = (None, None) if operator is None else operator_files.load_operator(operator)
+    wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
+    given, stated = (None, None) if operator is None else yaml_files.load_operator(operator)
     asked = randomize.ClientsRequest(
         table=table,
         column=column,
@@ -221,12 +221,12 @@ def run_design(
 ) -> None:
     """List the operators that keep a promise, with the error of the estimates from each."""
     from discreet.rendering import collect_view
-    from discreet.services.collect import operator_design, operator_files, yaml_entries
+    from discreet.services.collect import operator_design, yaml_files
 
-    made = yaml_entries.parse_promise("--promise", promise)
+    made = yaml_files.parse_promise("--promise", promise)
     found = operator_design.design_operators(made, clients, domain=domain, mean=mean, items=items, size=size)
     if out is not None:
-        operator_files.save_operator(found.designs[0].operator, made, out)
+        yaml_files.save_operator(found.designs[0].operator, made, out)
     if as_json:
         print(json.dumps(collect_view.designs_to_json(found, made, clients)))
     else:

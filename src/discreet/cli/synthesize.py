@@ -14,7 +14,7 @@ from discreet.cli.shared_options import DEFAULT_POLICY, ForceOption, JsonOption,
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.rendering.terminal import Console
-from discreet.services.collect.yaml_entries import parse_promise
+from discreet.services.collect.yaml_files import parse_promise
 from discreet.services.name_lists import split_names
 from discreet.services.policies import load_policy
 

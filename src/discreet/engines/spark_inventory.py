@@ -19,12 +19,12 @@ from discreet.core.policy import ColumnType
 from discreet.engines import spark
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.engine_faults import run_guarded
-from discreet.engines.file_schema import find_kind
 from discreet.engines.inventory import (
     INSPECTED_TABLE,
     INSPECTION_SECONDS,
     InventoryTable,
     compute_pattern_shares,
+    find_kind,
     match_name,
 )
 

@@ -78,7 +78,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
     def for_epsilon(
         cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
     ) -> Self:
-        """Return the operator of the width in `CANDIDATE_WIDTHS` with the least variance at the range's ends."""
+        """Return the operator of the candidate width with the least variance at the range's ends."""
         exact = require_epsilon(cls.__name__, epsilon)
         # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))

@@ -55,9 +55,8 @@ from discreet.core.guarantees import ApproximateDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import coerce_positive_fraction, is_real
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.quantile import require_integer_range
+from discreet.mechanisms.quantile import ValueCounts, require_integer_range
 from discreet.mechanisms.sampling import Integers, sample_discrete_laplace
-from discreet.mechanisms.value_counts import ValueCounts
 
 
 def smooth_rank_sensitivity(

@@ -19,7 +19,7 @@ from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget
-from discreet.engines.file_schema import find_kind
+from discreet.engines.inventory import find_kind
 from discreet.services.engine_addresses import parse_engine_address
 
 Columns = tuple[tuple[str, ColumnType | None], ...]

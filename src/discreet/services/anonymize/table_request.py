@@ -15,7 +15,7 @@ from pathlib import Path
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
-from discreet.engines.file_schema import Schema, read_schemas
+from discreet.engines.inventory import Schema, read_schemas
 from discreet.engines.sources import split_source
 from discreet.services.anonymize import undeclared_files
 from discreet.services.engine_addresses import parse_engine_address

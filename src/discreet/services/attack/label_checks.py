@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from discreet.attacks.attacker_knowledge import AttackerKnowledge
-from discreet.attacks.class_matching import match_people
-from discreet.attacks.label_legibility import IllegibleColumn, find_illegible_columns
+from discreet.attacks.class_matching import IllegibleColumn, find_illegible_columns, match_people
 from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import PublishedTable
 from discreet.core.errors import RequestError

@@ -28,8 +28,7 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.partition_selection import GroupCounts
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
 from discreet.sql.plan_execution import estimate_measure
 from discreet.sql.planner import Plan

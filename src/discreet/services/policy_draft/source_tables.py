@@ -23,8 +23,15 @@ from pathlib import Path
 
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
-from discreet.engines.file_schema import Schema, read_glob_schema, read_schemas
-from discreet.engines.inventory import DuckDBInventory, Inventory, InventoryTable, compute_file_pattern_shares
+from discreet.engines.inventory import (
+    DuckDBInventory,
+    Inventory,
+    InventoryTable,
+    Schema,
+    compute_file_pattern_shares,
+    read_glob_schema,
+    read_schemas,
+)
 from discreet.engines.sources import split_source
 from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
