@@ -31,9 +31,12 @@ def main() -> None:
     Path("hospital.csv").write_text(HOSPITAL)
     Path("neighbours.csv").write_text(NEIGHBOURS)
     request = AttackRequest(
-        release="hospital.csv", knows="neighbours.csv", quasi="zip,age,nationality", sensitive="disease"
+        release="hospital.csv",
+        knows="neighbours.csv",
+        quasi=("zip", "age", "nationality"),
+        sensitive=("disease",),
     )
-    trial, _ = attack_release(request, lambda _: None)
+    trial = attack_release(request, lambda _: None)
 
     for each in trial.runs:
         print(f"{each.name}: right {format_percent(each.findings.success)}", end=", ")

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from discreet import Curator
 from discreet.mining import PrivateTreeClassifier
+from discreet.rendering.model_view import draw_model
 from discreet.services import sample
 from discreet.services.train import TrainRequest, train_private_model
 
@@ -23,13 +24,13 @@ def main() -> None:
     policy = sample.write_policy(Path("sample"))
     with Curator.open(policy) as curator:
         request = TrainRequest(kind="tree", table="census", target="income", epsilon=0.5)
-        mined = train_private_model(curator, request, lambda doing, share=None: None)
-    model = mined.model
+        trained = train_private_model(curator, request, lambda doing, share=None: None)
+    model = trained.model
     questions = [each for each in model["question"] if each]
     print(f"A tree over {len(model['features'])} columns that asks {len(questions)} questions, the first:")
     print(f"  {questions[0]}, of about {model['n_node_samples'][0]:,.0f} people")
-    print(mined.sentence)
-    Path("tree.svg").write_text(mined.svg)
+    print(trained.sentence)
+    Path("tree.svg").write_text(draw_model(trained))
     print("wrote tree.svg\n")
 
     # rows that are at hand: scikit-learn's conventions; bounds and classes are declared, not looked up

@@ -29,6 +29,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     facts = [
         ("cost", f"epsilon {format_number(proposal.cost)} of {format_number(promise.epsilon)}"),
         ("belief", f"{prior} → {describe_belief_change(proposal)} (promise: {posterior})"),
+        *([("not covered", proposal.uncovered)] if proposal.uncovered else []),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.description),
     ]
@@ -64,7 +65,8 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(answer.no_interval_sentence, style="dim", highlight=False, markup=False)
     if answer.rank_errors:
         told = "; ".join(f"{name}: {found.description}" for name, found in answer.rank_errors.items())
-        note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on the data."
+        remarks = dict.fromkeys(found.remark for found in answer.rank_errors.values() if found.remark)
+        note = " ".join([f"At {answer.confidence:.0%}, {told}.", *remarks])
         console.print(note, style="dim", highlight=False, markup=False)
     charge = f"epsilon {format_number(answer.epsilon)}"
     if answer.repeated:
@@ -88,7 +90,7 @@ def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str
 def _format_value(answer: Answer, name: str, value: object) -> str:
     """Return a value without ±; a NULL that has an interval could not be estimated."""
     if value is None:
-        return "cannot be told" if name in answer.intervals and name not in answer.rank_errors else "NULL"
+        return "cannot be told" if name in answer.intervals else "NULL"
     if isinstance(value, float):
         return f"{value:,.3f}"
     whole = isinstance(value, int) and not isinstance(value, bool)

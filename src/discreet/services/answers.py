@@ -14,7 +14,10 @@ import pyarrow as pa
 from discreet.belief import Belief
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
+from discreet.engines.duckdb import query_released_tables
 from discreet.sql.accuracy import RankError
+from discreet.sql.plan_execution import Release, build_empty_release
+from discreet.sql.planner import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,3 +175,8 @@ def build_damaged_ledger_error() -> RequestError:
 
 def _to_json_value(value: object) -> object:
     return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+def build_empty_answer(plan: Plan) -> Release:
+    """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
+    return build_empty_release(plan, query_released_tables)

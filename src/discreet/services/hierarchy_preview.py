@@ -24,7 +24,9 @@ from discreet.anonymity.hierarchies import (
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry, iterate_leaf_paths
 from discreet.core.policy import Column, ColumnType, Policy, Table
+from discreet.core.sql_quoting import quote_identifier
 from discreet.services.policy_errors import find_nearest_name
+from discreet.services.publishers import open_publisher
 
 NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 DAYS = (ColumnType.DATE, ColumnType.TIMESTAMP)
@@ -161,3 +163,14 @@ def _unknown_name_error(policy: Policy, name: str) -> RequestError:
         f"hierarchy: the policy has no column and no hierarchy {name}.",
         hint=f"Did you mean {meant}?" if meant else "Name one that it has.",
     )
+
+
+def read_distinct_values(name: str, table: Table, column: str, address: str) -> list[str | None]:
+    """Return the distinct values of the column as sorted text, with None if a value is missing."""
+    rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
+    with open_publisher(address, {name: rows}) as engine:
+        text = (
+            f"SELECT DISTINCT CAST({quote_identifier(column)} AS VARCHAR) AS v FROM {quote_identifier(name)}"
+        )
+        found = engine.count(text).secret["v"].to_pylist()
+    return sorted(found, key=lambda value: (value is None, value or ""))

@@ -36,7 +36,8 @@ class ExpectedError:
 class Proposal:
     """A plan with its cost, its effect on belief, and the expected error of the answer.
 
-    `fits` is whether the remaining budget allows it; `plan_at` returns the same question's plan for another
+    `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
+    remaining budget allows it; `plan_at` returns the same question's plan for another
     epsilon.
     """
 
@@ -47,6 +48,7 @@ class Proposal:
     belief_after: Belief
     repeated: bool
     fits: bool
+    uncovered: str = ""
     plan_at: Callable[[Real], Plan] = field(repr=False, compare=False)
 
     @property
@@ -74,6 +76,7 @@ class Proposal:
                 "prior": self.belief_before.prior,
                 "before": self.belief_before.highest,
                 "after": self.belief_after.highest,
+                "uncovered": self.uncovered or None,
             },
         }
 

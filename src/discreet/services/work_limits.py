@@ -166,7 +166,8 @@ class WorkLimits:
         seconds, memory = self.estimate_person_work(plan)
         if seconds > PERSON_SHARE * given:
             refuse_query(
-                f"one person's rows could take {_format_seconds(seconds)} s of the {given:g} s that the question is "
+                f"one person's rows could take {_format_seconds(seconds)} s of the {given:g} s that the "
+                f"question is "
                 f"given, and at most {PERSON_SHARE:.0%} of them are allowed.",
                 f"{SMALLER_QUERY_HINT}; the custodian can lengthen times with --slack.",
             )

@@ -20,7 +20,7 @@ from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.sampling import Integers
 from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
-from discreet.sql.aggregates.selected import SelectedAggregate, SelectionBudget
+from discreet.sql.aggregates.selection import SelectedAggregate, SelectionBudget
 from discreet.sql.contribution_bounding import BoundedQuery
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column

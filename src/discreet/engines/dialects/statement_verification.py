@@ -30,6 +30,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from discreet.core.engine_faults import CUSTODIAN_LOG, FAULT_MESSAGE
 from discreet.core.errors import EngineFault
 from discreet.core.randomness import Randomness
 from discreet.engines.dialects import sql_marks
@@ -42,7 +43,6 @@ from discreet.engines.dialects.statement_writer import (
     parse_statement,
     translate_select,
 )
-from discreet.engines.engine_faults import CUSTODIAN_LOG, FAULT_MESSAGE
 
 Query = exp.Select | exp.Union
 Clauses = dict[str, Any]

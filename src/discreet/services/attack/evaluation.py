@@ -8,13 +8,14 @@ so an evaluation is for the custodian only; a certificate names which attacks we
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.attacks.anonymization_criteria import Criteria
 from discreet.attacks.findings import Finding, Findings
 from discreet.belief import Promise
 from discreet.belief.wording import format_percent
 from discreet.core.errors import ModelNotMetError
+from discreet.core.policy import Policy
 from discreet.services.attack.belief_bounds import BeliefBound
 
 NOTICE = (
@@ -90,7 +91,7 @@ class JudgedRun:
 class AttackEvaluation:
     """The attacked release, the attacker's knowledge, the judged runs, and the labels that could not be read.
 
-    `remarks` are about the release, and precede all findings.
+    `remarks` are about the release, and precede all findings. `policy` is the release's, if it has one.
     """
 
     subject: str
@@ -103,6 +104,7 @@ class AttackEvaluation:
     unreadable_labels: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     sha256: str | None = None
+    policy: Policy | None = field(default=None, repr=False)
 
     @property
     def attack_names(self) -> tuple[str, ...]:

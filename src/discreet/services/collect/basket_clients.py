@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.engines.duckdb_connection import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb_publisher import select_without_negative_zero
 from discreet.local import BASKET_OPERATORS
 from discreet.local.baskets.basket_packing import pack_pairs

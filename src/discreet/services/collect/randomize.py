@@ -25,7 +25,6 @@ from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS
 from discreet.local.design import require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.report_formats import Reports
-from discreet.services.anonymize.table_request import find_source_table
 from discreet.services.collect.basket_clients import BasketClients, find_basket_clients
 from discreet.services.collect.category_clients import CategoryClients
 from discreet.services.collect.clients import (
@@ -42,6 +41,7 @@ from discreet.services.collect.report_files import ReportDescription, open_draft
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import get_promise
+from discreet.services.source_tables import find_source_table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
+from discreet.core.release_target import split_source
 from discreet.engines.inventory import (
     DuckDBInventory,
     Inventory,
@@ -32,7 +33,6 @@ from discreet.engines.inventory import (
     read_glob_schema,
     read_schemas,
 )
-from discreet.engines.sources import split_source
 from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
@@ -183,8 +183,9 @@ def _compute_match_shares(inventory: Inventory, source: str, columns: Sequence[s
 def _guess_table_name(source: str) -> str:
     """Return a table name: the last word of the source, or the folder of a table in parts.
 
-    >>> [_guess_table_name(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet",
-    "/data/visits.csv")] ['visits', 'visits', 'visits']
+    >>> sources = ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")
+    >>> [_guess_table_name(source) for source in sources]
+    ['visits', 'visits', 'visits']
     """
     if "/" not in source:
         return source.rpartition(".")[2]

@@ -17,7 +17,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
+from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, ColumnType, Role
 from discreet.services.engine_addresses import parse_engine_address, remove_password
@@ -130,21 +132,23 @@ def _propose_entry(name: str, kind: ColumnType, role: Role) -> str:
     return "{mask: right}" if kind in (ColumnType.TEXT, ColumnType.CATEGORY) and is_maskable(name) else ""
 
 
-HEAD = """\
+PROMISE_MEANING = fill(
+    describe_policy_belief("`prior`", "`posterior`"), 108, initial_indent="# ", subsequent_indent="# "
+)
+HEAD = f"""\
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
 # Take bounds and values from what is public: a questionnaire, a standard, an expert. Never from the data, as
 # they would reveal its rarest people. Values beyond a bound are clamped to it.
 
-# An attacker who is at most `prior` sure of a claim about one person is at most `posterior` sure after all
-# answers.
+{PROMISE_MEANING}
 # What that means in words: discreet promise --prior 1% --posterior 5%
-promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presence (that one is in the data)
+promise: {{prior: 1%, posterior: 5%, secret: value}}    # secret: value, or presence (that one is in the data)
 
 # Roles: identifier (never released), quasi (known to others), sensitive, other.
 # A category may omit `values`; groups are then selected privately, and the promise needs a tail above 0.
 # Free text, not one of a few values: type: text.
-# A table may link to others: links: {visit: visits.id}. If only the linked row names the person:
-# person: {through: visit}. A table about no person, such as a list of clinics: person: none.
+# A table may link to others: links: {{visit: visits.id}}. If only the linked row names the person:
+# person: {{through: visit}}. A table about no person, such as a list of clinics: person: none.
 # nulls: false declares that the column has no NULL, so that its count and the count of rows are charged once;
 # nulls: true makes NULL a group of its own in GROUP BY.
 # scale: log bins a number by its logarithm for training and synthesis: incomes, sizes, durations.
