@@ -278,6 +278,6 @@ def test_stored_reports_that_no_client_sends_are_refused(form: Any, table: Any, 
 def test_an_engine_refuses_them_too(form: Any, table: Any, said: str, tmp_path: Path) -> None:
     pq.write_table(pa.table(table), tmp_path / "reports.parquet")
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
-        found = [engine.count(sql).secret for sql in form.tally("reports")]
+        found = [engine.count(sql).secret for sql in form.build_count_queries("reports")]
     with pytest.raises(DataError, match=said):
-        form.counted(found)
+        form.read_counts(found)

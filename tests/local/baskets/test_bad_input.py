@@ -66,8 +66,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "too long": (lambda: estimated().estimate([1, 2, 3, 4]), "at most 3 items"),
     "twice": (lambda: estimated().estimate([1, 1]), "different items"),
     "unknown": (lambda: estimated().estimate([70]), "items from 0 to 69"),
-    "other items": (lambda: estimated().rest([1, 2], [3], 0.5), "some of the itemset's items"),
-    "none": (lambda: estimated().each([]), "rows of items"),
+    "other items": (lambda: estimated().estimate_excess([1, 2], [3], 0.5), "some of the itemset's items"),
+    "none": (lambda: estimated().estimate_each([]), "rows of items"),
     "least": (lambda: find_frequent_itemsets(estimated(), 0), "between 0 and 1"),
     "longest": (lambda: find_frequent_itemsets(estimated(), 0.5, max_size=0), "at least 1"),
     "strength": (
