@@ -18,7 +18,7 @@ from discreet.anonymity.recoding import Floats
 from discreet.attacks.findings import AttackDescription, Finding, Findings, Points
 from discreet.attacks.match_sets import MatchSets, Matrix
 
-MOST_VICTIMS = 20
+MOST_VICTIMS = 20  # a report lists so many, those whose odds grew most
 ClaimTest = Callable[[Integers, Integers], NDArray[np.bool_]]
 
 

@@ -54,12 +54,12 @@ Columns = dict[tuple[object, ...], Column]
 Outputs = Sequence[object] | NDArray[np.generic] | Columns
 Score = Callable[[Columns], Floats]
 
-FEW = 200
+FEW = 200  # up to so many values, each has a bin of its own
 BINS = 64
 THRESHOLDS = 256
-SINGLE = 8
+SINGLE = 8  # so many numbers are also tried by themselves
 FINEST = 53
-UNSEEN = 1.0
+UNSEEN = 1.0  # added to each count, so that a value of one side's runs alone has a finite ratio
 LIKELY = 0.05
 THRESHOLDS_TRIED = 4 * THRESHOLDS
 

@@ -35,7 +35,7 @@ from discreet.core.binomial import clopper_pearson
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-RING_SIZE = 40
+RING_SIZE = 40  # people; a share of fewer has too wide an interval
 ERROR_RATE = 0.05
 
 

@@ -54,7 +54,7 @@ Sampler = Callable[[int], Outputs]
 DEFAULT_RUNS = 40_000
 MIN_RUNS = 100
 DEFAULT_CONFIDENCE = 0.95
-MOST_DIGITS = 17
+MOST_DIGITS = 17  # of a double; more digits than that distinguish nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ def audit_epsilon(
     )
 
 
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # of a posterior that was computed in floats
 
 
 @dataclass(frozen=True, kw_only=True)

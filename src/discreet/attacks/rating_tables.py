@@ -40,7 +40,7 @@ from discreet.attacks.ratings import NOBODY, STARS, Integers, KnownRatings, Rati
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 
-STEPS = (1, 2, 10, 100)
+STEPS = (1, 2, 10, 100)  # per star: whole stars, halves, tenths, hundredths
 TITLES, RECORDS = "_discreet_titles", "_discreet_records"
 READABLE = "Titles, ratings and dates must not be missing; write dates as 2005-12-31."
 

@@ -75,7 +75,7 @@ def find_breaches(ranges: Sequence[PosteriorRange], promise: Promise) -> tuple[P
     return tuple(each for each in ranges if each.is_breach(promise))
 
 
-LARGEST_MATRIX = 1 << 22
+LARGEST_MATRIX = 1 << 22  # entries, 32 MB of doubles
 
 
 class Operator(Protocol):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Reports = NDArray[Any]
 
-SUMS_PER_STATEMENT = 512
+SUMS_PER_STATEMENT = 512  # some engines limit the columns of a result
 WORD_BITS = 64
 
 

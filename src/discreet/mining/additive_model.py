@@ -22,7 +22,7 @@ from discreet.mining.attributes import Codes
 from discreet.mining.schema import Schema
 
 GRID = 1024
-MAX_SCORE = 50.0
+MAX_SCORE = 50.0  # log-odds; exp of it stays far from overflow on every engine
 SCORE_STEPS = 2**16
 
 

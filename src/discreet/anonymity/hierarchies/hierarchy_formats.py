@@ -29,7 +29,7 @@ from discreet.core.errors import RequestError, require_parameter
 
 SEPARATORS = ";,\t|"
 PARTS_OF_LABELS = "*[]()<>=-.\"' "  # characters of labels, never taken for a separator
-LARGEST_FILE = 256 * 2**20
+LARGEST_FILE = 256 * 2**20  # bytes; the file is read whole
 
 
 @dataclass(frozen=True, kw_only=True)

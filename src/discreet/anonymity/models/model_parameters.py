@@ -11,7 +11,7 @@ from discreet.belief.wording import format_number
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import is_real
 
-LONGEST = 40
+LONGEST = 40  # characters; nobody types a longer fraction
 
 
 def to_fraction(value: object) -> Fraction | None:

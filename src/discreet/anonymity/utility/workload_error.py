@@ -22,7 +22,7 @@ from discreet.anonymity.recoding import Floats, LabelExtents, Recoding, get_exte
 from discreet.core.number_checks import require_count
 from discreet.core.randomness import Randomness
 
-FLOOR = 0.001
+FLOOR = 0.001  # of the rows: else a query with hardly any rows would have an unbounded relative error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

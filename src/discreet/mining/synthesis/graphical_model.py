@@ -41,8 +41,8 @@ from discreet.mining.tabulation.cells import Columns
 
 Function = Callable[[Floats], tuple[float, Floats]]
 
-MEMORY = 10
-SUFFICIENT = 1e-4
+MEMORY = 10  # pairs of steps and gradients that approximate the curvature
+SUFFICIENT = 1e-4  # Armijo's condition on the decrease of a step
 SHRINK = 0.4
 TRIES = 25
 CURVED = 1e-12

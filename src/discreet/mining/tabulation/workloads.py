@@ -53,7 +53,7 @@ from discreet.mining.schema import Schema
 from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget, compute_deviation
 
 BRANCHES = (2, 4, 8, 16)
-RANK = 1e-9
+RANK = 1e-9  # singular values below it, relative to the largest, count as 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,7 +140,7 @@ def make_direct(questions: Integers) -> Strategy:
     return Strategy(name="direct", matrix=np.unique(questions, axis=0))
 
 
-MAX_CELLS = 2_048
+MAX_CELLS = 2_048  # a strategy is a dense matrix over them
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

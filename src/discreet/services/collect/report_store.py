@@ -38,7 +38,7 @@ from discreet.services.collect.report_files import (
     description_to_json,
 )
 
-APPLICATION_ID = 0x64697363
+APPLICATION_ID = 0x64697363  # "disc" in ASCII: a file of another application is not written to
 STORE_SUFFIX = ".sqlite"
 
 

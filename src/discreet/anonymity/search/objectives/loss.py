@@ -24,7 +24,7 @@ from discreet.anonymity.search.objectives.objective import (
     TableObjective,
 )
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # a difference this small is an effect of adding floats in another order
 
 
 def compute_column_loss(costs: Floats, rows: int, size: float) -> Floats:
