@@ -24,7 +24,7 @@ from benchmarks import anonymity_peers, releases, searching
 from benchmarks.peers.environments import Progress
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Tuples
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy_csv import read_hierarchy_csv
+from discreet.anonymity.hierarchies.hierarchy_formats import read_hierarchy_csv
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.models.privacy_model import Verdicts
 from discreet.anonymity.recodings.local_recoding import recode_locally

@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.peers import task
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from benchmarks.peers import uci_adult
 from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_engine_counter
-from discreet.attacks.epsilon_audit import Sampler, audit_epsilon
 from discreet.attacks.neighbor_pairs import make_sampler
+from discreet.attacks.privacy_audit import Sampler, audit_epsilon
 from discreet.attacks.reconstruction import decode_bits, draw_random_sets
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb_publisher import DuckDBPublisher

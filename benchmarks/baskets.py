@@ -15,7 +15,8 @@ import numpy as np
 
 from discreet.belief.promise import Promise
 from discreet.core.randomness import Randomness
-from discreet.local.baskets import design_baskets, find_frequent_itemsets, pack_baskets
+from discreet.local.baskets import find_frequent_itemsets, pack_baskets
+from discreet.local.design import design_baskets
 from discreet.mechanisms.sampling import Floats, Integers
 
 ITEMS, SIZE, ASKED, MILLION = 1_000, 5, 50, 1_000_000

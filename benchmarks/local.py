@@ -16,7 +16,7 @@ from benchmarks.peers.environments import MULTI_FREQ_LDPY, PURE_LDP, Peer, Progr
 from discreet.core.randomness import Randomness
 from discreet.local import HadamardResponse, KaryResponse, LocalHashing, SubsetSelection, UnaryEncoding
 from discreet.local.pure_oracles import PureFrequencyOracle
-from discreet.local.report_collection import randomize_and_count
+from discreet.local.report_formats import randomize_and_count
 
 PEERS = (PURE_LDP, MULTI_FREQ_LDPY)
 ABOUT = (

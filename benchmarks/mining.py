@@ -21,8 +21,7 @@ import pyarrow.parquet as pq
 from benchmarks.peers import environments
 from benchmarks.peers import uci_adult as adult
 from benchmarks.peers.environments import DIFFPRIVLIB_MODELS, INTERPRET, Peer, Progress
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness

@@ -24,7 +24,7 @@ from benchmarks import answers
 from benchmarks.answers import QUESTIONS, Asked, Floats
 from benchmarks.peers import environments, task
 from benchmarks.peers.environments import DIFFPRIVLIB, OPENDP, SMARTNOISE, Peer, Progress
-from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
+from discreet.attacks.privacy_audit import compute_epsilon_lower_bound
 from discreet.core.neighbor_relations import Relation
 from discreet.services import sample
 

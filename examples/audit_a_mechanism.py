@@ -7,8 +7,8 @@ A sound one keeps what it claims. Its twin has half of the noise that it should 
 
 from __future__ import annotations
 
-from discreet.attacks.epsilon_audit import audit_epsilon
 from discreet.attacks.neighbor_pairs import build_pair
+from discreet.attacks.privacy_audit import audit_epsilon
 from discreet.core.randomness import Randomness
 
 CONFIDENCE = 1 - 1e-9  # so that a sound mechanism is not accused by chance

@@ -24,9 +24,9 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import Attribute
 from discreet.mining.bin_counters import ArrayCounter
+from discreet.mining.decision_tree import Splits, count_sides
 from discreet.mining.schema import Schema
 from discreet.mining.split_criteria import GRID, Gini
-from discreet.mining.tree_splits import Splits, count_sides
 from discreet.rendering.altair_charts import apply_style, save_chart
 
 PEOPLE, ATTRIBUTES = 1_000, 12

@@ -1,4 +1,4 @@
-"""Pages for maintainers match the tree: the diagram of packages, their descriptions, and files that are named."""
+"""Pages for maintainers match the tree: the diagram of packages, their descriptions, and named files."""
 
 from __future__ import annotations
 

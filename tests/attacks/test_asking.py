@@ -14,7 +14,7 @@ import pytest
 from discreet import Curator
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.differencing import Differencing
-from discreet.attacks.posterior_audit import audit_posteriors
+from discreet.attacks.privacy_audit import audit_posteriors
 from discreet.attacks.query_attacks import Refusal, Victim, compute_claim_posterior
 from discreet.attacks.tracker import Tracker
 from discreet.core.errors import RequestError

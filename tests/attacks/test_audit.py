@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.attacks.distinguishing_events import has_fine_bits
-from discreet.attacks.epsilon_audit import Sampler, audit_epsilon, compute_epsilon_lower_bound
 from discreet.attacks.neighbor_pairs import PAIR_BUILDERS, build_pair
+from discreet.attacks.privacy_audit import Sampler, audit_epsilon, compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.exact_values import Exact
 from discreet.mechanisms import MECHANISMS, get_mechanism_name

@@ -166,7 +166,7 @@ def wrong(**changes: Any) -> None:
         "published": study.publish(),
         "reference": study.reference,
         "candidates": study.candidates,
-        "member": study.is_member,
+        "is_member": study.is_member,
         "panel": study.panel,
     } | changes
     LIKELIHOOD.run(given.pop("published"), given.pop("reference"), **given)
@@ -182,8 +182,8 @@ def wrong(**changes: Any) -> None:
         (lambda: wrong(candidates=sequenced().candidates / 2), "whole numbers"),
         (lambda: wrong(candidates=sequenced().candidates - 1), "0, 1 or 2 copies"),
         (lambda: wrong(names=["Joe"]), "one for each candidate"),
-        (lambda: wrong(member=[True]), "whether they were in the study"),
-        (lambda: wrong(member=np.zeros(400, bool)), "whether they were in the study"),
+        (lambda: wrong(is_member=[True]), "whether they were in the study"),
+        (lambda: wrong(is_member=np.zeros(400, bool)), "whether they were in the study"),
         (lambda: Frequencies(share=np.array([1.5])), "shares between 0 and 1"),
         (lambda: Frequencies(share=np.array([math.nan])), "one for each SNP"),
         (lambda: GenomeMembership(statistic="guess"), "'likelihood ratio' or 'homer'"),  # type: ignore[arg-type]

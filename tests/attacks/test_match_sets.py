@@ -17,7 +17,7 @@ from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.attacks.attacker_knowledge import Register, build_full_knowledge, read_register
 from discreet.attacks.class_matching import match_people
-from discreet.attacks.distinct_tuples import count_distinct_tuples
+from discreet.attacks.engine_tables import count_distinct_tuples
 from discreet.attacks.label_coverage import compute_coverage
 from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published_table import from_recoding, read_release

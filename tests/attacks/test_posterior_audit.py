@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks.neighbor_pairs import make_sampler
-from discreet.attacks.posterior_audit import audit_posteriors, compute_posteriors
+from discreet.attacks.privacy_audit import audit_posteriors, compute_posteriors
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian

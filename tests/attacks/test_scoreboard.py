@@ -199,7 +199,7 @@ def told(**columns: Any) -> KnownRatings:
         (lambda: ratings(person=[1]), "numbers from 0 to 0"),
         (lambda: ratings(day=[-1]), "Ratings.day"),
         (lambda: told(truth=[]), "No rating of a victim is known"),
-        (lambda: told(victim=[1]), "Overheard.victim"),
+        (lambda: told(victim=[1]), "KnownRatings.victim"),
         (lambda: told(names=("Joe", "Umeko")), "as many as the victims"),
         (lambda: Scoreboard(wrong=1), "wrong must be a share below 1"),
         (lambda: Scoreboard(days=-1), "days must be"),

@@ -24,7 +24,7 @@ from discreet.attacks.nearest_records import (
     find_nearest_rows,
     vote_secrets,
 )
-from discreet.attacks.nearness_beliefs import Guesses, compute_beliefs
+from discreet.attacks.panel_evaluation import Guesses, compute_beliefs
 from discreet.attacks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.synthetic_release import build_synthetic_release

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from discreet.local.thresholds import THRESHOLD_SCALE, fraction_to_threshold
+from discreet.local.exact_sampling import THRESHOLD_SCALE, fraction_to_threshold
 from tests.services.surveys import Served
 from tests.statistical import assert_probability, power
 

@@ -21,7 +21,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
 from discreet.mechanisms import MECHANISMS
 from discreet.mechanisms.partition_selection import GroupCounts
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import ValueCounts
 from tests.conformance.inheritance import derives_from_protocols_alone
 
 LABELS = ("Release", "Requires", "Guarantee", "Utility")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 
 
 class Gone(Closeable):

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from discreet.core.policy import Policy
+from discreet.mining.additive_model import Scores, count_outputs
 from discreet.mining.bin_counters import EngineCounter
+from discreet.mining.decision_tree import Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import Scores, count_outputs
-from discreet.mining.tree_splits import Splits
 from discreet.services.curator import Curator
 from discreet.services.train import TrainRequest, train_private_model
 from tests.conftest import seeded

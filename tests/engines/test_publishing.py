@@ -17,7 +17,7 @@ import yaml
 from discreet.anonymity.models import KAnonymity
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
-from discreet.engines.pattern_shares import compute_engine_pattern_shares
+from discreet.engines.inventory import compute_engine_pattern_shares
 from discreet.papers import lecture_tables as tables
 from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.publishers import open_publisher
@@ -251,7 +251,7 @@ def test_a_table_is_judged_and_released_privately_where_it_is(
 
 @spark_by_night
 def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: Path) -> None:
-    from discreet.services.policy_draft.hipaa_identifiers import PATTERNS
+    from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 
     values = ["ann@example.org", "12 Main Street", "12 streets", "+4912345678", "13053-1234", "x", None]
     rows = pa.table({"v": values})
@@ -262,7 +262,7 @@ def test_what_looks_like_an_identifier_is_found_alike(server: Server, tmp_path: 
         (address(server), server.put({"rows": rows})["rows"]),
     ):
         with open_publisher(engine, {"rows": build_file_table(source, {}, engine=engine)}) as opened:
-            found.append(compute_engine_pattern_shares(opened, "rows", ["v"], PATTERNS))
+            found.append(compute_engine_pattern_shares(opened, "rows", ["v"], HIPAA_PATTERNS))
     assert found[0] == found[1]
     assert found[0]["v"]["addresses"] == pytest.approx(1 / 6)
 

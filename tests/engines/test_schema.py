@@ -12,7 +12,7 @@ import pytest
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType
-from discreet.engines.file_schema import describe_file, read_schemas
+from discreet.engines.inventory import describe_file, read_schemas
 
 
 def test_a_parquet_file_has_its_own_schema(tmp_path: Path) -> None:

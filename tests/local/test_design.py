@@ -31,11 +31,10 @@ from discreet.local import (
     TwoPointMean,
     UnaryEncoding,
 )
-from discreet.local.baskets import design_baskets
-from discreet.local.design import design_frequencies, design_mean, require_promise_kept
+from discreet.local.design import design_baskets, design_frequencies, design_mean, require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
-from discreet.local.report_collection import count_stored_reports, randomize_and_count
+from discreet.local.report_formats import count_stored_reports, randomize_and_count
 from tests.conformance.test_operators import EXAMPLES
 
 PROMISE = Promise(0.01, 0.05)
@@ -152,7 +151,7 @@ def test_matrices_that_are_none_get_one_clear_sentence(rows: Any, said: str) -> 
 )
 def test_an_epsilon_that_cannot_be_drawn_is_refused_by_name(kind: Any, epsilon: Any) -> None:
     with pytest.raises(InvalidParameterError, match=rf"^{kind.__name__}\.epsilon must be a number from"):
-        kind.under(epsilon, 10)
+        kind.for_epsilon(epsilon, 10)
 
 
 @pytest.mark.parametrize(
@@ -279,6 +278,6 @@ def test_stored_reports_that_no_client_sends_are_refused(form: Any, table: Any, 
 def test_an_engine_refuses_them_too(form: Any, table: Any, said: str, tmp_path: Path) -> None:
     pq.write_table(pa.table(table), tmp_path / "reports.parquet")
     with DuckDB({"reports": tmp_path / "reports.parquet"}) as engine:
-        found = [engine.count(sql).secret for sql in form.tally("reports")]
+        found = [engine.count(sql).secret for sql in form.build_count_queries("reports")]
     with pytest.raises(DataError, match=said):
-        form.counted(found)
+        form.read_counts(found)

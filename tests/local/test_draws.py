@@ -26,8 +26,14 @@ from discreet.local.bit_sampling import (
     sample_bits,
     unpack_bits,
 )
-from discreet.local.bulk_sampling import sample_coins, sample_coins_each, sample_uniform
-from discreet.local.thresholds import THRESHOLD_SCALE, compute_mixture_threshold, compute_odds_threshold
+from discreet.local.exact_sampling import (
+    THRESHOLD_SCALE,
+    compute_mixture_threshold,
+    compute_odds_threshold,
+    sample_coins,
+    sample_coins_each,
+    sample_uniform,
+)
 from discreet.mechanisms.sampling import bound_exp
 from tests.statistical import assert_probability
 

@@ -22,7 +22,7 @@ from discreet.local import (
 )
 from discreet.local.operator import FrequencyOracle
 from discreet.local.pure_oracles import PureFrequencyOracle
-from discreet.local.report_collection import randomize_and_count
+from discreet.local.report_formats import randomize_and_count
 
 SURELY = 6.1
 CLIENTS = 512

@@ -14,10 +14,15 @@ from scipy.stats import binom
 
 from discreet.core.errors import InvalidParameterError
 from discreet.core.randomness import Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.local import HadamardResponse, KaryResponse, MatrixOperator, ModularNoise, ReportCounts
-from discreet.local.iterative_bayes import channel_from_matrix, fit_iterative_bayes
-from discreet.local.maximum_likelihood import MAX_DEFICIT, fit_maximum_likelihood
-from discreet.local.simplex import fit_by_water_filling, project_to_simplex
+from discreet.local.distribution_fitting import (
+    MAX_DEFICIT,
+    channel_from_matrix,
+    fit_by_water_filling,
+    fit_iterative_bayes,
+    fit_maximum_likelihood,
+)
 
 COUNTS = st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(lambda found: sum(found) > 0)
 NUMBERS = st.lists(st.floats(-3, 3), min_size=1, max_size=8)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from discreet.attacks.epsilon_audit import audit_epsilon
+from discreet.attacks.privacy_audit import audit_epsilon
 from discreet.core.errors import InvalidParameterError
 from discreet.core.randomness import Randomness
 from discreet.local import Rappor

@@ -14,8 +14,8 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import GaussianDP
 from discreet.core.randomness import Randomness
+from discreet.mechanisms.additive_noise import round_to_grid
 from discreet.mechanisms.gaussian import Gaussian, exact_sigma, textbook_sigma
-from discreet.mechanisms.grid_mechanism import round_to_grid
 from discreet.mechanisms.laplace import Laplace
 from tests.statistical import assert_probability
 

@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
+from discreet.attacks.privacy_audit import compute_epsilon_lower_bound
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.smooth_median import SmoothMedian
-from discreet.mechanisms.smooth_sensitivity import smooth_rank_sensitivity
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import ValueCounts
+from discreet.mechanisms.smooth_median import SmoothMedian, smooth_rank_sensitivity
 from tests.statistical import FALSE_ALARM, assert_probability, power
 
 Rows = tuple[int, ...]

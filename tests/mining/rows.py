@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB

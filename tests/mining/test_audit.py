@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.epsilon_audit import EpsilonAudit, audit_epsilon
+from discreet.attacks.privacy_audit import EpsilonAudit, audit_epsilon
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation
@@ -26,14 +26,13 @@ from discreet.mining.additive_model import AdditiveModel
 from discreet.mining.attributes import Attribute
 from discreet.mining.bin_counters import ArrayCounter
 from discreet.mining.boosting import BoostingPlan
-from discreet.mining.decision_tree import DecisionTree
+from discreet.mining.decision_tree import DecisionTree, Splits
 from discreet.mining.model_training import ModelPlan, train_from_counter
 from discreet.mining.naive_bayes import NaiveBayesPlan
 from discreet.mining.schema import Schema
 from discreet.mining.split_criteria import GRID, Criterion, Gini, MajorityCount, SquaredError
 from discreet.mining.training_budget import make_noise_budget
 from discreet.mining.tree_growth import SELECTIONS, SPLIT_SHARE, TreePlan, grow_tree
-from discreet.mining.tree_splits import Splits
 from tests.conftest import seeded
 from tests.mining.rows import binary
 from tests.statistical import FALSE_ALARM

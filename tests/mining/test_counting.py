@@ -15,12 +15,12 @@ from sqlglot import exp
 
 from discreet.core.exact_values import Exact
 from discreet.mining import count_sql
+from discreet.mining.additive_model import GRID, Scores, compute_residuals, count_outputs
 from discreet.mining.attributes import Attribute
 from discreet.mining.bin_counters import EngineCounter
+from discreet.mining.decision_tree import Split, Splits
 from discreet.mining.model_training import plan_training, train_model
 from discreet.mining.schema import Schema
-from discreet.mining.scores import GRID, Scores, compute_residuals, count_outputs
-from discreet.mining.tree_splits import Split, Splits
 from tests.conftest import seeded
 from tests.mining.rows import COLUMNS, Watched, at_hand, drawn, engine, policy, written
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.attacks.epsilon_audit import EpsilonAudit, audit_epsilon
+from discreet.attacks.privacy_audit import EpsilonAudit, audit_epsilon
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.randomness import Randomness
@@ -24,12 +24,12 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import boosting
+from discreet.mining.additive_model import GRID, Scores
 from discreet.mining.attributes import Codes
 from discreet.mining.bin_counters import ArrayCounter
 from discreet.mining.boosting import BoostingPlan, boost_scores
-from discreet.mining.scores import GRID, Scores
+from discreet.mining.decision_tree import Splits
 from discreet.mining.training_budget import make_noise_budget
-from discreet.mining.tree_splits import Splits
 from tests.conftest import seeded
 from tests.mining.rows import binary
 from tests.statistical import FALSE_ALARM

@@ -15,12 +15,18 @@ from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation
-from discreet.mining.decision_tree import DecisionTree, Node, build_classification_tree, iterate_nodes
+from discreet.mining.decision_tree import (
+    DecisionTree,
+    Node,
+    Split,
+    Splits,
+    build_classification_tree,
+    iterate_nodes,
+)
 from discreet.mining.model_training import TrainingPlan, plan_training, train_model
 from discreet.mining.schema import Schema
 from discreet.mining.split_criteria import Gini
 from discreet.mining.tree_growth import ROW_COUNT_SHARE, SELECTIONS, TreePlan, choose_depth, grow_tree
-from discreet.mining.tree_splits import Split, Splits
 from discreet.rendering.tree_drawing import draw_tree
 from tests.conftest import seeded
 from tests.mining.rows import at_hand, binary, drawn, engine, policy, written

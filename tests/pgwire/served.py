@@ -14,8 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 from discreet.pgwire.catalog import BuiltinCatalog, ShadowCatalog
 from discreet.pgwire.listener import serve_postgres

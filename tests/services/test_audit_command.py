@@ -10,8 +10,8 @@ import pytest
 
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import LONGEST_WAIT, Ledger
-from discreet.attacks.epsilon_audit import EpsilonAudit
 from discreet.attacks.neighbor_pairs import PAIR_BUILDERS, NeighborPair
+from discreet.attacks.privacy_audit import EpsilonAudit
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import Guarantee, PureDP

@@ -12,8 +12,8 @@ from discreet.anonymity.hierarchies import build_column_spec
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType
 from discreet.services.policies import load_policy
-from discreet.services.policy_draft.hipaa_identifiers import (
-    IDENTIFIERS,
+from discreet.services.policy_draft.column_roles import (
+    HIPAA_IDENTIFIERS,
     identify_by_content,
     identify_by_name,
 )
@@ -305,7 +305,7 @@ def test_hipaas_identifiers_are_recognized_by_name(letter: str, names: str) -> N
     assert {name: each and each.letter for name, each in found.items()} == dict.fromkeys(
         names.split(), letter
     )
-    assert {each.letter for each in IDENTIFIERS} == set("ABCDEFGHIJKLMNOPQR")
+    assert {each.letter for each in HIPAA_IDENTIFIERS} == set("ABCDEFGHIJKLMNOPQR")
 
 
 def test_a_disease_is_no_name_and_a_cost_is_nothing() -> None:
@@ -337,7 +337,7 @@ def test_identifiers_are_recognized_by_what_values_look_like(
     told = capsys.readouterr().out + (here / "privacy.yaml").read_text()
     found = json.loads(told.splitlines()[0])["tables"]["t"]["columns"]["column"]
     assert found["role"] == "identifier"
-    assert {each.letter for each in IDENTIFIERS if each.label == found["hipaa"]} == {letter}
+    assert {each.letter for each in HIPAA_IDENTIFIERS if each.label == found["hipaa"]} == {letter}
     assert not any(value in told for value in values)
 
 

@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 from discreet.attacks.distinguishing_events import Columns
-from discreet.attacks.epsilon_audit import audit_epsilon
-from discreet.attacks.posterior_audit import audit_posteriors, compute_posteriors
+from discreet.attacks.privacy_audit import audit_epsilon, audit_posteriors, compute_posteriors
 from discreet.belief import Promise
 from discreet.belief.odds import highest_posterior
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.services.audit.neighboring_databases import NeighboringDatabases, generate_neighbors
 from discreet.services.audit.question_audit import ScratchDatabases, audit_question
 from discreet.services.audit.question_simulation import (

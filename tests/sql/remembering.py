@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 
 

@@ -18,9 +18,8 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.mechanisms.value_counts import ValueCounts
 from discreet.sql.accuracy import (
     find_error_bound,
     find_least_epsilon,

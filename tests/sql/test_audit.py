@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from discreet.attacks.epsilon_audit import compute_epsilon_lower_bound
+from discreet.attacks.privacy_audit import compute_epsilon_lower_bound
 from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness

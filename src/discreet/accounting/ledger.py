@@ -58,7 +58,7 @@ from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import SQLITE, LedgerStorage, SqlTransaction, is_database_address
 from discreet.accounting.privacy_unit import PrivacyUnit, change_units, check_units, require_units
 from discreet.belief import Belief, Promise
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.errors import AlreadyRunningError, DiscreetError, require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, require_count

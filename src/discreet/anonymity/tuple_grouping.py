@@ -10,8 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts, Tuples
-from discreet.anonymity.key_numbering import number_rows
+from discreet.anonymity.equivalence_classes import (
+    EquivalenceClasses,
+    Integers,
+    SensitiveCounts,
+    Tuples,
+    number_rows,
+)
 from discreet.anonymity.models.model_verdicts import judge_all
 from discreet.anonymity.models.privacy_model import Model, Verdicts
 from discreet.anonymity.recoding import Recoding

@@ -72,7 +72,8 @@ def compute_synthetic_criteria(
     """Return the criteria from the three attacks on a synthetic table, with the panel as the baseline."""
 
     def build_criterion(name: str, found: Findings, what: str) -> Criterion:
-        others = f"{_format_share(found.baseline)} of people who are not in the data, or by one guess for everybody"
+        baseline = _format_share(found.baseline)
+        others = f"{baseline} of people who are not in the data, or by one guess for everybody"
         sentence = f"{_format_share(found.success)} of the people of the data {what}; {others}."
         return Criterion(name=name, share=found.success, baseline=found.baseline, sentence=sentence)
 
@@ -114,7 +115,8 @@ def _compute_inference(sets: MatchSets, column: str, significant: float) -> Crit
         baseline=guessed.baseline,
         learned_share=share,
         sentence=(
-            f"For {_format_share(share)} of them a value of {column} is believed with {_format_share(significant)} or more "
+            f"For {_format_share(share)} of them a value of {column} is believed with "
+            f"{_format_share(significant)} or more "
             f"that the release as a whole does not give; {_format_share(guessed.success)} are guessed right, "
             f"{_format_share(guessed.baseline)} without their quasi-identifiers."
         ),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +23,12 @@ from discreet.anonymity.equivalence_classes import Integers, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.tuple_counts import cast_to_text
 from discreet.anonymity.tuple_grouping import select_tuples
-from discreet.attacks.distinct_tuples import Values, count_distinct_tuples, list_columns, require_columns
-from discreet.attacks.published_table import PublishedTable
+from discreet.attacks.engine_tables import Values, count_distinct_tuples, list_columns, require_columns
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
+
+if TYPE_CHECKING:
+    from discreet.attacks.published_table import PublishedTable
 
 LOOKUP_TABLE = "_discreet_looked_up"
 

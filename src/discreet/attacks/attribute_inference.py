@@ -24,8 +24,7 @@ import numpy as np
 
 from discreet.attacks.findings import Findings
 from discreet.attacks.nearest_records import UNIT, Integers, Places, vote_secrets
-from discreet.attacks.nearness_beliefs import Floats, Guesses
-from discreet.attacks.panel_evaluation import evaluate_against_panel
+from discreet.attacks.panel_evaluation import Floats, Guesses, evaluate_against_panel
 from discreet.attacks.synthetic_release import SyntheticRelease
 from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter

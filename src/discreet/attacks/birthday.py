@@ -26,9 +26,8 @@ from scipy.sparse import csr_array, vstack
 
 from discreet.anonymity.equivalence_classes import Integers
 from discreet.attacks.findings import Findings
-from discreet.attacks.intersection import combine_releases
+from discreet.attacks.intersection import TwoReleases, combine_releases
 from discreet.attacks.match_sets import MatchSets, Matrix
-from discreet.attacks.two_releases import TwoReleases
 
 NO_CLASS = -1
 

@@ -18,7 +18,7 @@ from discreet.anonymity.recoding import Floats
 from discreet.attacks.findings import AttackDescription, Finding, Findings, Points
 from discreet.attacks.match_sets import MatchSets, Matrix
 
-MOST_VICTIMS = 20
+MOST_VICTIMS = 20  # a report lists so many, those whose odds grew most
 ClaimTest = Callable[[Integers, Integers], NDArray[np.bool_]]
 
 
@@ -50,7 +50,7 @@ def build_findings(
     series: Mapping[str, Points] | None = None,
     facts_assumed: bool = False,
 ) -> Findings:
-    """Return the findings for some claims, over the people of the sets that were `attempted_sets` (default: all).
+    """Return the findings for some claims, over the people of the `attempted_sets` (default: all).
 
     A person without a claim is guessed to have the commonest value of the release, as without the attack.
     Unless it is given, the baseline is the success of the same guesses if claims are only as probable as

@@ -9,6 +9,7 @@ Score       the log-likelihood ratio of an output on the two inputs, as if its c
             noise in every column this is the optimal ordering. Single numbers, by their size, are tried too.
 Event       the score is at least a threshold, or at most: the one with the largest lower bound on epsilon.
             Score and threshold are learned from different runs, since a score overfits its own runs.
+Bound       on epsilon, from below: the frequency of the event on both inputs, with stated confidence.
 """
 
 from __future__ import annotations
@@ -21,7 +22,30 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.lower_bound import compute_epsilon_lower_bound
+from discreet.core.binomial import clopper_pearson
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import require_count, require_probability
+
+
+def compute_epsilon_lower_bound(
+    hits: int, neighbor_hits: int, trials: int, *, error_rate: float, delta: float = 0.0
+) -> float:
+    """Return the loss proved by `hits` against `neighbor_hits`, both out of `trials` runs.
+
+    The event must be fixed without looking at the runs that are counted here; then the result is above the
+    epsilon that holds with `delta` with probability at most `error_rate`.
+
+    >>> compute_epsilon_lower_bound(700, 300, 1000, error_rate=0.05)
+    0.710...
+    """
+    require_count("epsilon_lower_bound", "trials", trials)
+    require_probability("epsilon_lower_bound", "miss", error_rate)
+    for name, count in (("hits", hits), ("neighbour_hits", neighbor_hits)):
+        require_parameter(0 <= count <= trials, "epsilon_lower_bound", name, count, f"between 0 and {trials}")
+    at_least = clopper_pearson(hits, trials, alpha=error_rate)[0] - delta
+    at_most = clopper_pearson(neighbor_hits, trials, alpha=error_rate)[1]
+    return max(0.0, math.log(at_least / at_most)) if at_least > 0 else 0.0
+
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -30,12 +54,12 @@ Columns = dict[tuple[object, ...], Column]
 Outputs = Sequence[object] | NDArray[np.generic] | Columns
 Score = Callable[[Columns], Floats]
 
-FEW = 200
+FEW = 200  # up to so many values, each has a bin of its own
 BINS = 64
 THRESHOLDS = 256
-SINGLE = 8
+SINGLE = 8  # so many numbers are also tried by themselves
 FINEST = 53
-UNSEEN = 1.0
+UNSEEN = 1.0  # added to each count, so that a value of one side's runs alone has a finite ratio
 LIKELY = 0.05
 THRESHOLDS_TRIED = 4 * THRESHOLDS
 

@@ -21,9 +21,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.distinguishing_events import has_fine_bits
+from discreet.attacks.distinguishing_events import compute_epsilon_lower_bound, has_fine_bits
 from discreet.attacks.findings import Finding, Findings
-from discreet.attacks.lower_bound import compute_epsilon_lower_bound
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count

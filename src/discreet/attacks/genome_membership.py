@@ -227,7 +227,8 @@ def _require_consistent_inputs(
         _require_genotypes(name, np.asarray(genotypes), snps, least)
     if np.shape(member) != (len(candidates),) or not np.any(member):
         raise RequestError(
-            "`is_member` must say for each candidate whether they were in the study, and at least one must be.",
+            "`is_member` must say for each candidate whether they were in the study, "
+            "and at least one must be.",
             hint="Give `is_member` as one truth value per candidate.",
         )
 

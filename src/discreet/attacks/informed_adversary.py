@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.attacks.findings import Finding, Findings, select_strongest
-from discreet.belief.informed_adversary import SupportsLikelihood, compute_posterior, uniform_prior
+from discreet.belief.belief_update import SupportsLikelihood, compute_posterior, uniform_prior
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real

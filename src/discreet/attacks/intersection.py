@@ -12,18 +12,21 @@ Score       the share of people whose most probable value is right; the baseline
 Stopped by  m-invariance over the chain of releases; differential privacy, whose losses add up. Not by
             k-anonymity, l-diversity or t-closeness of each release.
 
+Both releases are matched with the same knowledge, which may hold a column twice, once as of each release.
+
 [GKS08]     Ganta, Kasiviswanathan & Smith, Composition attacks and auxiliary information, KDD 2008.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.equivalence_classes import Integers, number_rows
 from discreet.attacks.claims import (
     Claims,
     build_findings,
@@ -33,7 +36,99 @@ from discreet.attacks.claims import (
 )
 from discreet.attacks.findings import AttackDescription, Findings
 from discreet.attacks.match_sets import MatchSets, Matrix
-from discreet.attacks.two_releases import TwoReleases
+from discreet.core.errors import RequestError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwoReleases:
+    """People by both of their match sets; `pairs` are match sets over the first release."""
+
+    first: MatchSets
+    second: MatchSets
+    column: str
+
+    def __post_init__(self) -> None:
+        if self.first.known is not self.second.known:
+            raise RequestError(
+                "attack: the two releases were matched with different knowledge.",
+                hint="Match both with the same.",
+            )
+
+    @cached_property
+    def pairs(self) -> MatchSets:
+        """The people with the same match set in both releases, as match sets."""
+        both = (self.first.group >= 0) & (self.second.group >= 0)
+        seen = replace(self.first, group=np.where(both, self.first.group, -1))
+        return seen.refine(np.maximum(self.second.group, 0), max(len(self.second), 1))
+
+    @cached_property
+    def sets(self) -> tuple[Integers, Integers]:
+        """The match set of each pair in each release."""
+        inside = self.pairs.group >= 0
+        found = []
+        for one in (self.first, self.second):
+            of = np.zeros(len(self.pairs), np.int64)
+            of[self.pairs.group[inside]] = one.group[inside]
+            found.append(of)
+        return found[0], found[1]
+
+    @cached_property
+    def counts(self) -> tuple[Matrix, Matrix]:
+        """The sensitive values of each pair's rows in each release, by the codes of the first."""
+        return (
+            csr_array(self.first.counts(self.column)[self.sets[0]]),
+            csr_array(self.recode_second(self.second.counts(self.column))[self.sets[1]]),
+        )
+
+    def recode_second(self, later: Matrix) -> Matrix:
+        """Return counts of the second release by the codes of the first; other values are left out."""
+        place = {name: code for code, name in enumerate(self.first.names(self.column))}
+        codes = [place.get(name, -1) for name in self.second.names(self.column)]
+        kept = [i for i, code in enumerate(codes) if code >= 0]
+        moved = csr_array(
+            (np.ones(len(kept), np.int64), (kept, [codes[i] for i in kept])), shape=(len(codes), len(place))
+        )
+        return csr_array(later @ moved)
+
+    def count_revealed_by_one(self, pair_ids: Integers) -> tuple[float, float]:
+        """Return how many people of some pairs either release alone reveals, by its commonest value."""
+        one, two = (
+            self._count_right_by_commonest(csr_array(counts[pair_ids]), pair_ids) for counts in self.counts
+        )
+        return one, two
+
+    def _count_right_by_commonest(self, counts: Matrix, pair_ids: Integers) -> float:
+        values, most = find_commonest(counts)
+        posterior = most / counts.sum(axis=1)
+        right = count_right_people(
+            self.pairs, self.column, pair_ids, posterior, lambda i, value: value == values[i]
+        )
+        return float(right.sum())
+
+    @property
+    def class_id_limit(self) -> int:
+        """An upper bound on class ids."""
+        return len(self.first.published.classes) + len(self.second.published.classes)
+
+    def number_classes(self) -> Integers:
+        """Return an id for each class of the second release: that of the first's equal class, or new."""
+        one, other = self.first.published, self.second.published
+        if one.columns != other.columns:
+            raise RequestError(
+                "attack: the two releases do not have the same quasi-identifiers.",
+                hint="Compare releases of one table.",
+            )
+        columns, sizes = [], []
+        for j, (ours, theirs) in enumerate(zip(one.labels, other.labels, strict=True)):
+            place = {label: code for code, label in enumerate(ours)}
+            codes = np.array([place.setdefault(label, len(place)) for label in theirs], np.int64)
+            columns.append(np.concatenate([one.classes.codes[:, j], codes[other.classes.codes[:, j]]]))
+            sizes.append(len(place))
+        keys, many = number_rows(columns, sizes)
+        found = np.full(many, -1, np.int64)
+        found[keys[: len(one.classes)]] = np.arange(len(one.classes))
+        same = found[keys[len(one.classes) :]]
+        return np.where(same >= 0, same, len(one.classes) + np.arange(len(same)))
 
 
 @dataclass(frozen=True, kw_only=True)

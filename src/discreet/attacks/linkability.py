@@ -19,8 +19,7 @@ import numpy as np
 
 from discreet.attacks.findings import Findings
 from discreet.attacks.nearest_records import Integers, Places, compute_joint_distances
-from discreet.attacks.nearness_beliefs import Guesses
-from discreet.attacks.panel_evaluation import evaluate_against_panel
+from discreet.attacks.panel_evaluation import Guesses, evaluate_against_panel
 from discreet.attacks.synthetic_release import MIN_PEOPLE, SyntheticRelease
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count

@@ -22,9 +22,9 @@ from discreet.anonymity.equivalence_classes import (
     EquivalenceClasses,
     Integers,
     SensitiveCounts,
+    number_rows,
     select_ragged_rows,
 )
-from discreet.anonymity.key_numbering import number_rows
 from discreet.anonymity.recoding import Floats
 from discreet.attacks.attacker_knowledge import AttackerKnowledge
 from discreet.attacks.published_table import PublishedTable

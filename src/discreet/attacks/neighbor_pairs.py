@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.attacks.distinguishing_events import Outputs
-from discreet.attacks.epsilon_audit import Sampler
+from discreet.attacks.privacy_audit import Sampler
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import Guarantee
@@ -31,10 +31,9 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.partition_selection import GroupCounts, GroupSelection
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.smooth_median import SmoothMedian
-from discreet.mechanisms.value_counts import ValueCounts
 
 DELTA = 1e-6
 MANY_RUNS, FEW_RUNS = 100_000, 10_000

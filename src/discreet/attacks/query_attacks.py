@@ -78,7 +78,7 @@ def require_victims(attack: AttackDescription, victims: Sequence[Victim]) -> Non
 def compute_claim_posterior(
     estimate: int | None, *, answer_count: int, noise: Noise | None, prior: float
 ) -> float:
-    """Return the posterior of a claim that makes `estimate` 1 instead of 0, up to the noise of the answers."""
+    """Return the posterior of a claim that makes `estimate` 1 instead of 0, up to the answers' noise."""
     if estimate is None:
         return prior
     if noise is None:

@@ -28,19 +28,19 @@ from sqlglot import exp
 
 from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.attacks.attacker_knowledge import unknown_victim_error
-from discreet.attacks.column_expressions import (
+from discreet.attacks.engine_tables import (
     DAY,
     DAYS,
     build_day_expressions,
     build_text_expression,
     combine_days,
+    require_columns,
 )
-from discreet.attacks.distinct_tuples import require_columns
 from discreet.attacks.ratings import NOBODY, STARS, Integers, KnownRatings, Ratings
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 
-STEPS = (1, 2, 10, 100)
+STEPS = (1, 2, 10, 100)  # per star: whole stars, halves, tenths, hundredths
 TITLES, RECORDS = "_discreet_titles", "_discreet_records"
 READABLE = "Titles, ratings and dates must not be missing; write dates as 2005-12-31."
 
@@ -59,7 +59,7 @@ class RatingColumns:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RatingTables:
-    """Ratings, known ratings of victims, the number of `steps_per_star` per star, and the rows that were left out."""
+    """Ratings, known ratings of victims, the steps per star, and the rows that were left out."""
 
     released: Ratings
     known: KnownRatings
@@ -192,7 +192,8 @@ class _RatingRows:
         """Return the numbers of rows, of complete rows, and of people with complete rows."""
         (row,) = engine.count(
             f"SELECT COUNT(*) AS n, COUNT(CASE WHEN {self.completeness_condition} THEN 1 END) AS kept, "
-            f"COUNT(DISTINCT CASE WHEN {self.completeness_condition} THEN r.person END) AS people FROM {self.sql}"
+            f"COUNT(DISTINCT CASE WHEN {self.completeness_condition} THEN r.person END) AS people "
+            f"FROM {self.sql}"
         ).secret.to_pylist()
         return int(row["n"]), int(row["kept"]), int(row["people"])
 
@@ -269,7 +270,7 @@ def _scale_ratings(
 def _scale_stars(
     released_stars: pa.ChunkedArray, known_stars: pa.ChunkedArray
 ) -> tuple[int | None, tuple[Integers, Integers]]:
-    """Return numbers in units of 1 / `steps_per_star` star; words by index, of which only equal ones match."""
+    """Return numbers in units of 1 / `steps_per_star` star; words by index, which match if equal."""
     words = pa.chunked_array([*released_stars.chunks, *known_stars.chunks]).unique()
     amounts = [parse_number(word) for word in words.to_pylist()]
     if any(each is None for each in amounts):

@@ -37,7 +37,7 @@ Sets = NDArray[np.bool_]
 Method = Literal["least squares", "linear programming"]
 
 STEPS = 400
-ENOUGH = 1e-4
+ENOUGH = 1e-4  # bits are rounded, so a step this small decides none
 POWERS, SAFETY = 30, 1.1
 
 

@@ -33,8 +33,7 @@ from discreet.attacks.nearest_records import (
     count_rows_within,
     find_nearest_rows,
 )
-from discreet.attacks.nearness_beliefs import Guesses
-from discreet.attacks.panel_evaluation import evaluate_against_panel
+from discreet.attacks.panel_evaluation import Guesses, evaluate_against_panel
 from discreet.attacks.synthetic_release import SyntheticRelease, choose_evenly
 from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter

@@ -1,9 +1,9 @@
 """A synthetic table, with people who were in its source data and people who were not.
 
 Scales      every column becomes positions on one scale from the synthetic table: a word its code, a number
-            the share of the synthetic values below it (ties count half), out of `nearest_records.UNIT`. Values
-            beyond the synthetic ones get the end position. An attacker with the synthetic table can do the
-            same.
+            the share of the synthetic values below it (ties count half), out of `nearest_records.UNIT`.
+            Values beyond the synthetic ones get the end position. An attacker with the synthetic table can do
+            the same.
 Panel       people of the same population who are not in the data. What an attack finds about them does not
             come from their data but from similar people; only what it finds beyond that about the people in
             the data was revealed by their data.

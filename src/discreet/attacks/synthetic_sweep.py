@@ -35,7 +35,7 @@ from discreet.attacks.attribute_inference import (
 from discreet.attacks.findings import Findings
 from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest_records import MISSING, UNIT, Places
-from discreet.attacks.nearness_beliefs import Floats
+from discreet.attacks.panel_evaluation import Floats
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.synthetic_release import SyntheticRelease, choose_evenly
 

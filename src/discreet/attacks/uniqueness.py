@@ -5,8 +5,8 @@ Learns      the person behind these values in any table that has them: a unique 
             k people with probability 1 / k.
 Score       the share of people who are unique; the baseline is 1 / N, a random guess. It is computed from
             crowds, the numbers of people who share all values: one GROUP BY where the register is.
-            `compute_expected_unique` needs less: of n people who share all but one of `values` equally probable
-            values, each is unique with probability (1 - 1 / values) ** (n - 1) [Golle06].
+            `compute_expected_unique` needs less: of n people who share all but one of `values` equally
+            probable values, each is unique with probability (1 - 1 / values) ** (n - 1) [Golle06].
 Stopped by  coarser values: the figures by month, year or county show how coarse they must be.
 
 By the real counts of 2000, 63% of all Americans were unique by ZIP code, sex and birth date [Golle06]; a

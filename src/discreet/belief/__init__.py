@@ -5,7 +5,13 @@ privacy loss, the effect of single outputs on the belief in a property, and the 
 Nothing here reads data or draws noise: it is arithmetic about the releases of other packages.
 """
 
-from discreet.belief.belief_update import Belief, compute_belief
+from discreet.belief.belief_update import (
+    Belief,
+    SupportsLikelihood,
+    compute_belief,
+    compute_posterior,
+    uniform_prior,
+)
 from discreet.belief.breaches import (
     Amplification,
     Breach,
@@ -16,8 +22,9 @@ from discreet.belief.breaches import (
     find_upward_breaches,
     find_worst_property,
 )
-from discreet.belief.epsilon_choice import EpsilonChoice, WhatIf
 from discreet.belief.epsilon_selection import (
+    EpsilonChoice,
+    WhatIf,
     accuracy_first,
     epsilon_generation,
     identifiability,
@@ -34,7 +41,6 @@ from discreet.belief.information import (
     worst_case_information,
     worst_case_information_for_epsilon,
 )
-from discreet.belief.informed_adversary import SupportsLikelihood, compute_posterior, uniform_prior
 from discreet.belief.odds import (
     Gain,
     bound_chance_of_reaching,

@@ -1,4 +1,4 @@
-"""Belief update: the posteriors that a claim can reach, given a bound on the privacy loss.
+"""Belief update: the posteriors that a claim can reach, from a bound on the privacy loss or from one output.
 
 Definition  A claim of prior p may end between sigmoid(logit p - t) and sigmoid(logit p + t). With no tail
             allowed, t is the largest loss that any output has (infinite where there is no largest: the claim
@@ -10,11 +10,21 @@ Loss        epsilon; (epsilon, delta); or any guarantee of `core.guarantees`, or
 Attacker    knows all other records, or takes records as independent.
 
 `belief.tail_bounds` argues why these bounds follow from a loss distribution, and why smaller ones do not.
+
+The informed adversary updates by the output itself, and knows all records but one, and the mechanism:
+
+Knows       the prior of every value that the last record may have; the true answer of the query in each of
+            these worlds; the mechanism, and so the probability of each output.
+Learns      Pr[world | output], proportional to prior(world) * likelihood(output | truth in that world).
+            For a continuous mechanism the likelihood is a density; only ratios matter.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from discreet.belief.odds import highest_posterior, log_gamma, lowest_posterior
 from discreet.belief.tail_bounds import smallest_loss, tail_probability_beyond_loss
@@ -90,3 +100,55 @@ def to_guarantee(loss: Loss, secret: Relation | str | None = None) -> Guarantee:
             f"belief.loss must be epsilon, (epsilon, delta) or a guarantee; got {loss!r}."
         )
     return loss if relation is None else convert_guarantee(loss, relation)
+
+
+World = TypeVar("World", bound=Hashable)
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class SupportsLikelihood(Protocol[T_contra]):
+    """A mechanism that can compute the likelihood of its outputs."""
+
+    def likelihood(self, output: T_contra, truth: T_contra) -> float:
+        """Return Pr[output], or its density, where the exact answer is `truth`."""
+
+
+def compute_posterior(
+    mechanism: SupportsLikelihood[T_contra],
+    worlds: Mapping[World, T_contra],
+    prior: Mapping[World, Real],
+    output: T_contra,
+) -> dict[World, float]:
+    """Return the belief in each world after `output`; `worlds` maps each world to its exact answer."""
+    require_parameter(
+        set(prior) == set(worlds),
+        "compute_posterior",
+        "prior",
+        sorted(map(str, prior)),
+        "given for exactly the worlds",
+    )
+    holds = all(is_real(p) and p >= 0 for p in prior.values()) and math.isclose(
+        sum(map(float, prior.values())), 1, abs_tol=1e-9
+    )
+    require_parameter(
+        holds, "compute_posterior", "prior", list(prior.values()), "probabilities that sum to 1"
+    )
+    joint = {
+        world: float(prior[world]) * mechanism.likelihood(output, truth) for world, truth in worlds.items()
+    }
+    total = math.fsum(joint.values())
+    if not 0 < total < math.inf:
+        raise InvalidParameterError(
+            f"compute_posterior.output must be possible in a world of positive prior; got {output}."
+        )
+    return {world: each / total for world, each in joint.items()}
+
+
+def uniform_prior(worlds: Mapping[World, object]) -> dict[World, float]:
+    """Return the uniform prior: that of an adversary who can only guess.
+
+    >>> uniform_prior({"flu": 1, "none": 0})
+    {'flu': 0.5, 'none': 0.5}
+    """
+    require_parameter(len(worlds) > 0, "uniform_prior", "worlds", "none", "at least one world")
+    return dict.fromkeys(worlds, 1 / len(worlds))

@@ -25,8 +25,8 @@ from discreet.core.number_checks import Real, require_probability
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ROUNDING = 1e-9
-ENUMERABLE = 16
+ROUNDING = 1e-9  # of rows and priors that were typed or computed in floats
+ENUMERABLE = 16  # values, so at most 65,536 properties
 
 
 @dataclass(frozen=True, kw_only=True)

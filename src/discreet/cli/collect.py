@@ -18,12 +18,10 @@ from discreet.services.collect import (
     analyse,
     analysis_files,
     basket_mining,
-    client_lookup,
     estimate,
     operator_design,
-    operator_files,
     randomize,
-    yaml_entries,
+    yaml_files,
 )
 from discreet.services.policies import require_engine_address
 
@@ -85,9 +83,9 @@ def run_randomize(
     as_json: JsonOption = False,
 ) -> None:
     """Randomize one column into a file of reports, each of which keeps the promise on its own."""
-    wanted = None if promise is None else yaml_entries.parse_promise("--promise", promise)
-    given, stated = (None, None) if operator is None else operator_files.load_operator(operator)
-    asked = client_lookup.ClientsRequest(
+    wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
+    given, stated = (None, None) if operator is None else yaml_files.load_operator(operator)
+    asked = randomize.ClientsRequest(
         table=table,
         column=column,
         policy=policy,
@@ -99,7 +97,7 @@ def run_randomize(
         basket=basket,
         engine=engine,
     )
-    found = client_lookup.find_clients(asked, given)
+    found = randomize.find_clients(asked, given)
     description = randomize.describe_randomization(found, given, wanted or stated)
     with show_progress() as tell:
         tell("randomizing")
@@ -220,10 +218,10 @@ def run_design(
     as_json: JsonOption = False,
 ) -> None:
     """List the operators that keep a promise, with the error of the estimates from each."""
-    made = yaml_entries.parse_promise("--promise", promise)
+    made = yaml_files.parse_promise("--promise", promise)
     found = operator_design.design_operators(made, clients, domain=domain, mean=mean, items=items, size=size)
     if out is not None:
-        operator_files.save_operator(found.designs[0].operator, made, out)
+        yaml_files.save_operator(found.designs[0].operator, made, out)
     if as_json:
         print(json.dumps(collect_view.designs_to_json(found, made, clients)))
     else:

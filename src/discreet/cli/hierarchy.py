@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.anonymity.hierarchies import hierarchy_to_csv
-from discreet.anonymity.hierarchies.hierarchy_export import list_rows
-from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
+from discreet.anonymity.hierarchies.hierarchy_formats import hierarchy_to_sql, list_rows
 from discreet.cli.shared_options import DEFAULT_POLICY, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
 from discreet.rendering.hierarchy_view import show_hierarchy

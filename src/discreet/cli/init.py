@@ -15,9 +15,14 @@ from discreet.core.errors import RequestError
 from discreet.rendering.terminal import Console
 from discreet.services.engine_addresses import remove_password
 from discreet.services.policies import Blank, list_blanks, require_engine_address
-from discreet.services.policy_draft.engine_entry import describe_omitted_password, format_engine_entry
 from discreet.services.policy_draft.source_tables import find_file_tables, is_input, open_engine_tables
-from discreet.services.policy_draft.table_drafts import TableDraft, draft_tables, format_policy
+from discreet.services.policy_draft.table_drafts import (
+    TableDraft,
+    describe_omitted_password,
+    draft_tables,
+    format_engine_entry,
+    format_policy,
+)
 
 POLICY = Path("privacy.yaml")
 TABLES = typer.Argument(

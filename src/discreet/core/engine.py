@@ -4,11 +4,15 @@ An engine is opened over named sources and isolated from everything else: the SQ
 file, network, extension or setting. Its counts are returned as `Exact`. A failure after opening is an
 `EngineFault` with a constant text; only the custodian sees the details. Threads may share an engine, which
 runs one statement at a time.
+
+Resources that are held open for a while: a connection, a store, a ledger.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -16,6 +20,30 @@ from typing import Protocol, Self, runtime_checkable
 import pyarrow as pa
 
 from discreet.core.exact_values import Exact
+
+
+class Closeable(ABC):
+    """A context manager that calls `close` when it exits.
+
+    An error of the block is not replaced by one of `close`: an engine that is gone can often not be closed,
+    and the fault that it caused is what has to be reported.
+    """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the resource."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        with suppress(Exception):
+            self.close()
 
 
 class Engine(Protocol):

@@ -8,9 +8,10 @@ nothing, so that no log, message or traceback contains it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
-from discreet.core.guarantees import Guarantee
+if TYPE_CHECKING:
+    from discreet.core.guarantees import Guarantee
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -10,6 +10,8 @@
 
 `low` and `high` are the domain of numbers and dates; without them the domain is the one that the column
 declares. `discreet.anonymity.hierarchies` applies an entry to values.
+
+The base class of all policy entries.
 """
 
 from __future__ import annotations
@@ -21,9 +23,20 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from discreet.core.strict_model import StrictModel, is_moderate
+
+class StrictModel(BaseModel):
+    """A frozen model that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+def is_moderate(number: Decimal) -> bool:
+    """Return whether a decimal is small and short enough to be turned into a fraction."""
+    # the fraction of 1e999999999 would write out all its zeros
+    return number.is_finite() and abs(number.adjusted()) <= 30 and len(number.as_tuple().digits) <= 60
+
 
 Number = Decimal | int
 LONGEST_CODE = 64

@@ -19,10 +19,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues
+from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues, StrictModel, is_moderate
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import parse_probability
-from discreet.core.strict_model import StrictModel, is_moderate
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53  # below it, doubles hold every integer, and engines may convert to them

@@ -2,7 +2,7 @@
 
 Total       every expression has a value for whatever the source holds. A value that cannot be read as the
             declared type is NULL; nothing raises, so neither an error nor its absence depends on the data.
-Text        that is read as a number is a numeral, the same on every engine (`core.numerals`).
+Text        that is read as a number is a numeral, the same on every engine (`core.numeral_patterns`).
 Numbers     with bounds: steps of the declared resolution, rounded to the nearest and clamped, infinities
             too. The conversion through DOUBLE is exact for integers: bounds stay below 2**53, and rounding a
             larger integer does not bring it back between them. Numbers that are whole steps already, as

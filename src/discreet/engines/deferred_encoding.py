@@ -2,7 +2,7 @@
 
 An engine that encodes in every statement pays for each row what it could pay for each group. So where every
 row is a person of its own, encodings are deferred (`clamping.defer_encoding`,
-`dialects.deferred_columns`): text is grouped as it is and compared with the declared values afterwards,
+`dialects.expression_writer`): text is grouped as it is and compared with the declared values afterwards,
 unless it has so many distinct values that its groups would take longer than its rows; exact numbers are
 summed before they become steps. A statement that needs the value of such a column is written again with that
 column encoded; in the end all of them are, and it is the statement that every engine runs.

@@ -28,7 +28,7 @@ from typing import Self
 import duckdb
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact

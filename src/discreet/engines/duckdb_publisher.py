@@ -6,8 +6,8 @@ statements are the package's own and run for the custodian alone; an analyst nev
 Written     under a temporary name first, and renamed once complete, so that an interrupted run leaves neither
             half a file nor the loss of an older one. Parquet, CSV or a table of a DuckDB file, which is
             created in one transaction and leaves the file's other tables unchanged.
-CSV         Text that a spreadsheet would read as a formula is marked (`csv_cells`). The certificate beside a
-            file records this, and if it does the marks are removed again when the file is read here.
+CSV         Text that a spreadsheet would read as a formula is marked (`csv_escaping`). The certificate beside
+            a file records this, and if it does the marks are removed again when the file is read here.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell_sql
-from discreet.core.engine import DataState
+from discreet.core.engine import Closeable, DataState
 from discreet.core.engine_faults import run_guarded, run_guarded_write
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact

@@ -1,7 +1,7 @@
 """Policy tables: the tables of a policy as SQL over an engine's own tables.
 
 Each is a SELECT over the engine's own table, the same that makes a table of DuckDB's prepared store: values
-encoded, persons hashed, each person's rows ranked (`clamping`, `row_ranking`, `person_links`). It
+encoded, persons hashed, each person's rows ranked (`clamping`, `row_ranking`). It
 replaces the table in every statement, or is written once to the store that the policy names.
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
-from discreet.engines import person_links, row_ranking
+from discreet.engines import row_ranking
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
@@ -134,7 +134,7 @@ def build_policy_tables(
     written = StatementTranslator(dialect=dialect, relations=known)
     found: dict[str, SqlRelation] = {}
     definitions: dict[str, TranslatedStatement] = {}
-    for name in person_links.order_tables(policy):
+    for name in row_ranking.order_tables(policy):
         reading = SourceRelation(
             relation=quote_identifier(_name_source(name)), types=dict(engine_tables[name].types)
         )
@@ -145,7 +145,7 @@ def build_policy_tables(
             called = dialect.shorten_identifier(f"{TABLE} {form}")
             definitions[called] = written(sql)
             found[form] = _reference_definition(called, definitions[called], dialect)
-        for column in person_links.list_lookup_columns(name, policy):
+        for column in row_ranking.list_lookup_columns(name, policy):
             owners = written(row_ranking.write_owner_rows(name, column, policy, reading))
             known[f"_discreet_owners {name} {column}"] = SqlRelation(
                 text=f"({owners.marked_text})", columns=owners.columns, tables=owners.tables

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact

@@ -20,8 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import DataState
+from discreet.core.engine import Closeable, DataState
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact

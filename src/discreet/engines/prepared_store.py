@@ -2,7 +2,7 @@
 
 Contents    for each table of the policy one of the same name: every column that is not an identifier, encoded
             (`clamping`); where a person is a column, also `_discreet_person` and `_discreet_rank`
-            (`row_ranking`), and where links lead to a person's other rows, hidden keys (`person_links`).
+            (`row_ranking`), and where links lead to a person's other rows, hidden keys.
 Folder      its own, which only its owner can enter: it holds the secret key, and one file, named by a keyed
             digest of the format, the policy's tables, and path, size and time of each source. When one of
             them changes so does the name, and the store is built anew, with the same key. Where servers
@@ -36,7 +36,7 @@ from discreet.core.engine_faults import CUSTODIAN_LOG, run_guarded, run_guarded_
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines import person_links, row_ranking, sources
+from discreet.engines import row_ranking, sources
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
@@ -75,7 +75,7 @@ def prepare_store(
     """
     tell, random = progress or (lambda _: None), random or Randomness()
     _require_distinct_names(policy)
-    located = [_locate_source(name, policy, frames or {}) for name in person_links.order_tables(policy)]
+    located = [_locate_source(name, policy, frames or {}) for name in row_ranking.order_tables(policy)]
     if folder is None or frames:
         secret = key or draw_key(random)
         memory = run_guarded(lambda: _build_tables(connect_duckdb(), policy, located, secret, tell))
@@ -169,8 +169,8 @@ def _build_tables(
             progress(f"preparing table {source.name}")
             _build_table(connection, policy, source)
         for source in located:
-            for column in person_links.list_lookup_columns(source.name, policy):
-                connection.execute(f"DROP TABLE {person_links.name_owner_table(source.name, column)}")
+            for column in row_ranking.list_lookup_columns(source.name, policy):
+                connection.execute(f"DROP TABLE {row_ranking.name_owner_table(source.name, column)}")
         for variable in row_ranking.KEYS:
             connection.execute(f"RESET VARIABLE {variable}")
         lock_down_connection(connection)
@@ -197,9 +197,9 @@ def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: 
     unread = sources.format_unread_rows(source, connection)
     if unread:
         CUSTODIAN_LOG.warning("table %s: %s rows could not be read and are left out", source.name, unread)
-    for column in person_links.list_lookup_columns(source.name, policy):
+    for column in row_ranking.list_lookup_columns(source.name, policy):
         connection.execute(row_ranking.write_create_owner_table(source.name, column, policy, reading))
-        shared = person_links.count_shared_keys(connection, source.name, column)
+        shared = row_ranking.count_shared_keys(connection, source.name, column)
         if shared:
             text = "%s.%s: %s keys belong to several people; a row that links to one counts for each of them"
             CUSTODIAN_LOG.warning(text, source.name, column, shared)

@@ -11,12 +11,20 @@ CSV         text throughout, so that types come from the policy. The separator i
             declared columns in the header; if the CSV dialect were guessed from rows, a single row could
             change how the file is read. Rows with too few fields or invalid UTF-8 are left out;
             `format_unread_rows` returns how many, for the custodian.
+
+Digests of the contents of sources, to detect data that changed.
+
+Files       Parquet and CSV by the SHA-256 of their bytes.
+Tables      of a DuckDB file by the sum of their rows' hashes, which depends neither on the file's other
+            tables nor on the order of rows. Another version of DuckDB may hash differently, so the digest
+            names the version, and two digests of different versions are not compared.
 """
 
 from __future__ import annotations
 
 import csv
 import glob
+import hashlib
 import io
 import re
 from collections.abc import Iterable
@@ -26,11 +34,12 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.core.release_target import DATABASE_SUFFIXES, split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
-from discreet.engines.duckdb_connection import quote_path
+from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import IdentifierType
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data")
@@ -255,3 +264,39 @@ def _require_columns(source: Source, names: Iterable[str], place: str) -> None:
             f"prepare: table {source.name} declares the column {missing[0]}; {place} does not have it.",
             hint="Correct its name in the policy, or remove it.",
         )
+
+
+TABLE_DIGEST_PREFIX = "duckdb-"
+
+
+def digest_contents(source: Source) -> str:
+    """Return a digest of the rows of a source's files."""
+    if source.files[0].suffix.lower() in DATABASE_SUFFIXES:
+        return run_guarded(lambda: _digest_table(source))
+    whole = hashlib.sha256()
+    for path in source.files:
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def have_changed(before: str, now: str) -> bool:
+    """Return whether two digests are certainly of different contents.
+
+    >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.0:[(3, 6)]")
+    True
+    >>> have_changed("duckdb-2.0:[(3, 5)]", "duckdb-2.1:[(3, 6)]")
+    False
+    """
+    versions = {each.partition(":")[0] for each in (before, now) if each.startswith(TABLE_DIGEST_PREFIX)}
+    return before != now and len(versions) < 2
+
+
+def _digest_table(source: Source) -> str:
+    *schema, name = source.inner_table.split(".")
+    place = f"source.{quote_identifier('.'.join(schema) or 'main')}.{quote_identifier(name)}"
+    with connect_duckdb() as connection:
+        connection.execute(f"ATTACH {quote_literal(str(source.files[0]))} AS source (READ_ONLY)")
+        rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
+        found = connection.execute(rows).fetchall()
+    return f"{TABLE_DIGEST_PREFIX}{duckdb.__version__}:{found}"

@@ -35,7 +35,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact

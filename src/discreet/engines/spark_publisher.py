@@ -21,8 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import DataState
+from discreet.core.engine import Closeable, DataState
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DataError, RequestError
 from discreet.core.exact_values import Exact

@@ -4,9 +4,9 @@ One operator per file. Being listed in `OPERATORS` earns the family's conformanc
 (tests/conformance/test_operators.py).
 """
 
-from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste, SelectASize, design_baskets
+from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste, SelectASize
 from discreet.local.bounded_laplace import BoundedLaplace
-from discreet.local.design import Design, design_frequencies, design_mean
+from discreet.local.design import Design, design_baskets, design_frequencies, design_mean
 from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate, NormalEstimate
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
@@ -15,9 +15,8 @@ from discreet.local.linear_estimation import LinearOperator
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise
-from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
+from discreet.local.operator import FrequencyOracle, MeanOperator, Operator, PosteriorRange
 from discreet.local.piecewise_mean import PiecewiseMean
-from discreet.local.posterior_ranges import PosteriorRange
 from discreet.local.rappor import Rappor
 from discreet.local.report_formats import BitFormat, CodeFormat, ReportCounts, ReportFormat, Reports
 from discreet.local.subset_selection import SubsetSelection

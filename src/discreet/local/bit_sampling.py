@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import Randomness
-from discreet.local.bulk_sampling import Words16, draw_words16
-from discreet.local.thresholds import THRESHOLD_SCALE
+from discreet.local.exact_sampling import THRESHOLD_SCALE, Words16, draw_words16
 from discreet.mechanisms.sampling import Booleans, Integers, Words
 
 BLOCK, PLACES, WINDOW, WORD = 8, 512, 16, 64

@@ -6,6 +6,11 @@ Answer      gamma of the promise bounds every column's ratio; among the operator
             a uniform distribution. Subset selection is optimal up to lower order [YB18], and is k-ary
             randomized response for few values; others come close with shorter reports.
 
+Design for baskets: find the operator that keeps a promise with the least error of an itemset's support.
+
+The error is that of an itemset that few baskets hold, in whole or in part: every estimated support has at
+least this noise, and it is what a strict promise makes large.
+
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 [YB18]      Ye & Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential
             Privacy.
@@ -23,18 +28,21 @@ from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
+from discreet.local.baskets.basket_operator import BasketOperator
+from discreet.local.baskets.cut_and_paste import MIN_EPSILON, CutAndPaste
+from discreet.local.baskets.select_a_size import SelectASize
+from discreet.local.exact_sampling import MAX_EPSILON
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
 from discreet.local.laplace_mean import DEFAULT_POINTS as LAPLACE_POINTS
 from discreet.local.laplace_mean import LaplaceMean
 from discreet.local.local_hashing import LocalHashing
-from discreet.local.number_grids import DEFAULT_POINTS
+from discreet.local.mean_estimation import DEFAULT_POINTS
 from discreet.local.operator import MeanOperator, Operator
 from discreet.local.piecewise_mean import PiecewiseMean
 from discreet.local.pure_oracles import PureFrequencyOracle
 from discreet.local.report_formats import BitFormat
 from discreet.local.subset_selection import SubsetSelection
-from discreet.local.thresholds import MAX_EPSILON
 from discreet.local.two_point_mean import TwoPointMean
 from discreet.local.unary_encoding import UnaryEncoding
 
@@ -139,3 +147,26 @@ def _count_report_bits(operator: Operator) -> int:
     if isinstance(form, BitFormat):
         return form.width + (form.cohorts - 1).bit_length()
     return ((operator.outputs or 1) - 1).bit_length()
+
+
+def design_baskets(
+    promise: Promise, items: int, size: int, clients: int, itemset: int = 2
+) -> tuple[Design[BasketOperator], ...]:
+    """Return the operators that keep the promise, best first; baskets have at most `size` of the items.
+
+    >>> best = design_baskets(Promise(0.05, 0.5), items=1000, size=5, clients=1_000_000)[0]
+    >>> type(best.operator).__name__, round(best.error, 5)
+    ('SelectASize', 0.00228)
+    """
+    require_count("design_baskets", "clients", clients)
+    epsilon = compute_client_epsilon(promise)
+    made: list[BasketOperator] = [SelectASize.for_epsilon(epsilon, items, size, itemset)]
+    if epsilon >= MIN_EPSILON:
+        made.append(CutAndPaste.for_epsilon(epsilon, items, size, itemset))
+    k = min(size, itemset)
+    found = [
+        Design(operator=each, error=math.sqrt(each.variance(k, clients)), bits=each.items)
+        for each in made
+        if each.contrast(k)  # under a strict promise cut-and-paste shows too few items at once
+    ]
+    return tuple(sorted(found, key=lambda each: each.error))

@@ -27,10 +27,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
-from discreet.local.pure_oracles import CodeFrequencyOracle
-from discreet.local.report_formats import ReportCounts, Reports
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_odds_threshold,
     fraction_to_threshold,
@@ -38,7 +35,11 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
+    sample_uniform,
 )
+from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.report_formats import ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
 Number = TypeVar("Number", np.int64, np.float64)

@@ -27,11 +27,8 @@ from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
-from discreet.local.pure_oracles import CodeFrequencyOracle
-from discreet.local.report_formats import ReportCounts, Reports
-from discreet.local.simplex import fit_by_water_filling
-from discreet.local.thresholds import (
+from discreet.local.distribution_fitting import fit_by_water_filling
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_odds_threshold,
     fraction_to_threshold,
@@ -39,7 +36,11 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
+    sample_uniform,
 )
+from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.report_formats import ReportCounts, Reports
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 
 

@@ -24,8 +24,7 @@ from numpy.typing import ArrayLike
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bounded_laplace import BoundedLaplace
-from discreet.local.mean_estimation import AverageOperator
-from discreet.local.number_grids import encode_numbers, require_grid
+from discreet.local.mean_estimation import AverageOperator, encode_numbers, require_grid
 from discreet.local.report_formats import CodeFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 

@@ -15,12 +15,15 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.core.simplex import project_to_simplex
+from discreet.local.distribution_fitting import (
+    Channel,
+    fit_iterative_bayes,
+    fit_maximum_likelihood,
+)
 from discreet.local.estimates import Intervals
-from discreet.local.iterative_bayes import Channel, fit_iterative_bayes
-from discreet.local.maximum_likelihood import fit_maximum_likelihood
 from discreet.local.operator import FrequencyOracle
 from discreet.local.report_formats import ReportCounts
-from discreet.local.simplex import project_to_simplex
 from discreet.mechanisms.sampling import Floats
 
 

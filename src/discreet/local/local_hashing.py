@@ -30,7 +30,17 @@ from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
+from discreet.local.exact_sampling import (
+    THRESHOLD_SCALE,
+    compute_odds_threshold,
+    fraction_to_threshold,
+    require_codes,
+    require_epsilon,
+    require_values,
+    round_field_to_threshold,
+    sample_coins,
+    sample_uniform,
+)
 from discreet.local.finite_fields import (
     FiniteField,
     is_field_size,
@@ -40,15 +50,6 @@ from discreet.local.finite_fields import (
 )
 from discreet.local.pure_oracles import CodeFrequencyOracle
 from discreet.local.report_formats import ReportCounts, Reports
-from discreet.local.thresholds import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
-    fraction_to_threshold,
-    require_codes,
-    require_epsilon,
-    require_values,
-    round_field_to_threshold,
-)
 from discreet.mechanisms.sampling import Floats, Integers
 
 MAX_BUCKETS = 64

@@ -24,11 +24,11 @@ from discreet.belief.breaches import ROUNDING
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.iterative_bayes import Channel, channel_from_matrix
+from discreet.local.distribution_fitting import Channel, channel_from_matrix
+from discreet.local.exact_sampling import THRESHOLD_SCALE, require_codes
 from discreet.local.linear_estimation import LinearOperator
 from discreet.local.operator import LARGEST_MATRIX
 from discreet.local.report_formats import CodeFormat, Reports
-from discreet.local.thresholds import THRESHOLD_SCALE, require_codes
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
 ExactMatrix = NDArray[np.object_]

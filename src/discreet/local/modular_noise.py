@@ -28,11 +28,8 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
-from discreet.local.iterative_bayes import Channel
-from discreet.local.linear_estimation import LinearOperator
-from discreet.local.report_formats import Reports
-from discreet.local.thresholds import (
+from discreet.local.distribution_fitting import Channel
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_mixture_threshold,
     fraction_to_threshold,
@@ -40,8 +37,12 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
+    sample_uniform,
 )
-from discreet.local.two_level_operator import TwoLevelOperator
+from discreet.local.linear_estimation import LinearOperator
+from discreet.local.operator import TwoLevelOperator
+from discreet.local.report_formats import Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
 

@@ -26,11 +26,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
-from discreet.local.mean_estimation import AverageOperator, interpolate_line
-from discreet.local.number_grids import DEFAULT_POINTS, compute_step, encode_numbers, require_grid
-from discreet.local.report_formats import Reports
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_mixture_threshold,
     fraction_to_threshold,
@@ -38,8 +34,19 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
+    sample_uniform,
 )
-from discreet.local.two_level_operator import TwoLevelOperator
+from discreet.local.mean_estimation import (
+    DEFAULT_POINTS,
+    AverageOperator,
+    compute_step,
+    encode_numbers,
+    interpolate_line,
+    require_grid,
+)
+from discreet.local.operator import TwoLevelOperator
+from discreet.local.report_formats import Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
 CANDIDATE_WIDTHS = 40
@@ -71,7 +78,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
     def for_epsilon(
         cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
     ) -> Self:
-        """Return the operator whose window has the least variance at the ends of the range, among `CANDIDATE_WIDTHS`."""
+        """Return the operator of the candidate width with the least variance at the range's ends."""
         exact = require_epsilon(cls.__name__, epsilon)
         # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))

@@ -19,12 +19,11 @@ import numpy as np
 from discreet.belief.breaches import Mask
 from discreet.core.binomial import clopper_pearson
 from discreet.core.number_checks import Real, require_count
+from discreet.core.simplex import project_to_simplex
 from discreet.local.bit_sampling import unpack_bits
 from discreet.local.estimates import Intervals
-from discreet.local.operator import FrequencyOracle
+from discreet.local.operator import FrequencyOracle, TwoLevelOperator
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports
-from discreet.local.simplex import project_to_simplex
-from discreet.local.two_level_operator import TwoLevelOperator
 from discreet.mechanisms.sampling import Floats, Integers
 
 MAX_ENUMERABLE_BITS = 16

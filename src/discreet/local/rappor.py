@@ -30,18 +30,18 @@ from scipy.special import ndtri
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.local.bit_sampling import sample_bits, unpack_bits
-from discreet.local.bulk_sampling import sample_uniform
 from discreet.local.estimates import Intervals
-from discreet.local.operator import FrequencyOracle
-from discreet.local.report_formats import BitFormat, ReportCounts, Reports
-from discreet.local.simplex import project_to_simplex
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     fraction_to_threshold,
     require_codes,
     require_values,
     round_field_to_threshold,
+    sample_uniform,
 )
+from discreet.local.operator import FrequencyOracle
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
 
 MAX_VALUES, MAX_WIDTH, MAX_COHORTS = 1024, 4096, 1024

@@ -1,4 +1,4 @@
-"""Report formats: how reports are stored, and how an engine counts them so that only counts reach Python.
+"""Report formats: how reports are stored, and how memory or an engine counts them, from clients to counts.
 
 CodeFormat  one integer per client, in a column `report`. Counted by GROUP BY: how many clients sent each.
 BitFormat   packed into 64-bit words, the first bit lowest, in columns `w0`, `w1`, ... as signed integers,
@@ -6,26 +6,36 @@ BitFormat   packed into 64-bit words, the first bit lowest, in columns `w0`, `w1
             Counted by sums of single bits: how many clients of each cohort set each bit.
 
 A report that does not fit its format is a fault of its sender or store: it is refused, never miscounted.
+Reports are randomized before they are sent, so their counts may leave the engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from discreet.core.engine import Engine
 from discreet.core.errors import DataError, require_parameter
+from discreet.core.number_checks import require_count
+from discreet.core.randomness import Randomness
 from discreet.local.bit_sampling import count_set_bits
 from discreet.mechanisms.sampling import Integers
 
+if TYPE_CHECKING:
+    from discreet.local.operator import Operator
+
 Reports = NDArray[Any]
 
-SUMS_PER_STATEMENT = 512
+SUMS_PER_STATEMENT = 512  # some engines limit the columns of a result
 WORD_BITS = 64
 
 
@@ -239,3 +249,36 @@ def _not_integers_error() -> DataError:
 
 def _quote_table(table: str) -> str:
     return exp.to_identifier(table, quoted=True).sql(dialect="duckdb")
+
+
+WORDS_PER_BATCH = 1 << 22  # words of reports held in memory at a time
+
+
+def randomize_and_count(
+    operator: Operator, x: Integers, random: Randomness, *, threads: int = 1
+) -> ReportCounts:
+    """Randomize and count in batches of clients, so that the reports are never all in memory."""
+    require_count("collect", "threads", threads)
+    require_parameter(np.size(x) > 0, "collect", "x", "none", "the value of at least one client")
+
+    def count_batch(part: Integers) -> ReportCounts:
+        return operator.report_format.count(operator.randomize(part, random))
+
+    if threads == 1:
+        return reduce(add, map(count_batch, _iterate_batches(operator, x, threads)))
+    with ThreadPoolExecutor(max_workers=threads) as workers:
+        return reduce(add, workers.map(count_batch, _iterate_batches(operator, x, threads)))
+
+
+def count_stored_reports(operator: Operator, engine: Engine, table: str) -> ReportCounts:
+    """Count the reports of a table inside the engine; only counts come back."""
+    return operator.report_format.read_counts(
+        [engine.count(sql).secret for sql in operator.report_format.build_count_queries(table)]
+    )
+
+
+def _iterate_batches(operator: Operator, x: Integers, threads: int) -> Iterator[Integers]:
+    form = operator.report_format
+    words = form.word_count if isinstance(form, BitFormat) else 1
+    size = max(1, min(WORDS_PER_BATCH // words, -(-len(x) // threads)))
+    return (x[start : start + size] for start in range(0, len(x), size))

@@ -32,18 +32,20 @@ from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bit_sampling import assign_bits, popcount, sample_bits
-from discreet.local.bulk_sampling import Words32, draw_words32, sample_coins
-from discreet.local.pure_oracles import BitFrequencyOracle
-from discreet.local.report_formats import BitFormat, ReportCounts, Reports
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
+    Words32,
     compute_odds_threshold,
+    draw_words32,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
 )
+from discreet.local.pure_oracles import BitFrequencyOracle
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
 WORDS_PER_BATCH = 1 << 14

@@ -26,11 +26,7 @@ from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
-from discreet.local.bulk_sampling import sample_coins_each
-from discreet.local.mean_estimation import AverageOperator, interpolate_line
-from discreet.local.number_grids import DEFAULT_POINTS, encode_numbers, require_grid
-from discreet.local.report_formats import CodeFormat, ReportCounts, Reports
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_odds_threshold,
     fraction_to_threshold,
@@ -38,7 +34,16 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins_each,
 )
+from discreet.local.mean_estimation import (
+    DEFAULT_POINTS,
+    AverageOperator,
+    encode_numbers,
+    interpolate_line,
+    require_grid,
+)
+from discreet.local.report_formats import CodeFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers, Words
 
 

@@ -24,10 +24,7 @@ from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bit_sampling import assign_bits, sample_bits
-from discreet.local.bulk_sampling import sample_coins
-from discreet.local.pure_oracles import BitFrequencyOracle
-from discreet.local.report_formats import BitFormat, ReportCounts, Reports
-from discreet.local.thresholds import (
+from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     compute_odds_threshold,
     fraction_to_threshold,
@@ -35,7 +32,10 @@ from discreet.local.thresholds import (
     require_epsilon,
     require_values,
     round_field_to_threshold,
+    sample_coins,
 )
+from discreet.local.pure_oracles import BitFrequencyOracle
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
 

@@ -27,8 +27,8 @@ from discreet.core.errors import require_parameter
 from discreet.core.guarantees import DiscreteGaussianDP, GaussianDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation, coerce_relation
 from discreet.core.number_checks import Real, coerce_positive_fraction, require_positive, require_probability
+from discreet.mechanisms.additive_noise import GridMechanism
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.grid_mechanism import GridMechanism
 
 
 def exact_sigma(epsilon: Real, delta: float, sensitivity: Real = 1) -> float:

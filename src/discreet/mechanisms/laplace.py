@@ -23,8 +23,8 @@ from fractions import Fraction
 from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation, coerce_relation
 from discreet.core.number_checks import coerce_positive_fraction
+from discreet.mechanisms.additive_noise import GridMechanism
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.grid_mechanism import GridMechanism
 
 
 @dataclass(frozen=True, kw_only=True)

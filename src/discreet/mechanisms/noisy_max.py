@@ -34,7 +34,7 @@ from discreet.mechanisms.additive_noise import find_least_integer
 from discreet.mechanisms.sampling import Floats, Integers, sample_discrete_laplace
 from discreet.mechanisms.selection import Selection, clip_scores, compute_gaps, compute_tie_shares
 
-NEGLIGIBLE = 45
+NEGLIGIBLE = 45  # exp(-45) is below 2**-64
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ marginals   how many rows have each combination of bins, for several sets of col
 by_node     how many rows of each class every node of a tree has in each cell; a row without a class is not
             counted. A row is in one node, so over all nodes it adds 1 to one entry for each attribute.
 in_nodes    how many rows of each class every node has; a row adds 1 to one entry.
-residuals   what a model that adds up scores gets wrong, summed in each cell; `scores` bounds a row's part.
+residuals   what a model that adds up scores gets wrong, summed in each cell; `additive_model` bounds a row's
+            part.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.mechanisms.sampling import Integers
 from discreet.mining import count_sql
+from discreet.mining.additive_model import Scores, compute_residuals
 from discreet.mining.attributes import Attribute, Codes
 from discreet.mining.count_sql import COUNT, NODE, SET, RowSelection
+from discreet.mining.decision_tree import Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import Scores, compute_residuals
-from discreet.mining.tree_splits import Splits
 
 Progress = Callable[[float], None]
 """A callback that receives the share of work done."""
@@ -121,7 +122,8 @@ class ArrayCounter:
 class EngineCounter:
     """A counter inside the engine, over a table of the prepared store.
 
-    `max_rows_per_person` rows of each person are counted; None where the store keeps no rank, because a person is a row.
+    `max_rows_per_person` rows of each person are counted; None where the store keeps no rank, because a
+    person is a row.
     """
 
     engine: Engine

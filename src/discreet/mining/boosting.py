@@ -8,8 +8,8 @@ Requires    Bins, classes and rows per person R are declared.
 Guarantee   For added and removed people. A row is in one cell of each of the d attributes. In round 0 it adds
             1 to d counts: R d in L1, and R**2 d in squared L2, since all rows of a person may be in the same
             cells. In later rounds it adds at most GRID (for more than two classes 2 GRID) to each in L1 and
-            GRID**2 (2 GRID**2) in squares, see `scores`. How much each round spends is fixed beforehand, or
-            by the released number of rows, and adds up to the budget in every case:
+            GRID**2 (2 GRID**2) in squares, see `additive_model`. How much each round spends is fixed
+            beforehand, or by the released number of rows, and adds up to the budget in every case:
             pure            discrete Laplace noise, the epsilons of the rounds add up;
             concentrated    discrete Gaussian noise, the rho add up. A given (epsilon, delta), or a promise
                             with a tail, is served by the largest rho that it allows.
@@ -44,12 +44,12 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining import score_smoothing
+from discreet.mining.additive_model import GRID, Scores, count_outputs
 from discreet.mining.bin_counters import Counter, Progress
-from discreet.mining.bin_resolution import BinResolution
+from discreet.mining.decision_tree import Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import GRID, Scores, count_outputs
+from discreet.mining.score_smoothing import BinResolution
 from discreet.mining.training_budget import Budget
-from discreet.mining.tree_splits import Splits
 
 ROW_COUNT_SHARE = Fraction(1, 50)
 COARSEST, FINEST = 8, 256

@@ -1,6 +1,7 @@
 """Counting SQL over a table of the prepared store, one statement per count.
 
-Rows        where a person is a column, the first `max_rows_per_person` rows of each by the store's rank, as for a question.
+Rows        where a person is a column, the first `max_rows_per_person` rows of each by the store's rank, as
+            for a question.
 Bins        of a number or a date: its place between the cuts, by a division where they are equally wide, else
             by halving. NULL and a category stand for themselves, since the store keeps it as one of the
             declared values.
@@ -17,10 +18,10 @@ from datetime import date
 from fractions import Fraction
 
 from discreet.mechanisms.sampling import Integers
+from discreet.mining.additive_model import GRID, MAX_SCORE, SCORE_STEPS, Scores, round_to_grid
 from discreet.mining.attributes import Attribute, Cut
+from discreet.mining.decision_tree import Level, Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import GRID, MAX_SCORE, SCORE_STEPS, Scores, round_to_grid
-from discreet.mining.tree_splits import Level, Splits
 from discreet.sql.expression_sql import format_literal, quote_identifier
 from discreet.sql.relational_algebra import RANK
 
@@ -88,11 +89,11 @@ def write_residual_sums(rows: RowSelection, schema: Schema, scores: Scores) -> s
     ]
     most = round_to_grid(MAX_SCORE)
     bounded = [f"greatest(-{most}, least({most}, {each})) AS s{k}" for k, each in enumerate(totals)]
-    apart = ", ".join(
-        f"CAST(trunc({GRID} * ({_write_class_indicator(rows.attributes[-1], target, k, wide)} - {_write_probability(k, wide)})) "
-        f"AS BIGINT) AS d{k}"
+    wrong = [
+        f"{_write_class_indicator(rows.attributes[-1], target, k, wide)} - {_write_probability(k, wide)}"
         for k in range(wide)
-    )
+    ]
+    apart = ", ".join(f"CAST(trunc({GRID} * ({each})) AS BIGINT) AS d{k}" for k, each in enumerate(wrong))
     groups = ", ".join(f"({each})" for each in features)
     sums = [f"CAST(sum(d{k}) AS BIGINT) AS {get_sum_name(k)}" for k in range(wide)]
     chosen = ", ".join([*features, f"GROUPING({', '.join(features)}) AS {SET}", *sums])
@@ -157,7 +158,8 @@ def _write_bin(attribute: Attribute) -> str:
         low, reach = wide
         return f"({name} - {low}) * {attribute.regular_bins} // {reach}"
     limits = [_write_cut(attribute, cut) for cut in attribute.cuts]
-    return f"CASE WHEN {name} IS NOT NULL THEN {_write_binary_search(name, limits, range(attribute.regular_bins))} END"
+    found = _write_binary_search(name, limits, range(attribute.regular_bins))
+    return f"CASE WHEN {name} IS NOT NULL THEN {found} END"
 
 
 def _find_equal_width(attribute: Attribute) -> tuple[int, int] | None:

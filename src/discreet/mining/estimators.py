@@ -27,8 +27,7 @@ from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import Real
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
-from discreet.mining.estimator_base import Estimator
-from discreet.mining.estimator_inputs import Bounds, Categories, make_target, read_targets
+from discreet.mining.estimator_base import Bounds, Categories, Estimator, make_target, read_targets
 from discreet.mining.schema import Schema
 
 

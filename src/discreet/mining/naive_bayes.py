@@ -21,10 +21,10 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import coerce_positive_fraction, require_count
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mining.additive_model import Scores
 from discreet.mining.bin_counters import Counter
+from discreet.mining.decision_tree import Splits
 from discreet.mining.schema import Schema
-from discreet.mining.scores import Scores
-from discreet.mining.tree_splits import Splits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,9 +23,8 @@ from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
 from discreet.mining.bin_counters import Counter
 from discreet.mining.boosting import compute_deviation
-from discreet.mining.decision_tree import MERGE_THRESHOLD, Node
+from discreet.mining.decision_tree import MERGE_THRESHOLD, Node, Splits
 from discreet.mining.tree_growth import TreePlan
-from discreet.mining.tree_splits import Splits
 
 COUNT_SHARE = Fraction(1, 4)
 

@@ -41,7 +41,7 @@ from discreet.core.number_checks import require_count
 from discreet.mechanisms.sampling import Integers
 
 GRID = 64
-MAX_COUNT = 2**31 - 1
+MAX_COUNT = 2**31 - 1  # so that products of two counts fit into 64 bits
 EXACT, FINENESS = 256, 64
 
 

@@ -44,9 +44,9 @@ from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.bin_counters import Counter, Progress
+from discreet.mining.decision_tree import Split, Splits, count_sides, list_candidate_splits
 from discreet.mining.schema import Schema
 from discreet.mining.split_criteria import Criterion
-from discreet.mining.tree_splits import Split, Splits, count_sides, list_candidate_splits
 
 Booleans = NDArray[np.bool_]
 Selection = type[Exponential] | type[PermuteAndFlip] | type[NoisyMax]

@@ -41,7 +41,8 @@ def reproduce_table_1(inputs: ReproductionInputs) -> Reproduction:
             description="response r",
             printed="5.401",
             recomputed=RESPONSE,
-            reason="two digits swapped: the noise of every other row leads back to 5.041, as the text says once",
+            reason="two digits swapped: the noise of every other row leads back to 5.041, "
+            "as the text says once",
         ),
     ]
     printed = zip(WORLDS, PRINTED_NOISE, PRINTED_DENSITIES, PRINTED_POSTERIORS, strict=True)
@@ -286,7 +287,8 @@ def reproduce_claims(inputs: ReproductionInputs) -> Reproduction:
                 description="does a smaller rho2 - rho1 mean more noise?",
                 printed="yes",
                 recomputed="yes" if Promise(0.4, 0.5).epsilon > Promise(0.01, 0.05).epsilon else "not always",
-                reason="only with one end fixed: (0.01, 0.05) has epsilon 1.65, (0.4, 0.5) has 0.405; and with "
+                reason="only with one end fixed: (0.01, 0.05) has epsilon 1.65, (0.4, 0.5) has 0.405; "
+                "and with "
                 "neither fixed a difference of 0.04 needs less noise than one of 0.1",
             ),
             ComparedValue(

@@ -153,7 +153,8 @@ def reproduce_gaussian(inputs: ReproductionInputs) -> Reproduction:
                 description="sigma at epsilon 1 that is enough",
                 printed=f"{textbook_sigma(1, DELTA):.3f}",
                 recomputed=exact_sigma(1, DELTA),
-                reason="sqrt(2 ln(2 / delta)) / epsilon is safe here, and asks for a third more than is needed",
+                reason="sqrt(2 ln(2 / delta)) / epsilon is safe here, "
+                "and asks for a third more than is needed",
             ),
             ComparedValue(description="with 1.25 / delta in its place", recomputed=_get_classic_sigma(1.0)),
             ComparedValue(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from discreet.attacks.epsilon_audit import EpsilonAudit
-from discreet.attacks.posterior_audit import PosteriorAudit
+from discreet.attacks.privacy_audit import EpsilonAudit, PosteriorAudit
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_chance, format_percent, format_percent_up
 from discreet.services.audit.audit_dispatch import AuditResult

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.anonymity.models.privacy_model import MEANINGS
-from discreet.anonymity.ordered_columns import find_ordered_columns
+from discreet.anonymity.recodings.microaggregation import find_ordered_columns
 from discreet.anonymity.utility.classification_utility import measure_classification_accuracy
 from discreet.anonymity.utility.utility_measures import MEASURES, compute_column_losses, measure_height
 from discreet.anonymity.utility.workload_error import draw_workload, measure_workload_error

@@ -11,7 +11,7 @@ from discreet.anonymity.risk.quasi_identifier_discovery import (
     discover_quasi_identifiers,
     make_tuple_counter,
 )
-from discreet.anonymity.risk.special_uniques import find_special_uniques
+from discreet.anonymity.risk.uniqueness import find_special_uniques
 from discreet.belief.wording import format_percent
 from discreet.rendering.report_document import DocumentPart, Grid, Paragraph, Picture, Section
 from discreet.rendering.svg_charts import FAINT, VERMILLION, draw_steps

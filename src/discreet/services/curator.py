@@ -25,8 +25,7 @@ import pyarrow as pa
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine, Stoppable, ValidatesStatements
+from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
 from discreet.core.errors import BudgetError, EngineFault
 from discreet.core.guarantees import Guarantee

@@ -14,14 +14,13 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from discreet.core.closeable import Closeable
-from discreet.core.engine import DataState, Publisher, SupportsWrites
+from discreet.core.engine import Closeable, DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher
-from discreet.engines.file_schema import find_kind
+from discreet.engines.inventory import find_kind
 from discreet.services.engine_addresses import parse_engine_address
 
 Columns = tuple[tuple[str, ColumnType | None], ...]

@@ -4,7 +4,7 @@ Stored answers belong to one version of the data, and a difference of two answer
 reveal what changed. So a digest of every source file is stored beside the ledger, with the `data_version`. A
 table whose contents differ under the same version is refused until the custodian sets another version.
 
-Contents    by `engines.source_digest`; files are read again only if their path, size or time has changed.
+Contents    by `engines.sources`; files are read again only if their path, size or time has changed.
 Excluded    tables of PostgreSQL and Spark may change at any time, and frames are passed in by the program:
             neither is recorded.
 Refusal     depends on the policy and the state of the sources, costs nothing, and reveals no data.
@@ -20,7 +20,7 @@ from pathlib import Path
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines import sources
-from discreet.engines.source_digest import digest_contents, have_changed
+from discreet.engines.sources import digest_contents, have_changed
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.ledger_addresses import find_sibling_file
 

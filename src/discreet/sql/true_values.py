@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.engine import Engine
-from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.sampling import Integers
-from discreet.mechanisms.value_counts import ValueCounts
 from discreet.sql.accuracy import find_measures_by_column
 from discreet.sql.expression_tree import Column
 from discreet.sql.interval_estimates import ReleasedPrimitive

@@ -16,9 +16,8 @@ from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.sampling import Integers
-from discreet.mechanisms.value_counts import ValueCounts
 from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
 from discreet.sql.aggregates.selection import SelectedAggregate, SelectionBudget

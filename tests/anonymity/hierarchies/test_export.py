@@ -21,7 +21,7 @@ from discreet.anonymity.hierarchies import (
     hierarchy_to_table,
     read_hierarchy_csv,
 )
-from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
+from discreet.anonymity.hierarchies.hierarchy_formats import hierarchy_to_sql
 from discreet.core.errors import InvalidParameterError
 
 ODD = add_missing_value(

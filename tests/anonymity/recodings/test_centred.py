@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
-from discreet.anonymity.label_extents import get_extents
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recodings.class_centres import (
+from discreet.anonymity.recoding import get_extents
+from discreet.anonymity.recodings.microaggregation import (
+    Centre,
     CentreOptions,
     microaggregate,
     replace_centres_with_intervals,
     show_centres,
 )
-from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.anonymity.utility import MEASURES

@@ -13,7 +13,7 @@ from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.search import exploration, find_minimal_nodes, group_at_levels, search_lattice
-from discreet.anonymity.search.optimal_search import PROVABLE
+from discreet.anonymity.search.lattice_search import PROVABLE
 from discreet.core.errors import RequestError
 from tests.anonymity.search.judges import Even
 

@@ -15,14 +15,8 @@ from discreet.belief import Promise
 from discreet.core.errors import DataError, InvalidParameterError
 from discreet.core.randomness import Randomness
 from discreet.local import operator_json
-from discreet.local.baskets import (
-    CutAndPaste,
-    SelectASize,
-    design_baskets,
-    find_frequent_itemsets,
-    find_rules,
-    pack_baskets,
-)
+from discreet.local.baskets import CutAndPaste, SelectASize, find_frequent_itemsets, find_rules, pack_baskets
+from discreet.local.design import design_baskets
 from discreet.local.operator import Operator
 
 OPERATOR = SelectASize.for_epsilon(1, items=70, size=3)
@@ -69,11 +63,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: SelectASize.for_epsilon(1, items=999, size=5).randomize(np.array([0]), Randomness()),
         "too many baskets to enumerate",
     ),
-    "too long": (lambda: estimated().of([1, 2, 3, 4]), "at most 3 items"),
-    "twice": (lambda: estimated().of([1, 1]), "different items"),
-    "unknown": (lambda: estimated().of([70]), "items from 0 to 69"),
-    "other items": (lambda: estimated().rest([1, 2], [3], 0.5), "some of the itemset's items"),
-    "none": (lambda: estimated().each([]), "rows of items"),
+    "too long": (lambda: estimated().estimate([1, 2, 3, 4]), "at most 3 items"),
+    "twice": (lambda: estimated().estimate([1, 1]), "different items"),
+    "unknown": (lambda: estimated().estimate([70]), "items from 0 to 69"),
+    "other items": (lambda: estimated().estimate_excess([1, 2], [3], 0.5), "some of the itemset's items"),
+    "none": (lambda: estimated().estimate_each([]), "rows of items"),
     "least": (lambda: find_frequent_itemsets(estimated(), 0), "between 0 and 1"),
     "longest": (lambda: find_frequent_itemsets(estimated(), 0.5, max_size=0), "at least 1"),
     "strength": (

@@ -18,7 +18,7 @@ from discreet.core.randomness import Randomness
 from discreet.local.baskets import CutAndPaste, SelectASize, pack_baskets
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.baskets.basket_packing import count_items, list_all_baskets, sample_law, sample_slots
-from discreet.local.thresholds import DIGITS, THRESHOLD_SCALE
+from discreet.local.exact_sampling import DIGITS, THRESHOLD_SCALE
 from discreet.mechanisms.sampling import Booleans, bound_exp
 from tests.statistical import assert_probability
 

@@ -15,11 +15,12 @@ from scipy.stats import chi2
 from discreet.belief import Promise
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
-from discreet.local.baskets import CutAndPaste, SelectASize, design_baskets, pack_baskets
+from discreet.local.baskets import CutAndPaste, SelectASize, pack_baskets
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.baskets.basket_packing import count_items
 from discreet.local.baskets.itemset_counts import PackedReports, count_patterns, transpose_bits
 from discreet.local.bit_sampling import unpack_bits
+from discreet.local.design import design_baskets
 from tests.statistical import FALSE_ALARM, assert_probability
 
 TRIALS = 200_000
@@ -130,9 +131,9 @@ def test_no_law_of_at_least_t_shared_items_has_less_error_for_pairs(size: int) -
 @pytest.mark.parametrize("kind", [SelectASize, CutAndPaste])
 @pytest.mark.parametrize("itemset", [1, 2, 3])
 def test_an_operator_for_one_size_of_itemsets_is_the_best_for_it(kind: type, itemset: int) -> None:
-    own = kind.under(2.5, items=100, size=4, itemset=itemset).variance(itemset, 1)  # type: ignore[attr-defined]
+    own = kind.for_epsilon(2.5, items=100, size=4, itemset=itemset).variance(itemset, 1)  # type: ignore[attr-defined]
     for other in (1, 2, 3):
-        theirs = kind.under(2.5, items=100, size=4, itemset=other)  # type: ignore[attr-defined]
+        theirs = kind.for_epsilon(2.5, items=100, size=4, itemset=other)  # type: ignore[attr-defined]
         assert theirs.contrast(itemset) == 0 or own <= theirs.variance(itemset, 1) * (1 + 1e-6)
 
 

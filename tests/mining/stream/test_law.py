@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from discreet.accounting.composition import compose
-from discreet.attacks.epsilon_audit import Sampler, audit_epsilon
+from discreet.attacks.privacy_audit import Sampler, audit_epsilon
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
 from discreet.mining.stream import StreamPlan, median_mechanism, multiplicative_weights, online_answerer

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.attacks.epsilon_audit import audit_epsilon
+from discreet.attacks.privacy_audit import audit_epsilon
 from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness

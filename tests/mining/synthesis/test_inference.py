@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.synthesis.graphical_model import Measurement, estimate_rows, fit_model, pool_measurements
-from discreet.mining.synthesis.lbfgs import minimize
+from discreet.mining.synthesis.graphical_model import (
+    Measurement,
+    estimate_rows,
+    fit_model,
+    minimize,
+    pool_measurements,
+)
 
 SHAPE = (3, 2, 4)
 SETS = ((0, 1), (1, 2), (0, 2))

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.mechanisms.sampling import Floats
-from discreet.mining.synthesis.junction_tree import JunctionTree
-from discreet.mining.synthesis.triangulation import find_cliques
+from discreet.mining.synthesis.junction_tree import JunctionTree, find_cliques
 from discreet.mining.tabulation.cells import Columns
 
 SHAPES = st.lists(st.integers(1, 3), min_size=2, max_size=5).map(tuple)

@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from discreet.attacks.epsilon_audit import audit_epsilon
+from discreet.attacks.privacy_audit import audit_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, frequent_itemsets
-from discreet.mining.tabulation.simplex_projection import project_onto_simplex
 from tests.conftest import seeded
 from tests.mining.synthesis.tables import IMPOSSIBLE, Remembering, counter_of, opened, people, policy_of
 from tests.statistical import FALSE_ALARM
@@ -105,13 +105,13 @@ def test_counts_of_people_with_more_rows_than_planned_are_refused(random: Random
 def test_projection_gives_the_nearest_counts_that_could_be() -> None:
     dice = np.random.default_rng(3)
     noisy = dice.normal(2, 5, (3, 4))
-    found = project_onto_simplex(noisy, 20.0)
+    found = project_to_simplex(noisy, 20.0)
     assert found.sum() == pytest.approx(20)
     assert found.min() >= 0
     for _ in range(200):
         other = dice.dirichlet(np.ones(12)).reshape(3, 4) * 20
         assert ((found - noisy) ** 2).sum() <= ((other - noisy) ** 2).sum() + 1e-9
-    assert project_onto_simplex(np.array([-3.0, -5.0]), 0.0).tolist() == [0, 0]
+    assert project_to_simplex(np.array([-3.0, -5.0]), 0.0).tolist() == [0, 0]
 
 
 def test_tables_that_are_too_large_are_refused() -> None:

@@ -18,15 +18,15 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.tabulation import workloads
-from discreet.mining.tabulation.measurement_strategies import (
+from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_deviation
+from discreet.mining.tabulation.workloads import (
     Strategy,
+    Workload,
     make_direct,
     make_hierarchical,
     make_identity,
     make_total,
 )
-from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_deviation
-from discreet.mining.tabulation.workloads import Workload
 from tests.mining.synthesis.tables import opened, people, policy_of
 
 MATRICES = (

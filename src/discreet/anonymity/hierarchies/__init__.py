@@ -14,15 +14,20 @@ from pathlib import Path
 
 from discreet.anonymity.hierarchies.date_periods import Dates
 from discreet.anonymity.hierarchies.flat_hierarchy import Flat
-from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
-from discreet.anonymity.hierarchies.hierarchy_csv import ListedHierarchy, read_hierarchy_csv
-from discreet.anonymity.hierarchies.hierarchy_drafts import draft_hierarchy, to_day
-from discreet.anonymity.hierarchies.hierarchy_export import hierarchy_to_csv, hierarchy_to_table
-from discreet.anonymity.hierarchies.hierarchy_spec import (
+from discreet.anonymity.hierarchies.generalization_hierarchy import (
     MISSING,
+    Hierarchy,
     HierarchySpec,
     add_missing_value,
     build_column_hierarchy,
+    hierarchy_from_rows,
+)
+from discreet.anonymity.hierarchies.hierarchy_drafts import draft_hierarchy, to_day
+from discreet.anonymity.hierarchies.hierarchy_formats import (
+    ListedHierarchy,
+    hierarchy_to_csv,
+    hierarchy_to_table,
+    read_hierarchy_csv,
 )
 from discreet.anonymity.hierarchies.interval_hierarchy import Intervals
 from discreet.anonymity.hierarchies.label_parsing import parse_label

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_keys
-from discreet.anonymity.hierarchies.hierarchy_spec import refuse_uncovered
+from discreet.anonymity.hierarchies.generalization_hierarchy import (
+    Hierarchy,
+    hierarchy_from_keys,
+    refuse_uncovered,
+)
 from discreet.core.hierarchy_entry import Period
 
 SECONDS = 86_400  # per day

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
 
-from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_keys
-from discreet.anonymity.hierarchies.hierarchy_spec import refuse_uncovered
+from discreet.anonymity.hierarchies.generalization_hierarchy import (
+    Hierarchy,
+    hierarchy_from_keys,
+    refuse_uncovered,
+)
 from discreet.core.errors import RequestError
 
 # Sums and quotients of numbers that a policy takes are exact within this precision.

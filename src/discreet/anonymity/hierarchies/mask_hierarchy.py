@@ -18,8 +18,8 @@ from discreet.anonymity.hierarchies.generalization_hierarchy import (
     Hierarchy,
     hierarchy_from_keys,
     hierarchy_from_rows,
+    refuse_uncovered,
 )
-from discreet.anonymity.hierarchies.hierarchy_spec import refuse_uncovered
 from discreet.core.hierarchy_entry import LONGEST_CODE, MaskAlphabet, MaskSide
 
 MASK = "*"

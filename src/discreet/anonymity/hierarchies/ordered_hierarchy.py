@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy_spec import build_listed_hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, build_listed_hierarchy
 from discreet.core.errors import RequestError
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy_spec import build_listed_hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, build_listed_hierarchy
 from discreet.core.hierarchy_entry import iterate_leaf_paths
 
 

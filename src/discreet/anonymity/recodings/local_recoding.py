@@ -22,32 +22,167 @@ Averages    A model of the whole table is applied at the end and suppresses clas
 Population  With a population table, rows that cannot be placed are suppressed, not joined: a widened label
             would cover people whom the models did not count.
 
+Nodes are tried from fine to coarse, in an order that is fixed before data is read. The cost of a node is that
+of its labels if every value of the domain were equally frequent: the sum over columns of weight times mean
+share. So the order follows from the hierarchies and weights alone and may be public.
+
+Cell suppression: under one generalization, blank single cells of a row instead of the whole row.
+
+It is local recoding with two levels: a column shows its label, or the top. Sets of columns are blanked by
+rising weight, in an order fixed before data is read. The same may be claimed of its labels, which overlap
+too.
+
 [WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.equivalence_classes import Integers, Tuples, number_rows
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.key_numbering import number_rows
-from discreet.anonymity.label_extents import build_all_level_extents
 from discreet.anonymity.models.model_verdicts import judge_all, select_class_models
 from discreet.anonymity.models.privacy_model import Model
-from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.recodings.class_joining import join_unplaced_tuples
-from discreet.anonymity.recodings.column_weights import Weights
-from discreet.anonymity.recodings.node_schedule import Search, make_ascending_search, order_nodes
+from discreet.anonymity.recoding import (
+    Floats,
+    Recoding,
+    Weights,
+    build_all_level_extents,
+    list_column_weights,
+)
 from discreet.anonymity.tuple_grouping import (
     group_tuples,
     judge_tuples,
     number_shown_classes,
     order_tuples,
     select_tuples,
+    sum_by_group,
 )
+from discreet.core.errors import require_parameter
+
+Levels = tuple[int, ...]
+Search = Callable[[Tuples], Levels | None]
+
+MOST = 20_000  # nodes; each one costs a pass over the remaining tuples
+
+
+def compute_mean_shares(hierarchy: Hierarchy) -> list[float]:
+    """Return the mean share of a value's label, at each level."""
+    return [
+        float(shares[codes].mean()) if len(codes) else 0.0
+        for shares, codes in zip(hierarchy.shares, hierarchy.maps, strict=True)
+    ]
+
+
+def order_nodes(
+    hierarchies: Sequence[Hierarchy],
+    *,
+    weights: Weights | None = None,
+    choices: Sequence[Sequence[int]] | None = None,
+    most: int = MOST,
+) -> Integers:
+    """Return the lattice's nodes by rising cost, one per row; `choices` are the levels a column may have.
+
+    Of a lattice with more than `most` nodes, that many are sampled at even distances, including both ends.
+    """
+    each = list_column_weights(weights, hierarchies)
+    choices = [range(h.height + 1) for h in hierarchies] if choices is None else choices
+    sizes = [len(levels) for levels in choices]
+    number = prod(sizes)
+    which = np.arange(number) if number <= most else np.linspace(0, number - 1, most).astype(np.int64)
+    picks = np.unravel_index(which, sizes) if sizes else ()
+    columns, cost = [], np.zeros(len(which))
+    for hierarchy, weight, levels, pick in zip(hierarchies, each, choices, picks, strict=True):
+        columns.append(np.asarray(levels)[pick])
+        cost += weight * np.asarray(compute_mean_shares(hierarchy))[columns[-1]]
+    by = np.argsort(cost, kind="stable")
+    return np.stack(columns, axis=1)[by] if columns else np.zeros((1, 0), np.int64)
+
+
+def make_ascending_search(nodes_in_order: Integers) -> Search:
+    """Return a search that proposes one node after the other, whatever remains."""
+    rest = iter(nodes_in_order.tolist())
+
+    def propose(_tuples: Tuples) -> Levels | None:
+        node = next(rest, None)
+        return None if node is None else tuple(node)
+
+    return propose
+
+
+TRIES = 32  # classes that a tuple is offered to, cheapest first, before it is suppressed
+
+
+def join_unplaced_tuples(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    models: Sequence[Model],
+    levels: Integers,
+    weights: Weights | None = None,
+) -> Integers:
+    """Return the levels after offering every unplaced tuple (-1) to the classes, the largest tuple first."""
+    levels, each = levels.copy(), list_column_weights(weights, hierarchies)
+    rest = np.flatnonzero((levels.min(axis=1, initial=0) < 0) & (tuples.counts > 0))
+    if not len(rest) or not (levels.min(axis=1, initial=0) >= 0).any():
+        return levels
+    groups = _number_groups(tuples, hierarchies, levels)
+    alone = select_class_models(models)
+    for one in rest[np.argsort(-tuples.counts[rest], kind="stable")].tolist():
+        cost, wider, group = _compute_offers(tuples, hierarchies, levels, groups, one, each)
+        for offer in np.argsort(cost, kind="stable")[:TRIES].tolist():
+            members = np.append(np.flatnonzero(groups == group[offer]), one)
+            trial = np.full(len(tuples), -1, np.int64)
+            trial[members] = 0
+            classes, _ = group_tuples(tuples, trial, 1)
+            if judge_all(classes, alone).all():
+                levels[members] = wider[offer]
+                groups[one] = group[offer]
+                break
+    return levels
+
+
+def _number_groups(tuples: Tuples, hierarchies: Sequence[Hierarchy], levels: Integers) -> Integers:
+    """Return the class of every placed tuple by node and label; -1 where it has none."""
+    columns: list[NDArray[Any]] = []
+    sizes: list[int] = []
+    for j, hierarchy in enumerate(hierarchies):
+        table = np.stack(hierarchy.maps)
+        columns += [levels[:, j] + 1, table[levels[:, j], tuples.codes[:, j]]]
+        sizes += [hierarchy.height + 2, max(map(len, hierarchy.labels))]
+    groups, _ = number_rows(columns, sizes)
+    return np.where(levels.min(axis=1, initial=0) >= 0, groups, -1)
+
+
+def _compute_offers(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    levels: Integers,
+    groups: Integers,
+    one: int,
+    weights: Sequence[float],
+) -> tuple[Floats, Integers, Integers]:
+    """Return for every class the loss from adding one tuple, the levels it would have, and its number."""
+    placed = np.flatnonzero(groups >= 0)
+    group, first = np.unique(groups[placed], return_index=True)
+    head = placed[first]
+    rows = sum_by_group(groups[placed], tuples.counts[placed], int(groups.max()) + 1)[group]
+    wider = np.empty((len(group), len(hierarchies)), np.int64)
+    cost = np.zeros(len(group))
+    for j, (hierarchy, weight) in enumerate(zip(hierarchies, weights, strict=True)):
+        codes, now = tuples.codes[head, j], levels[head, j]
+        level = np.full(len(group), hierarchy.height, np.int64)
+        for lower in range(hierarchy.height - 1, -1, -1):
+            labels = hierarchy.maps[lower]
+            level = np.where((labels[codes] == labels[tuples.codes[one, j]]) & (lower >= now), lower, level)
+        shares = np.stack([s[m] for s, m in zip(hierarchy.shares, hierarchy.maps, strict=True)])
+        cost += weight * ((rows + tuples.counts[one]) * shares[level, codes] - rows * shares[now, codes])
+        wider[:, j] = level
+    return cost, wider, group
 
 
 def recode_locally(
@@ -133,3 +268,25 @@ def build_recoding(
         published=kept,
         extents=recoding.extents,
     )
+
+
+def suppress_cells(
+    tuples: Tuples,
+    hierarchies: Sequence[Hierarchy],
+    models: Sequence[Model],
+    levels: Sequence[int],
+    *,
+    weights: Weights | None = None,
+) -> Recoding:
+    """Return the recoding that shows tuples at `levels` and blanks as few cells as the models allow.
+
+    Rows that do not meet the models with every cell blank are suppressed.
+    """
+    for hierarchy, level in zip(hierarchies, levels, strict=True):
+        holds = 0 <= level <= hierarchy.height
+        require_parameter(
+            holds, "suppress_cells", "levels", level, f"a level of the hierarchy {hierarchy.name}"
+        )
+    choices = [sorted({level, h.height}) for h, level in zip(hierarchies, levels, strict=True)]
+    search = make_ascending_search(order_nodes(hierarchies, weights=weights, choices=choices))
+    return build_recoding(tuples, hierarchies, models, place_tuples(tuples, hierarchies, models, search))

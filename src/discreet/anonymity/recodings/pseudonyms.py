@@ -22,8 +22,8 @@ from pathlib import Path
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.randomness import Randomness
 
-KEY_BYTES = 32
-SHOWN_DIGITS = 32
+KEY_BYTES = 32  # as long as the hash's output: HMAC gains nothing from more
+SHOWN_DIGITS = 32  # 128 bits, so that pseudonyms of different people do not collide
 
 
 @dataclass(frozen=True, kw_only=True)

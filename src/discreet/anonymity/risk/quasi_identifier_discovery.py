@@ -16,8 +16,7 @@ from itertools import combinations
 import numpy as np
 from sqlglot import exp
 
-from discreet.anonymity.equivalence_classes import Integers, Tuples
-from discreet.anonymity.key_numbering import number_rows
+from discreet.anonymity.equivalence_classes import Integers, Tuples, number_rows
 from discreet.anonymity.tuple_grouping import sum_by_group
 from discreet.core.engine import Publisher
 from discreet.core.number_checks import require_count

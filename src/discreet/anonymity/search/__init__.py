@@ -1,15 +1,15 @@
 """Full-domain generalization: one level for every column, the best node of the lattice, or all minimal ones.
 
-A search walks the lattice of nodes over counted tuples and proves its result (`optimal_search`,
-`minimal_nodes`), or reports that it could not (`heuristic_search`). An objective measures the loss of a node.
+A search walks the lattice of nodes over counted tuples and proves its result, or reports that it could not
+(`lattice_search`, `minimal_nodes`). An objective measures the loss of a node.
 Recodings with different levels for different tuples are in `anonymity.recodings`.
 """
 
+from discreet.anonymity.search.exploration import SearchResult, Solution
 from discreet.anonymity.search.full_domain import group_at_levels, recode_at_levels
+from discreet.anonymity.search.lattice_search import search_lattice
 from discreet.anonymity.search.minimal_nodes import find_minimal_nodes
 from discreet.anonymity.search.objectives import OBJECTIVES, Objective
-from discreet.anonymity.search.optimal_search import search_lattice
-from discreet.anonymity.search.search_result import SearchResult, Solution
 
 __all__ = [
     "OBJECTIVES",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.anonymity.equivalence_classes import Codes, EquivalenceClasses, Tuples
-from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import Model, judge_all
 from discreet.anonymity.recoding import Recoding
 from discreet.anonymity.search.grouping_kernels import sum_by_group

@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.equivalence_classes import Codes, Integers
-from discreet.anonymity.key_numbering import number_keys
+from discreet.anonymity.equivalence_classes import Codes, Integers, number_keys
 from discreet.core.numba_kernels import compile_kernel
 
 Truths = NDArray[np.bool_]

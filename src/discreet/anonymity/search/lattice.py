@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.anonymity.equivalence_classes import Integers
-from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 
 Levels = tuple[int, ...]
 Floats = NDArray[np.float64]

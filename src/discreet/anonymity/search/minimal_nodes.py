@@ -14,13 +14,12 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.anonymity.equivalence_classes import Tuples
-from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import Model
-from discreet.anonymity.search.exploration import Exploration
+from discreet.anonymity.search.exploration import Exploration, Progress, SearchResult
 from discreet.anonymity.search.lattice import Levels, Truths, slice_above, slice_below
+from discreet.anonymity.search.lattice_search import PROVABLE
 from discreet.anonymity.search.objectives import LOSS, Objective
-from discreet.anonymity.search.optimal_search import PROVABLE
-from discreet.anonymity.search.search_result import Progress, SearchResult
 from discreet.core.errors import RequestError
 
 

@@ -19,8 +19,7 @@ import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.label_extents import get_extents
-from discreet.anonymity.recoding import Floats, Recoding
+from discreet.anonymity.recoding import Floats, Recoding, get_extents
 from discreet.anonymity.search.objectives.ambiguity import sum_combinations
 from discreet.anonymity.search.objectives.class_size import compute_rows_per_class
 from discreet.anonymity.search.objectives.discernibility import count_confusions

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from discreet.anonymity.equivalence_classes import Integers, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.label_extents import get_extents
-from discreet.anonymity.recoding import Floats, LabelExtents, Recoding
+from discreet.anonymity.recoding import Floats, LabelExtents, Recoding, get_extents
 from discreet.core.number_checks import require_count
 from discreet.core.randomness import Randomness
 
-FLOOR = 0.001
+FLOOR = 0.001  # of the rows: else a query with hardly any rows would have an unbounded relative error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

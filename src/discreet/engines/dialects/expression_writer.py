@@ -3,20 +3,75 @@
 Types are inferred from those of the columns, as in DuckDB, so that a dialect knows what it compares, converts
 and rounds. A deferred column has no value yet: using its value raises `NotEncodedError`. `operators` lists
 the writer of each node; the text is marked, so that it can be verified (`sql_marks`).
+
+A scope resolves a name in a statement to a column and its type.
+
+Deferred columns: how far a column that is not encoded yet can be passed on in a statement.
+
+Rows        are passed on unchanged: selected, joined and filtered by encoded columns.
+Groups      are those of the deferred text, not those of its value, which is NULL if the text is none of the
+            declared values. There may be more of them. A join that looks up the groups of declared values,
+            none of which is NULL, finds the same ones: a text equals the value where it is a declared one,
+            and no join looks up the others, which would be NULL.
+All else    needs the value, and is refused with `NotEncodedError`: then the column is read encoded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
+from discreet.core.errors import RequestError
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect, raise_unsupported
-from discreet.engines.dialects.scope import Scope
 from discreet.engines.dialects.sql_types import DeferredColumn, SqlType, TypedSql, TypeFamily
+
+Columns = Mapping[str, SqlType]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """The sources of one SELECT by alias, its named windows as text, and the bindings of a lambda."""
+
+    sources: Mapping[str, Columns]
+    windows: Mapping[str, str] = field(default_factory=dict)
+    bindings: Mapping[str, TypedSql] = field(default_factory=dict)
+
+    def find_column(self, name: str, alias: str) -> tuple[str, str, SqlType]:
+        """Return alias, name and type of a column; as in DuckDB, case is ignored unless it decides."""
+        sources = {alias: self._find_source(alias)} if alias else self.sources
+        for same in (str, str.lower):
+            hits = [
+                (place, own, kind)
+                for place, columns in sources.items()
+                for own, kind in columns.items()
+                if same(own) == same(name)
+            ]
+            if len(hits) == 1:
+                return hits[0]
+        raise RequestError(
+            f"the column {name} of a statement matches no column of its sources, or several.",
+            hint="Check the names of the policy's columns.",
+        )
+
+    def _find_source(self, alias: str) -> Columns:
+        for place, columns in self.sources.items():
+            if place.lower() == alias.lower():
+                return columns
+        raise RequestError(f"a statement names a source {alias} that it does not have.", hint="Report it.")
+
+    def list_columns(self, alias: str = "") -> list[tuple[str, str, SqlType]]:
+        """Return all columns, or those of one source, in order."""
+        return [
+            (place, name, kind)
+            for place, columns in self.sources.items()
+            if not alias or place.lower() == alias.lower()
+            for name, kind in columns.items()
+        ]
+
 
 Node = exp.Expr
 
@@ -117,3 +172,31 @@ OperatorWriters = Mapping[type[Node], OperatorWriter]
 FunctionWriter = Callable[[ExpressionWriter, list[TypedSql]], TypedSql]
 """Writes a function call from its arguments, which are written already."""
 FunctionWriters = dict[str, FunctionWriter]
+
+
+ROW_CLAUSES = {"expressions", "from_", "joins", "where"}
+GROUP_CLAUSES = ROW_CLAUSES | {"group"}
+
+
+def require_encoded(
+    select: Any, outputs: Sequence[tuple[str, TypedSql]], joined: frozenset[str] | None
+) -> None:
+    """Refuse a deferred column that leaves a SELECT as if it were a value.
+
+    `joined` are the columns by which a join looks up the groups of a source; None if the SELECT is no source.
+    """
+    clauses = {name for name, value in select.args.items() if value}
+    if joined is not None and clauses <= ROW_CLAUSES:
+        return
+    looked_for = joined if joined is not None and clauses <= GROUP_CLAUSES else frozenset()
+    for name, piece in outputs:
+        if piece.sql_type.deferred_column is not None and name not in looked_for:
+            raise NotEncodedError(piece.sql_type.deferred_column)
+
+
+def find_join_columns(join: Any) -> frozenset[str]:
+    """Return the columns of a join's source that it compares by null-safe equality, all joined by AND."""
+    on, alias = join.args.get("on"), join.this.alias_or_name
+    parts = on.flatten() if isinstance(on, exp.And) else [on]
+    keys = [part.expression for part in parts if isinstance(part, exp.NullSafeEQ)]
+    return frozenset(key.name for key in keys if isinstance(key, exp.Column) and key.table == alias)

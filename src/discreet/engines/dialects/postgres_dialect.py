@@ -3,7 +3,7 @@
 Text    compares by bytes (COLLATE "C"), as it does in DuckDB; upper and lower case are ICU's.
 Sums    of integers are numeric, which holds them all.
 
-`postgres_floats` and `postgres_conversions` replace operators that would raise, or that PostgreSQL lacks.
+`postgres_conversions` replaces operators that would raise, or that PostgreSQL lacks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp, parse_one
 
-from discreet.engines.dialects.argument_binding import are_short, fill_template, have_aggregates
 from discreet.engines.dialects.dialect import (
     CASE_INSENSITIVE_PREFIX,
     KEEP_32_BITS,
@@ -25,13 +24,11 @@ from discreet.engines.dialects.dialect import (
 )
 from discreet.engines.dialects.postgres_conversions import (
     CONVERSIONS,
+    INFINITY,
+    NAN,
     READ_DECIMAL,
     SECOND_STEPS,
     UNGUARDED_CONVERSIONS,
-)
-from discreet.engines.dialects.postgres_floats import (
-    INFINITY,
-    NAN,
     ZERO,
     write_round_half_away,
     write_safe_add,
@@ -39,6 +36,7 @@ from discreet.engines.dialects.postgres_floats import (
     write_safe_multiply,
     write_safe_scale,
 )
+from discreet.engines.dialects.sql_marks import are_short, fill_template, have_aggregates
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 
 MAX_NAME_BYTES = 63

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from sqlglot import exp, parse_one
 
 from discreet.core.numeral_patterns import BLANKS, NUMBER
-from discreet.engines.dialects.argument_binding import are_short, fill_template
 from discreet.engines.dialects.dialect import (
     KEEP_32_BITS,
     find_conversion,
     may_exceed_32_bits,
     write_length_prefixed,
 )
+from discreet.engines.dialects.sql_marks import are_short, fill_template
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"

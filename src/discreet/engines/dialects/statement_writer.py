@@ -6,7 +6,7 @@ QUALIFY           a condition on windows becomes a column of an inner SELECT and
                   a number that is at most a constant, the number itself becomes the column, so that engines
                   stop counting there.
 *                 is expanded, so that an engine adds no column of its own.
-Deferred columns  are passed on from SELECT to SELECT, as far as `deferred_columns` allows.
+Deferred columns  are passed on from SELECT to SELECT, as far as `expression_writer` allows.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_marks
-from discreet.engines.dialects.deferred_columns import find_join_columns, require_encoded
 from discreet.engines.dialects.dialect import Dialect, raise_unsupported
-from discreet.engines.dialects.expression_writer import ExpressionWriter
+from discreet.engines.dialects.expression_writer import (
+    Columns,
+    ExpressionWriter,
+    Scope,
+    find_join_columns,
+    require_encoded,
+)
 from discreet.engines.dialects.operators import OPERATORS
+from discreet.engines.dialects.operators.aggregate_functions import write_ordering, write_window_frame
 from discreet.engines.dialects.operators.conditions import write_join_condition
-from discreet.engines.dialects.operators.window_functions import write_ordering, write_window_frame
-from discreet.engines.dialects.scope import Columns, Scope
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
 
 RECURSION_LIMIT = 10_000

@@ -3,7 +3,6 @@
 One operator per file. Being listed in `BASKET_OPERATORS` earns the conformance suite of all operators.
 """
 
-from discreet.local.baskets.basket_design import design_baskets
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.baskets.basket_packing import pack_baskets
 from discreet.local.baskets.cut_and_paste import CutAndPaste
@@ -32,7 +31,6 @@ __all__ = [
     "ItemsetSupports",
     "SelectASize",
     "SupportEstimates",
-    "design_baskets",
     "find_frequent_itemsets",
     "find_rules",
     "pack_baskets",

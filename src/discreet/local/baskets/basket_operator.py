@@ -19,6 +19,8 @@ Support     of an itemset: the share of baskets that hold all of it. Partial sup
             support. Its variance is about (noise (1 - noise))**k / (clients contrast(k)**2) for a rare
             itemset.
 
+Search for the noise with the least error of a rare itemset's support.
+
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.
 """
@@ -27,13 +29,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
 from typing import Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from discreet.belief.breaches import require_distribution
 from discreet.core.engine import Engine
@@ -49,14 +52,41 @@ from discreet.local.baskets.basket_packing import (
 )
 from discreet.local.baskets.itemset_counts import PackedReports, StoredReports, transpose_bits
 from discreet.local.baskets.itemset_supports import ItemsetSupports
-from discreet.local.baskets.noise_search import require_size
 from discreet.local.bit_sampling import sample_bits
+from discreet.local.exact_sampling import fraction_to_threshold, require_codes, round_field_to_threshold
 from discreet.local.operator import LARGEST_MATRIX, Operator
 from discreet.local.pure_oracles import MAX_ENUMERABLE_BITS
-from discreet.local.report_collection import count_stored_reports
-from discreet.local.report_formats import BitFormat, ReportCounts, Reports
-from discreet.local.thresholds import fraction_to_threshold, require_codes, round_field_to_threshold
+from discreet.local.report_formats import BitFormat, ReportCounts, Reports, count_stored_reports
 from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
+
+GRID = 1 << 50  # noise is a multiple of 1 / GRID, which floats hold exactly
+MAX_SLOTS = 64
+MAX_LOGIT, POINTS, ROUNDS = 33.0, 1024, 4
+
+
+def find_best_noise(errors: Callable[[Floats], Floats]) -> Fraction:
+    """Return the noise with the least error; `errors` returns a row of errors for each noise."""
+    centre, reach = 0.0, MAX_LOGIT
+    for _ in range(ROUNDS):
+        logits = centre + np.linspace(-reach, reach, POINTS)
+        noise = np.clip(np.rint(expit(logits) * GRID), 1, GRID - 1) / GRID
+        best = int(np.argmin(errors(noise).min(axis=1)))
+        centre, reach = float(logits[best]), 4 * reach / POINTS
+    return Fraction(float(noise[best]))
+
+
+def require_target(owner: object, size: int, itemset: int) -> int:
+    """Return the itemset size to optimize for: no larger than baskets are."""
+    require_size(owner, size)
+    require_count(owner, "itemset", itemset)
+    return min(size, itemset)
+
+
+def require_size(owner: object, size: int) -> None:
+    """Refuse a number of slots that is not from 1 to 64."""
+    require_count(owner, "size", size)
+    require_parameter(size <= MAX_SLOTS, owner, "size", size, f"at most {MAX_SLOTS}")
+
 
 MAX_ITEMS = 1 << 20
 

@@ -18,8 +18,7 @@ import pyarrow as pa
 from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import Randomness
-from discreet.local.bulk_sampling import sample_uniform
-from discreet.local.thresholds import THRESHOLD_SCALE
+from discreet.local.exact_sampling import THRESHOLD_SCALE, sample_uniform
 from discreet.mechanisms.sampling import Booleans, Integers, Words
 
 WORD_BITS = 64

@@ -29,11 +29,15 @@ import numpy as np
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import Randomness
-from discreet.local.baskets.basket_operator import BasketOperator, SizeLaw, require_shape
+from discreet.local.baskets.basket_operator import (
+    MAX_SLOTS,
+    BasketOperator,
+    SizeLaw,
+    require_shape,
+    require_target,
+)
 from discreet.local.baskets.basket_packing import sample_slots
-from discreet.local.baskets.noise_search import MAX_SLOTS, require_target
-from discreet.local.bulk_sampling import sample_coins, sample_uniform
-from discreet.local.thresholds import fraction_to_threshold, require_epsilon
+from discreet.local.exact_sampling import fraction_to_threshold, require_epsilon, sample_coins, sample_uniform
 from discreet.mechanisms.sampling import Booleans
 
 MAX_CUTOFF = 4 * MAX_SLOTS

@@ -4,9 +4,9 @@ Frequent    An itemset is found if its support is significantly above `min_suppo
             (`ItemsetSupports.find_exceeding`), and all its subsets were found (Apriori: no support exceeds
             that of a subset). So found itemsets are almost surely frequent; undecidable ones are left out.
 Rule        given -> then, of a found itemset: of the baskets that hold `antecedent`, a share of at least
-            `min_strength` (the literature's confidence) also holds `consequent`. It is found if the support of both
-            minus `min_strength` times that of `antecedent` is significantly above 0; its error accounts for their
-            correlation.
+            `min_strength` (the literature's confidence) also holds `consequent`. It is found if the support
+            of both minus `min_strength` times that of `antecedent` is significantly above 0; its error
+            accounts for their correlation.
 Doubt       The error probability of each test, by size k. The probability of any false discovery is at most
             1 - confidence: it is divided among the sizes, and there among *all* itemsets of the size (for
             rules, all ways to divide them), since the candidates were chosen by the same reports.

@@ -29,10 +29,15 @@ import numpy as np
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import Randomness
-from discreet.local.baskets.basket_operator import BasketOperator, SizeLaw, require_shape
+from discreet.local.baskets.basket_operator import (
+    BasketOperator,
+    SizeLaw,
+    find_best_noise,
+    require_shape,
+    require_target,
+)
 from discreet.local.baskets.basket_packing import sample_law, sample_slots
-from discreet.local.baskets.noise_search import find_best_noise, require_target
-from discreet.local.thresholds import DIGITS, require_epsilon
+from discreet.local.exact_sampling import DIGITS, require_epsilon
 from discreet.mechanisms.sampling import Booleans, Floats, bound_exp
 
 ROUNDING = 1e-9

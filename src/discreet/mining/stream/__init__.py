@@ -3,13 +3,13 @@
     columns → universe of cells (by declaration alone) → plan → one histogram by the engine, which stays
     → for each question: a noisy test whether what is known already answers it; if not, a noisy count
 
-`plan_stream` says what a stream costs and how wrong answers may be, before data is read; `OnlineAnswerer` answers.
+`plan_stream` says what a stream costs and how wrong answers may be, before data is read; `OnlineAnswerer`
+answers.
 """
 
-from discreet.mining.stream.counting_queries import CountingQuery, parse_counting_query
 from discreet.mining.stream.online_answerer import OnlineAnswerer, StreamAnswer
 from discreet.mining.stream.stream_plan import METHODS, StreamPlan, plan_stream
-from discreet.mining.stream.universe import Universe
+from discreet.mining.stream.universe import CountingQuery, Universe, parse_counting_query
 
 __all__ = [
     "METHODS",

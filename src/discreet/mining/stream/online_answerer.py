@@ -32,11 +32,11 @@ from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.stream import median_mechanism
-from discreet.mining.stream.counting_queries import CountingQuery
 from discreet.mining.stream.median_mechanism import CandidateDatabases
 from discreet.mining.stream.multiplicative_weights import MultiplicativeWeights
 from discreet.mining.stream.sparse_vector import SparseVectorRun
 from discreet.mining.stream.stream_plan import CONFIDENCE, StreamPlan
+from discreet.mining.stream.universe import CountingQuery
 from discreet.mining.tabulation.noise_budget import compute_deviation
 from discreet.sql.plan_execution import Afterwards
 

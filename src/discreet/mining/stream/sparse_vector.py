@@ -1,22 +1,24 @@
 """Sparse vector: which of a stream of scores reach a threshold, where few of them do and only those cost.
 
 Release     of each score h_i, one after the other, whether h_i + Z_i >= threshold + W. W is drawn first, and
-            anew after a score that passed if `redraws_threshold`; Z_i is drawn for every score. After `test_score` scores
-            that passed nothing more is told. All are integers: W discrete Laplace of rate e1 / s, Z_i of rate
-            e2 / (2 s).
+            anew after a score that passed if `redraws_threshold`; Z_i is drawn for every score. After
+            `passes` scores that passed, nothing more is released. All are integers: W discrete Laplace of
+            rate e1 / s, Z_i of rate e2 / (2 s).
 Requires    |h_i(D) - h_i(D')| <= s = `sensitivity` for all neighbours D, D', whatever was released before.
 Guarantee   (e1 + passes e2)-DP. Fix what was released and the Z_i of scores that did not pass. On D' take W +
             s for W, and Z_i + 2 s for Z_i of scores that passed. What did not pass does not: h'_i + Z_i <=
             h_i + s + Z_i < threshold + W + s. What passed does: h'_i + Z_i + 2 s >= h_i + Z_i + s >=
             threshold + W + s. The shift of W costs a factor of exp(e1), that of each Z_i exp(e2), and a sum
             over all W and Z_i is a sum over the shifted ones. How many scores did not pass does not matter.
-            If `redraws_threshold`, everything up to a pass is (e1 + e2)-DP, and there are `test_score` such parts.
+            If `redraws_threshold`, everything up to a pass is (e1 + e2)-DP, and there are `passes` such
+            parts.
 Utility     a score that is further than `bound_error(miss)` from the threshold is misjudged with probability
             at most `miss`. W and Z are at most one more than Laplace variables of the same rates L1, L2, and
             Pr[L1 + L2 > x] = (b**2 exp(-a x) - a**2 exp(-b x)) / (2 (b**2 - a**2)) for rates a, b.
 Taken       One score at a time, whichever threads bring them: a pass is taken before its score is drawn, and
             returned only where the score does not pass. So neither threads that come together nor a draw
-            that is interrupted tell more than `test_score`; if `redraws_threshold`, a pass also ends its threshold.
+            that is interrupted release more than `passes`; if `redraws_threshold`, a pass also ends its
+            threshold.
 Why once    A threshold that is drawn once costs e1 once; in concentrated terms it is drawn anew, since parts
             that are each pure add up there by themselves.
 
@@ -46,7 +48,7 @@ PLACES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class SparseVector:
-    """The sparse vector technique: `threshold_epsilon` is spent on the threshold, `score_epsilon` on every passing score.
+    """The sparse vector technique, which spends on the threshold and on every score that passes.
 
     >>> SparseVector.from_epsilon(Fraction(1), passes=10, sensitivity=1).guarantees
     {PureDP(epsilon=Fraction(1, 1), relation=<Relation.VALUE: 'value'>): 1}

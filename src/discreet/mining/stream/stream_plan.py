@@ -3,8 +3,8 @@
 median      the median mechanism [RR10] over all small databases; for small universes
 weights     private multiplicative weights [HR10] over a distribution; for larger ones
 laplace     noise on every answer, a k-th of the budget for each of k questions; for comparison, or for few
-Default     without a name, the one of those that fit whose stated error is least; `method_errors` holds all of
-            them. The median mechanism fits a handful of cells, and there its databases of few rows tell
+Default     without a name, the one of those that fit whose stated error is least; `method_errors` holds all
+            of them. The median mechanism fits a handful of cells, and there its databases of few rows tell
             counts apart so coarsely that another one mostly errs less: by name it is there all the same.
 
 Budget      of median and weights: a twentieth for the number of rows, unless that is public; half of the rest
@@ -16,9 +16,9 @@ Updates     twice the root of the number of questions, so that errors grow with 
             laplace grow with the number; at most twice as many as there are cells, since as many different
             counts as cells determine everything. After them the stream ends, as both papers have it.
 Bounds      every answer is kept, in 400 bytes or so: `MAX_QUESTIONS` take 2 GB. Every update of weights
-            keeps a mask of one byte a cell, at most `MAX_MASK_CELLS` together, and goes through all earlier ones,
-            up to `PASSES` times: at most `MAX_STEPS` cells, a day's work at the 25 ns that one takes. Median
-            keeps no masks, and is bounded alike.
+            keeps a mask of one byte a cell, at most `MAX_MASK_CELLS` together, and goes through all earlier
+            ones, up to `PASSES` times: at most `MAX_STEPS` cells, a day's work at the 25 ns that one takes.
+            Median keeps no masks, and is bounded alike.
 End         The end of a stream follows from the number of queries and the released answers, so it reveals
             nothing more.
 """
@@ -56,9 +56,9 @@ MAX_STEPS = 3_456 * 10**9
 class StreamPlan:
     """The plan of a stream of at most `questions` queries, `updates` of them answered by a fresh count.
 
-    `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows_per_person` is the
-    number of rows where it is public, else `row_count_noise` is the noise that it gets. `method_errors` has the stated
-    error of every method that fits, where none was named.
+    `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows_per_person`
+    is the number of rows where it is public, else `row_count_noise` is the noise that it gets.
+    `method_errors` has the stated error of every method that fits, where none was named.
     """
 
     table: str

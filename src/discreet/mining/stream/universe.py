@@ -8,6 +8,11 @@ Predicate   a question's condition is tried on every declared value of the colum
             for some values of a bin and not for others is refused, as no sum of cells answers it.
 
 All of it follows from policy and text: no data is read.
+
+A counting query is SELECT COUNT(*) FROM table [WHERE …], as a condition on one row. It is read and checked as
+any question is (`sql.query_parser`, `sql.resolver`); then it must be one count over rows of
+the stream's table as they are: no join, no subquery, no group, nothing done with the result. COUNT(x),
+COUNT_IF and FILTER are conditions too.
 """
 
 from __future__ import annotations
@@ -22,15 +27,82 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.policy import Column, ColumnType, Table
+from discreet.core.policy import Column, ColumnType, Policy, Table
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.attributes import MAX_BINS, Attribute
 from discreet.mining.schema import Schema
-from discreet.mining.stream.counting_queries import CountingQuery
-from discreet.mining.tabulation import structural_zeros
+from discreet.mining.tabulation.cells import cut_at_impossible_ranges, find_impossible_cells
+from discreet.sql import expression_sql, expression_tree
+from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_sql import quote_identifier
+from discreet.sql.expression_tree import Expression, find_columns
 from discreet.sql.plan_execution import Afterwards
-from discreet.sql.refusal import refuse_query
+from discreet.sql.query import Query
+from discreet.sql.query_parser import parse_query
+from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.relational_algebra import Filter, Rows, Scan
+from discreet.sql.resolver import resolve_query
+
+EXPECTED_FORM = "Ask SELECT COUNT(*) FROM {table} WHERE …, one question a line."
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingQuery:
+    """The columns that a query reads, by their names in its condition, which is SQL over one row."""
+
+    text: str
+    columns: dict[str, str]
+    condition: str
+
+
+def parse_counting_query(text: str, policy: Policy, table: str) -> CountingQuery:
+    """Parse the condition of the rows that a query counts, or refuse; reads no data."""
+    question = resolve_query(parse_query(text), policy)
+    scan, conditions = _collect_filters(question.rows, table)
+    if scan.table != table:
+        refuse_query(f"the question reads {format_snippet(scan.table)}.", EXPECTED_FORM.format(table=table))
+    _require_one_count(question, table)
+    measure = question.measures[0][1]
+    conditions += [] if measure.condition is None else [measure.condition]
+    own = {column.name: name for column, name in zip(scan.columns, scan.stored, strict=True)}
+    read_columns = [each for condition in conditions for each in find_columns(condition)]
+    texts = [f"({expression_sql.compile_value(condition)})" for condition in conditions]
+    if measure.argument is not None:
+        read_columns += find_columns(measure.argument)
+        texts.append(f"({expression_sql.compile_value(measure.argument)}) IS NOT NULL")
+    return CountingQuery(
+        text=text,
+        columns={each.name: own[each.name] for each in read_columns},
+        condition=" AND ".join(texts) or "TRUE",
+    )
+
+
+def _collect_filters(node: Rows, table: str) -> tuple[Scan, list[Expression]]:
+    conditions: list[Expression] = []
+    while isinstance(node, Filter):
+        conditions.append(node.condition)
+        node = node.source
+    if not isinstance(node, Scan):
+        refuse_query(
+            "a question of a stream counts rows of one table as they are.", EXPECTED_FORM.format(table=table)
+        )
+    return node, conditions[::-1]
+
+
+def _require_one_count(question: Query, table: str) -> None:
+    stages, measures = question.post_processing, question.measures
+    plain = len(measures) == 1 and len(stages) == 1 and not question.keys
+    counts = plain and isinstance(measures[0][1], Count)
+    if counts:
+        (stage,) = stages
+        outputs = [expression for _, expression in stage.outputs]
+        shows = (
+            len(outputs) == 1 and isinstance(outputs[0], expression_tree.Column) and outputs[0].name == "m0"
+        )
+        if shows and stage.having is None and stage.limit is None and not stage.totals:
+            return
+    refuse_query("a question of a stream is one count, and nothing else.", EXPECTED_FORM.format(table=table))
+
 
 MAX_CELLS = 1 << 20
 MAX_VALUES = 2_000_000
@@ -75,7 +147,7 @@ class Universe:
         declared = Schema.from_table(
             table, features=columns, bins=every | dict(bins), logarithmic=logarithmic
         )
-        schema = structural_zeros.cut_at_impossible_ranges(declared, table)
+        schema = cut_at_impossible_ranges(declared, table)
         cells = prod(each.bins for each in schema.attributes)
         hint = "Name fewer columns, or divide a number into fewer bins with --bins age=10."
         require_parameter(
@@ -137,7 +209,7 @@ class Universe:
 def _find_possible_cells(schema: Schema, table: Table) -> Booleans:
     """Return the flat mask of the combinations of bins that a row can have."""
     found = np.ones([each.bins for each in schema.attributes], np.bool_)
-    for places, never in structural_zeros.find_impossible_cells(schema, table.impossible).items():
+    for places, never in find_impossible_cells(schema, table.impossible).items():
         wide = [each.bins if place in places else 1 for place, each in enumerate(schema.attributes)]
         found &= np.isfinite(never).reshape(wide)
     if not found.any():

@@ -1,9 +1,9 @@
 """AIM (quality "best"): sets of up to three columns, selected one by one where the model is worst.
 
 Rounds      ROUNDS * columns of them would use up the budget; the first one for every column measures it.
-Choice      each further round picks, for the share `CHOICE_SHARE` of its cost, the set whose real counts differ
-            most from the model's, less what its noise would add. Sets that would make the model too large
-            are no candidates; the room grows with what was spent.
+Choice      each further round picks, for the share `CHOICE_SHARE` of its cost, the set whose real counts
+            differ most from the model's, less what its noise would add. Sets that would make the model too
+            large are no candidates; the room grows with what was spent.
 Annealing   a set that taught less than its own noise was measured too coarsely: noise is halved from then
             on, and choices twice as bold. Costs are thus chosen by what was released, which sums of epsilon
             and of rho allow.
@@ -21,9 +21,9 @@ import numpy as np
 
 from discreet.mining.bin_counters import Progress
 from discreet.mining.synthesis.graphical_model import GraphicalModel
+from discreet.mining.synthesis.junction_tree import count_clique_cells
 from discreet.mining.synthesis.marginal_measurement import Candidate, MarginalMeasurer
 from discreet.mining.synthesis.mst import Fit
-from discreet.mining.synthesis.triangulation import count_clique_cells
 from discreet.mining.tabulation.cells import Columns
 from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_mean_magnitude
 

@@ -6,8 +6,8 @@ Tree        pairs are chosen one after the other, always among those that close 
             measured for the share `TREE`, each with the same part, whether or not the tree becomes whole.
 Further     then pairs whose counts differ most from what the tree lets expect, less what noise would add if
             those chosen so far shared all that is left. How many are worth it thus follows from budget, bins
-            and number of rows. A pair with which the model would pass `MAX_CELLS` cells is left out; which these
-            are follows from what was chosen, so it is no more than was released.
+            and number of rows. A pair with which the model would pass `MAX_CELLS` cells is left out; which
+            these are follows from what was chosen, so it is no more than was released.
 Pairs       what is left of the budget, in equal parts, measures the further ones; without any, the tree once
             more, or the columns.
 Choices     of both kinds share `CHOICE`. No pair at all is a choice too, and ends the search.
@@ -23,8 +23,8 @@ from fractions import Fraction
 
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.synthesis.graphical_model import GraphicalModel
+from discreet.mining.synthesis.junction_tree import count_clique_cells
 from discreet.mining.synthesis.marginal_measurement import Candidate, MarginalMeasurer
-from discreet.mining.synthesis.triangulation import count_clique_cells
 from discreet.mining.tabulation.cells import Columns
 from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_mean_magnitude
 

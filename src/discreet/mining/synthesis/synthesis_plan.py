@@ -1,19 +1,23 @@
-"""The plan of a synthesis: marginals, cost and expected error, from policy and parameters alone.
+"""The plan of a synthesis, from policy and parameters alone, and its run: one round of counting.
 
 Columns     all that declare bounds or values, or those that are named; identifiers never.
 Counted     the marginals of all sets that may be measured: the columns and their pairs, and for the best
             quality their triples, as far as each is small enough. Only noisy ones of them leave.
 Memory      every marginal that may be measured is held twice, as it is and as a model expects it, 16 bytes a
-            cell: at most `MAX_COUNTED_CELLS` cells of all together, 2 GB. A lean model has a pair for every column
-            but one, and its descent holds some 30 numbers a cell: at most `MAX_FITTED_CELLS` cells of the largest
-            such pairs, 4 GB; the best quality's is smaller. What has more is refused while it is planned.
-Guarantee   that of the budget, which the run cannot pass; see `measuring`.
+            cell: at most `MAX_COUNTED_CELLS` cells of all together, 2 GB. A lean model has a pair for every
+            column but one, and its descent holds some 30 numbers a cell: at most `MAX_FITTED_CELLS` cells of
+            the largest such pairs, 4 GB; the best quality's is smaller. What has more is refused while it is
+            planned.
+Guarantee   that of the budget, which the run cannot pass; see `marginal_measurement`.
 Expected    how large the noise on measured counts is, as far as it follows from the budget: exactly for the
             columns and, of the lean quality, for the pairs of its tree; further pairs share what is left, so
             theirs is as much larger as more of them are worth it. What a choice among sets adds to the error
             depends on the data, and nothing is said of it.
 Earlier     answers that were released before, over some of the columns, are taken as further measurements:
             they cost nothing again, and with a small `deviation` the rows agree with them.
+
+In a run the engine counts all marginals of the plan at once, as few statements as it takes; no other query
+follows, whatever is found. The number of rows is estimated from what was measured, unless it is public.
 """
 
 from __future__ import annotations
@@ -26,18 +30,25 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
+from discreet.core.engine import Engine
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.guarantees import PureDP, ZeroConcentratedDP
+from discreet.core.exact_values import Exact
+from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Column, Impossible, Policy, Role
+from discreet.core.randomness import Randomness
 from discreet.mechanisms import get_mechanism_name as mechanism_name
-from discreet.mechanisms.sampling import Floats
+from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining.attributes import DEFAULT_BINS
+from discreet.mining.bin_counters import Counter, EngineCounter, Progress
 from discreet.mining.schema import Schema
-from discreet.mining.synthesis import aim, mst
+from discreet.mining.synthesis import aim, graphical_model, mst, row_generation
+from discreet.mining.synthesis.graphical_model import GraphicalModel, Measurement
 from discreet.mining.synthesis.junction_tree import JunctionTree
-from discreet.mining.tabulation import structural_zeros
+from discreet.mining.synthesis.marginal_measurement import MarginalMeasurer
+from discreet.mining.tabulation import cells
 from discreet.mining.tabulation.cells import Columns, count_cells
 from discreet.mining.tabulation.noise_budget import NoiseBudget, compute_mean_magnitude
 
@@ -149,7 +160,7 @@ def plan_synthesis(
     declared = policy.tables[table]
     if declared.person == "none":
         raise RequestError(f"synthesize: {table} is about nobody.", hint="Publish it as it is.")
-    schema = structural_zeros.cut_at_impossible_ranges(
+    schema = cells.cut_at_impossible_ranges(
         Schema.from_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
     )
     shape = tuple(each.bins for each in schema.attributes)
@@ -206,10 +217,11 @@ def _find_impossible(
         places = [place for place, each in enumerate(schema.attributes) if each.name in entry]
         if count_cells(places, shape) > MAX_CELLS:
             raise RequestError(
-                f"synthesize: what is impossible of {', '.join(entry)} has {count_cells(places, shape):,} cells.",
+                f"synthesize: what is impossible of {', '.join(entry)} has "
+                f"{count_cells(places, shape):,} cells.",
                 hint="Name fewer columns in it, or give them fewer bins.",
             )
-    barred = structural_zeros.find_impossible_cells(schema, impossible)
+    barred = cells.find_impossible_cells(schema, impossible)
     tree = JunctionTree.from_sets(barred, shape)
     homes = {columns: place for columns in barred if (place := tree.find_clique(columns)) is not None}
     if np.isneginf(tree.calibrate(barred, homes)[1]):
@@ -249,3 +261,77 @@ def _validate_earlier(earlier: EarlierAnswer, schema: Schema) -> EarlierAnswer:
         counts=np.transpose(np.asarray(earlier.counts, np.float64), order),
         deviation=float(earlier.deviation),
     )
+
+
+UNRELEASED_DEVIATION = 1e12
+"""The deviation of an unreleased count: larger than any table's number of rows."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Synthesis:
+    """Synthetic rows, as values and as bins, and the sets of columns that were measured for them."""
+
+    plan: SynthesisPlan
+    table: pa.Table = field(repr=False)
+    codes: Integers = field(repr=False)
+    measured: tuple[tuple[str, ...], ...]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.plan.guarantee
+
+
+def synthesize(
+    plan: SynthesisPlan,
+    policy: Policy,
+    engine: Engine,
+    random: Randomness,
+    *,
+    progress: Progress | None = None,
+) -> Synthesis:
+    """Synthesize the rows of a planned table; `progress` receives the share of budget spent."""
+    counter = EngineCounter.from_table(engine, policy, plan.table, plan.schema)
+    return synthesize_from_counter(plan, counter, random, progress=progress)
+
+
+def synthesize_from_counter(
+    plan: SynthesisPlan, counter: Counter, random: Randomness, *, progress: Progress | None = None
+) -> Synthesis:
+    """Synthesize the rows of a planned table from any counter."""
+    model, measured = learn_model(plan, counter, random, progress or (lambda _: None))
+    codes = row_generation.generate_rows(model, round(model.rows), random)
+    return Synthesis(
+        plan=plan,
+        table=row_generation.decode_rows(plan.schema, plan.columns, codes, random),
+        codes=codes,
+        measured=tuple(dict.fromkeys(plan.get_names(each.columns) for each in measured)),
+    )
+
+
+def learn_model(
+    plan: SynthesisPlan, counter: Counter, random: Randomness, report_progress: Progress
+) -> tuple[GraphicalModel, list[Measurement]]:
+    """Return the model, and all measurements that it was fitted to."""
+    plan.budget.require_bounded(counter.rows_per_person)
+    counts = counter.count_marginals([plan.get_names(each) for each in plan.sets])
+    marginals = Exact(dict(zip(plan.sets, counts.secret, strict=True)))
+    measuring = MarginalMeasurer(marginals=marginals, budget=plan.budget, random=random)
+    places = {each.name: place for place, each in enumerate(plan.schema.attributes)}
+    for each in plan.earlier:
+        columns, known = tuple(places[name] for name in each.columns), ~np.isnan(each.counts)
+        deviation = np.where(known, each.deviation, UNRELEASED_DEVIATION)
+        counted = np.where(known, each.counts, 0.0)
+        measuring.measurements.append(Measurement(columns=columns, counts=counted, deviation=deviation))
+
+    def fit(start: GraphicalModel | None, steps: int) -> GraphicalModel:
+        rows = plan.rows or graphical_model.estimate_rows(measuring.measurements)
+        return graphical_model.fit_model(
+            plan.shape, measuring.measurements, plan.impossible, rows=rows, start=start, steps=steps
+        )
+
+    if plan.quality == "best":
+        return aim.fit_aim(
+            measuring, plan.sets, len(plan.shape), fit, report_progress
+        ), measuring.measurements
+    pairs = [each for each in plan.sets if len(each) == 2]
+    return mst.fit_mst(measuring, pairs, plan.shape, fit), measuring.measurements

@@ -26,13 +26,13 @@ from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.simplex import project_to_simplex
 from discreet.mechanisms.sampling import Booleans, Floats, Integers
 from discreet.mining.attributes import DEFAULT_BINS
 from discreet.mining.bin_counters import Counter, EngineCounter
 from discreet.mining.schema import Schema
-from discreet.mining.tabulation import structural_zeros
+from discreet.mining.tabulation.cells import cut_at_impossible_ranges, find_impossible_cells
 from discreet.mining.tabulation.noise_budget import Noise, NoiseBudget
-from discreet.mining.tabulation.simplex_projection import project_onto_simplex
 from discreet.mining.tabulation.workloads import get_declared_table
 
 CONFIDENCE = 0.95
@@ -92,7 +92,7 @@ def plan_contingency(
 ) -> ContingencyPlan:
     """Return the plan of a histogram or contingency table, or refuse; reads no data."""
     declared = get_declared_table(policy, table)
-    schema = structural_zeros.cut_at_impossible_ranges(
+    schema = cut_at_impossible_ranges(
         Schema.from_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
     )
     shape = tuple(each.bins for each in schema.attributes)
@@ -100,7 +100,7 @@ def plan_contingency(
     cells, most = prod(shape), f"{MAX_CELLS:,} cells or less"
     require_parameter(cells <= MAX_CELLS, "tabulate", "columns", f"{cells:,}", most, hint=hint)
     possible = np.ones(shape, np.bool_)
-    for places, never in structural_zeros.find_impossible_cells(schema, declared.impossible).items():
+    for places, never in find_impossible_cells(schema, declared.impossible).items():
         wide = [size if place in places else 1 for place, size in enumerate(shape)]
         possible &= np.isfinite(never).reshape(wide)
     return ContingencyPlan(
@@ -130,5 +130,5 @@ def release_from_counter(plan: ContingencyPlan, counter: Counter, random: Random
     noisy[plan.possible] = released
     total = float(max(0, released.sum())) if plan.rows is None else float(plan.rows)
     counts = np.zeros(exact.shape)
-    counts[plan.possible] = project_onto_simplex(released.astype(np.float64), total)
+    counts[plan.possible] = project_to_simplex(released.astype(np.float64), total)
     return ContingencyTable(plan=plan, noisy=noisy, counts=counts)

@@ -6,7 +6,8 @@ Else        the amount is a rho; noise is discrete Gaussian, and a choice by the
 Sums        amounts add up, and do so whoever chooses the next part after seeing what was released: epsilons
             by their caps, rhos as a filter. So a budget of which no more than all was spent keeps the
             guarantee of the whole, however its parts were chosen.
-Sensitivity counts over bins, with at most `rows_per_person` rows a person, as `mechanisms.sensitivity` says for the
+Sensitivity counts over bins, with at most `rows_per_person` rows a person, as `mechanisms.sensitivity` says
+for the
             relation.
 """
 

@@ -21,9 +21,8 @@ from discreet.anonymity.recoding import Recoding
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import ColumnType, Role, Table
-from discreet.engines.pattern_shares import compute_engine_pattern_shares
-from discreet.services.policy_draft.column_roles import guess_role
-from discreet.services.policy_draft.hipaa_identifiers import PATTERNS, identify_by_content
+from discreet.engines.inventory import compute_engine_pattern_shares
+from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS, guess_role, identify_by_content
 
 TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY)
 
@@ -44,7 +43,7 @@ def require_no_identifiers(engine: Publisher, name: str, table: Table, columns: 
     texts = [each for each in list_undeclared(table, columns) if table.columns[each].type in TEXTS]
     if not texts:
         return
-    for column, shares in compute_engine_pattern_shares(engine, name, texts, PATTERNS).items():
+    for column, shares in compute_engine_pattern_shares(engine, name, texts, HIPAA_PATTERNS).items():
         found = identify_by_content(shares)
         if found is not None and found.role is Role.IDENTIFIER:
             raise DataError(

@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
-from discreet.anonymity.equivalence_classes import Integers
+from discreet.anonymity.equivalence_classes import Integers, number_rows
 from discreet.anonymity.hierarchies import Mask, build_column_spec
-from discreet.anonymity.key_numbering import number_rows
 from discreet.anonymity.sampled_generalization import for_guarantee
 from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
 from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE, log_fault

@@ -7,18 +7,16 @@ from functools import partial
 from math import ceil
 
 from discreet.anonymity.models import judge_all
-from discreet.anonymity.ordered_columns import find_ordered_columns
-from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.recodings.cell_suppression import suppress_cells
-from discreet.anonymity.recodings.class_centres import (
+from discreet.anonymity.recoding import Recoding, list_column_weights
+from discreet.anonymity.recodings.local_recoding import recode_locally, suppress_cells
+from discreet.anonymity.recodings.microaggregation import (
+    Centre,
     CentreOptions,
+    find_ordered_columns,
     microaggregate,
     require_numbers,
     show_centres,
 )
-from discreet.anonymity.recodings.column_weights import list_column_weights
-from discreet.anonymity.recodings.local_recoding import recode_locally
-from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.anonymity.search import (
     SearchResult,
@@ -27,7 +25,7 @@ from discreet.anonymity.search import (
     recode_at_levels,
     search_lattice,
 )
-from discreet.anonymity.search.search_result import Progress
+from discreet.anonymity.search.exploration import Progress
 from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.errors import ModelNotMetError, RequestError
 from discreet.services.anonymize.counted_table import CountedTable, ProgressCallback

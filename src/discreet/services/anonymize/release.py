@@ -15,7 +15,7 @@ from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.models import MInvariance
 from discreet.anonymity.models.privacy_model import Model
 from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.recodings.class_centres import replace_centres_with_intervals
+from discreet.anonymity.recodings.microaggregation import replace_centres_with_intervals
 from discreet.anonymity.release_statement import (
     ReleaseStatement,
     build_distinct_query,

@@ -6,8 +6,8 @@ All of it is computed from the real table, and is for the custodian only.
 from __future__ import annotations
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
-from discreet.anonymity.risk.population_uniqueness import Uniqueness, estimate_uniqueness
 from discreet.anonymity.risk.reidentification_risk import assess_risks
+from discreet.anonymity.risk.uniqueness import Uniqueness, estimate_uniqueness
 from discreet.belief.wording import format_number, format_percent
 from discreet.services.anonymize.release import Release
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from discreet.core.policy import ColumnType
-from discreet.engines.file_schema import Schema
-from discreet.engines.pattern_shares import compute_file_pattern_shares
+from discreet.engines.inventory import Schema, compute_file_pattern_shares
 from discreet.services.policy_draft.column_roles import is_code
 
 AMOUNTS = (ColumnType.INTEGER, ColumnType.DECIMAL)

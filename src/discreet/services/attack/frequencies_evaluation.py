@@ -19,16 +19,17 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.attacks import GenomeMembership
-from discreet.attacks.allele_frequencies import Frequencies, Genotypes
-from discreet.attacks.findings import Findings
-from discreet.attacks.genome_membership import MIN_PANEL
-from discreet.attacks.genome_tables import (
+from discreet.attacks.allele_frequencies import (
     AlleleShares,
+    Frequencies,
+    Genotypes,
     NamedGenomes,
     find_shared_snps,
     read_genomes,
     read_shares,
 )
+from discreet.attacks.findings import Findings
+from discreet.attacks.genome_membership import MIN_PANEL
 from discreet.attacks.simulation.genome_study import draw_genotypes
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent

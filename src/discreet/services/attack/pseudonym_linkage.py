@@ -13,7 +13,7 @@ from discreet.anonymity.hierarchies import Hierarchy
 from discreet.attacks import ClassInference, Linkage
 from discreet.attacks.attacker_knowledge import AttackerKnowledge
 from discreet.attacks.class_matching import match_people
-from discreet.attacks.distinct_tuples import list_columns
+from discreet.attacks.engine_tables import list_columns
 from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import read_release
 from discreet.core.engine import Publisher

@@ -27,7 +27,7 @@ from discreet.attacks import (
     Skewness,
     Uniqueness,
 )
-from discreet.attacks.class_elimination import eliminate_classes, merge_strongest
+from discreet.attacks.class_matching import eliminate_classes, merge_strongest
 from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import PublishedTable

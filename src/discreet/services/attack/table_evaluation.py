@@ -24,9 +24,8 @@ from discreet.attacks.attacker_knowledge import (
     build_full_knowledge,
     read_register,
 )
-from discreet.attacks.class_matching import match_people
-from discreet.attacks.distinct_tuples import list_columns
-from discreet.attacks.label_legibility import IllegibleColumn, find_illegible_columns
+from discreet.attacks.class_matching import IllegibleColumn, find_illegible_columns, match_people
+from discreet.attacks.engine_tables import list_columns
 from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published_table import PublishedTable, read_release
 from discreet.core.engine import Publisher

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from discreet.attacks.epsilon_audit import DEFAULT_CONFIDENCE, EpsilonAudit, audit_epsilon
 from discreet.attacks.neighbor_pairs import DELTA, build_pair
-from discreet.attacks.posterior_audit import PosteriorAudit
+from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, EpsilonAudit, PosteriorAudit, audit_epsilon
 from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy

@@ -22,8 +22,15 @@ from pathlib import Path
 import numpy as np
 
 from discreet.attacks.distinguishing_events import Columns
-from discreet.attacks.epsilon_audit import DEFAULT_CONFIDENCE, MIN_RUNS, EpsilonAudit, audit_epsilon
-from discreet.attacks.posterior_audit import PosteriorAudit, audit_posteriors, compute_posteriors
+from discreet.attacks.privacy_audit import (
+    DEFAULT_CONFIDENCE,
+    MIN_RUNS,
+    EpsilonAudit,
+    PosteriorAudit,
+    audit_epsilon,
+    audit_posteriors,
+    compute_posteriors,
+)
 from discreet.belief import Promise
 from discreet.belief.odds import highest_posterior
 from discreet.core.number_checks import Real, require_count

@@ -26,17 +26,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.attacks.distinguishing_events import Columns
-from discreet.attacks.epsilon_audit import Sampler
-from discreet.attacks.lower_bound import compute_epsilon_lower_bound
+from discreet.attacks.distinguishing_events import Columns, compute_epsilon_lower_bound
+from discreet.attacks.privacy_audit import Sampler
 from discreet.core.engine import Engine
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.partition_selection import GroupCounts
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.value_counts import ValueCounts
+from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
 from discreet.sql.plan_execution import estimate_measure
 from discreet.sql.planner import Plan

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.attacks.epsilon_audit import DEFAULT_CONFIDENCE, MIN_RUNS, EpsilonAudit, audit_epsilon
+from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, MIN_RUNS, EpsilonAudit, audit_epsilon
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
 from discreet.core.number_checks import Real, require_count

@@ -25,8 +25,7 @@ from discreet.belief.breaches import Mask
 from discreet.core.errors import RequestError
 from discreet.local.operator import LARGEST_MATRIX, Operator
 from discreet.mechanisms.sampling import Floats
-from discreet.services.collect.operator_files import OPERATOR_KEY, parse_operator
-from discreet.services.collect.yaml_entries import Plain, YamlFile
+from discreet.services.collect.yaml_files import OPERATOR_KEY, Plain, YamlFile, parse_operator
 from discreet.services.yaml_reader import KeyPath
 
 ENTRIES = ("operators", "prior", "properties", "report", "promise", "labels")

@@ -22,8 +22,8 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb_publisher import select_without_negative_zero
 from discreet.local import BASKET_OPERATORS
-from discreet.local.baskets import design_baskets
 from discreet.local.baskets.basket_packing import pack_pairs
+from discreet.local.design import design_baskets
 from discreet.local.operator import Operator
 from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Words
@@ -57,7 +57,7 @@ class BasketClients:
         if not isinstance(operator, BASKET_OPERATORS):
             raise RequestError(
                 f"{get_mechanism_name(type(operator))} does not randomize baskets.",
-                hint=f"Choose from "
+                hint="Choose from "
                 f"{', '.join(sorted(get_mechanism_name(kind) for kind in BASKET_OPERATORS))}.",
             )
         if operator.items != len(self.values):
@@ -87,8 +87,8 @@ class BasketClients:
         number = "basket" if self.basket is None else "dense_rank() OVER (ORDER BY basket)"
         kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
         looked_up = (
-            f"SELECT basket, people, item IS NOT NULL AS given, {self._code_sql} AS code FROM (SELECT "
-            f"basket, "
+            f"SELECT basket, people, item IS NOT NULL AS given, {self._code_sql} AS code "
+            "FROM (SELECT basket, "
             f"people, {select_without_negative_zero('item', kind)} FROM ({self._rows_sql()}) AS several) "
             "AS bought "
             f"LEFT JOIN {quote_identifier(DOMAIN)} AS d ON d.value = {text}"

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.local.report_collection import count_stored_reports
-from discreet.local.report_formats import ReportCounts
+from discreet.local.report_formats import ReportCounts, count_stored_reports
 from discreet.services.collect.estimate import EstimateResult, estimate_counts
 from discreet.services.collect.report_store import ReportStore, get_view_name
 

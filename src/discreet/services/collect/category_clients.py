@@ -17,7 +17,7 @@ from discreet.local.operator import FrequencyOracle, Operator
 from discreet.mechanisms.sampling import Integers
 from discreet.services.collect.clients import ANSWERS, DOMAIN, MISSING, AnswerColumn
 
-MAX_ERROR_RATIO = 1.05
+MAX_ERROR_RATIO = 1.05  # among nearly equal designs the one with the shortest report is taken
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,8 @@ from discreet.core.policy import WORD, Column, ColumnType, Policy, Table
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.sources import CSV_SUFFIXES, read_csv_header
+from discreet.local.exact_sampling import LARGEST_DOMAIN
 from discreet.local.operator import Operator
-from discreet.local.thresholds import LARGEST_DOMAIN
 from discreet.services.policies import load_policy
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import find_source_table, read_file_schema

@@ -22,11 +22,10 @@ from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
 from discreet.local.operator_json import operator_to_json
-from discreet.local.report_collection import count_stored_reports
-from discreet.local.report_formats import ReportCounts
-from discreet.services.collect.operator_files import load_operator
+from discreet.local.report_formats import ReportCounts, count_stored_reports
 from discreet.services.collect.report_files import ReportDescription, count_names, read_description
 from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
+from discreet.services.collect.yaml_files import load_operator
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policy_engines import open_table_engine
 

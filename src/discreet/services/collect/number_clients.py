@@ -21,7 +21,7 @@ from discreet.core.number_checks import parse_number
 from discreet.core.sql_quoting import quote_identifier
 from discreet.local import MEAN_OPERATORS
 from discreet.local.design import design_mean
-from discreet.local.number_grids import DEFAULT_POINTS
+from discreet.local.mean_estimation import DEFAULT_POINTS
 from discreet.local.operator import MeanOperator, Operator
 from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Integers

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
-from discreet.local.baskets import design_baskets
-from discreet.local.design import Design, design_frequencies, design_mean
+from discreet.local.design import Design, design_baskets, design_frequencies, design_mean
 from discreet.local.operator import Operator
 from discreet.services.collect.number_clients import parse_range
 

@@ -29,7 +29,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.services.collect.report_files import (
@@ -38,7 +38,7 @@ from discreet.services.collect.report_files import (
     description_to_json,
 )
 
-APPLICATION_ID = 0x64697363
+APPLICATION_ID = 0x64697363  # "disc" in ASCII: a file of another application is not written to
 STORE_SUFFIX = ".sqlite"
 
 

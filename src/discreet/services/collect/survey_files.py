@@ -33,10 +33,10 @@ from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.local import SubsetSelection
-from discreet.local.thresholds import MAX_EPSILON, fraction_to_threshold
+from discreet.local.exact_sampling import MAX_EPSILON, fraction_to_threshold
 from discreet.services.collect.report_files import ReportDescription
 from discreet.services.collect.report_store import STORE_SUFFIX
-from discreet.services.collect.yaml_entries import Plain, YamlFile
+from discreet.services.collect.yaml_files import Plain, YamlFile
 from discreet.services.yaml_reader import KeyPath
 
 ENTRIES = ("title", "intro", "promise", "store", "batch", "questions")

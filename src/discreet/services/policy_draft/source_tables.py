@@ -24,12 +24,17 @@ from pathlib import Path
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
 from discreet.core.release_target import split_source
-from discreet.engines.duckdb_inventory import DuckDBInventory
-from discreet.engines.file_schema import Schema, read_glob_schema, read_schemas
-from discreet.engines.inventory import Inventory, InventoryTable
-from discreet.engines.pattern_shares import compute_file_pattern_shares
+from discreet.engines.inventory import (
+    DuckDBInventory,
+    Inventory,
+    InventoryTable,
+    Schema,
+    compute_file_pattern_shares,
+    read_glob_schema,
+    read_schemas,
+)
 from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
-from discreet.services.policy_draft.hipaa_identifiers import PATTERNS
+from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
 
 Shares = Mapping[str, Mapping[str, float]]
@@ -113,7 +118,7 @@ def _table_from_schema(schema: Schema, folder: Path) -> SourceTable:
         display_name=Path(schema.source).name,
         source=os.path.relpath(schema.source, folder),
         columns=schema.columns,
-        match_shares=lambda columns: compute_file_pattern_shares(schema, columns, PATTERNS),
+        match_shares=lambda columns: compute_file_pattern_shares(schema, columns, HIPAA_PATTERNS),
         has_guessed_types=schema.is_guessed,
         has_header=schema.has_header,
         is_in_database=schema.table is not None,
@@ -170,7 +175,7 @@ def _table_from_inventory(held: InventoryTable, inventory: Inventory, folder: Pa
 def _compute_match_shares(inventory: Inventory, source: str, columns: Sequence[str]) -> Shares | None:
     """Return the share of values that match each pattern; None if they cannot be read in time."""
     try:
-        return inventory.compute_pattern_shares(source, columns, PATTERNS) if columns else {}
+        return inventory.compute_pattern_shares(source, columns, HIPAA_PATTERNS) if columns else {}
     except EngineFault:
         return None
 

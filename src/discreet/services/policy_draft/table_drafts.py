@@ -3,27 +3,134 @@
 Names and types come from the schemas. Roles come from column names, or from the pattern that most values of
 a text column match if its name says nothing. Bounds and values are left open: taken from the data, they would
 reveal its extremes, and so would every answer that depends on them.
+
+Passwords and tokens are removed from the engine's address: more people read a policy than may know them.
+
+Hierarchies are proposed at the end, from names and types alone: a draft has no bounds and no values yet.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import fill
 
 from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, ColumnType, Role
-from discreet.services.policy_draft.column_roles import guess_role, is_code, is_key, is_person_key
-from discreet.services.policy_draft.hierarchy_proposals import format_hierarchies
-from discreet.services.policy_draft.hipaa_identifiers import (
+from discreet.services.engine_addresses import parse_engine_address, remove_password
+from discreet.services.policy_draft.column_roles import (
     HipaaIdentifier,
+    contains_word,
+    guess_role,
     identify_by_content,
     identify_by_name,
+    is_code,
+    is_key,
+    is_maskable,
+    is_person_key,
 )
 from discreet.services.policy_draft.source_tables import SourceTable
-from discreet.services.yaml_quoting import quote_scalar
+
+PLAIN_SCALAR = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
+# Words that other YAML readers take for booleans or null.
+AMBIGUOUS_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+
+def quote_scalar(text: str) -> str:
+    """Return a text as a YAML scalar.
+
+    >>> quote_scalar("marital-status"), quote_scalar("no"), quote_scalar("a: b"), quote_scalar("größe")
+    ('marital-status', '"no"', '"a: b"', '"größe"')
+    """
+    plain = PLAIN_SCALAR.fullmatch(text) is not None and text.lower() not in AMBIGUOUS_WORDS
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+PLAIN_ADDRESS = re.compile(r"\w+:(?!.*:$)[\w.:/@?&=%,;+~\[\]-]+")
+PASSWORD_PLACES = {
+    "postgresql": "~/.pgpass or PGPASSWORD",
+    "sc": "SPARK_CONNECT_AUTHENTICATE_TOKEN",
+}
+"""The proper place of a password or token, by the scheme of an address."""
+STORE = """\
+# store: {place:<12}    # a writable {what}: tables are prepared there once, for all questions
+# data_version: 2        # raise it when the data change: answers and prepared tables belong to one version
+# bounding: rows         # truncates the rows of a person with too many; weights: reweights all of them.
+#                          Default: weights without a store, rows with one
+"""
+
+
+def format_engine_entry(address: str, folder: Path) -> str:
+    """Return the engine lines of a policy in `folder`; empty if the sources are plain files."""
+    scheme = parse_engine_address(address).scheme
+    if scheme == "duckdb":
+        file = address.removeprefix("duckdb:///")
+        return (
+            ""
+            if file == address
+            else f"\nengine: {_quote_address(f'duckdb:///{os.path.relpath(file, folder)}')}\n"
+        )
+    where = PASSWORD_PLACES.get(scheme)
+    remark = f"# A password belongs in {where}, not in this file.\n" if where else ""
+    place, what = ("discreet", "schema") if scheme == "postgresql" else ("prepared", "path")
+    store = STORE.format(place=place, what=what)
+    return f"\n{remark}engine: {_quote_address(remove_password(address))}\n{store}"
+
+
+def describe_omitted_password(address: str) -> str | None:
+    """Return a sentence that the password was left out of the draft; None if there was none."""
+    if remove_password(address) == address:
+        return None
+    place = PASSWORD_PLACES[parse_engine_address(address).scheme]
+    return f"The password is not in the draft: put it in {place}."
+
+
+def _quote_address(address: str) -> str:
+    return address if PLAIN_ADDRESS.fullmatch(address) else json.dumps(address)
+
+
+HIERARCHIES_HEAD = """
+# Proposals, to check: how quasi-identifiers are generalized in a published table. Only `discreet anonymize`
+# needs them; `discreet hierarchy COLUMN` shows one. Without an entry, numbers get intervals of equal width
+# within their bounds, and categories get runs of their values in the order above.
+"""
+AGES = "{low: 0, high: 120, widths: [5, 10, 20, 40]}"
+GROUPS = '{tree: {"*": {GROUP: [VALUE, VALUE], OTHERS: [VALUE]}}}    # or {csv: FILE}, in ARX\'s format'
+
+
+def format_hierarchies(columns: Sequence[tuple[str, ColumnType, Role]]) -> str:
+    """Return the hierarchy entries for the quasi-identifiers; empty if there are none."""
+    found: dict[str, set[str]] = {}
+    for name, kind, role in columns:
+        found.setdefault(name, set()).add(_propose_entry(name, kind, role))
+    # An entry applies to every column of its name; if their types differ, no entry fits all.
+    entries = [
+        f"  {quote_scalar(name)}: {entry}" for name, (entry, *others) in found.items() if entry and not others
+    ]
+    groups = [name for name, kind, role in columns if role is Role.QUASI and kind is ColumnType.CATEGORY]
+    groups = [name for name in groups if found[name] == {""}][:1]
+    lines = ["hierarchies:", *entries, *(f"  # {quote_scalar(name)}: {GROUPS}" for name in groups)]
+    if not entries:
+        lines = [f"# {line.replace('# ', '', 1)}" for line in lines]
+    return "\n".join([HIERARCHIES_HEAD, *lines, ""]).replace("\n\n", "\n") if entries or groups else ""
+
+
+def _propose_entry(name: str, kind: ColumnType, role: Role) -> str:
+    if role is not Role.QUASI:
+        return ""
+    if kind is ColumnType.DATE:
+        return "{dates: [month, year, decade]}"
+    if kind is ColumnType.TIMESTAMP:
+        return "{dates: [day, month, year, decade]}"
+    if kind is ColumnType.INTEGER and contains_word(name, "age"):
+        return AGES
+    return "{mask: right}" if kind in (ColumnType.TEXT, ColumnType.CATEGORY) and is_maskable(name) else ""
+
 
 PROMISE_MEANING = fill(
     describe_policy_belief("`prior`", "`posterior`"), 108, initial_indent="# ", subsequent_indent="# "

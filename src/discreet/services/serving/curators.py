@@ -21,8 +21,7 @@ from typing import Any, Self, TypedDict
 import pyarrow as pa
 
 from discreet.accounting.ledger import Ledger
-from discreet.core.closeable import Closeable
-from discreet.core.engine import Engine
+from discreet.core.engine import Closeable, Engine
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import query_released_tables

@@ -2,8 +2,8 @@
 
 Users, sessions and grants hold at all servers of a shared ledger.
 
-Transactions are those of `accounting.shared_database`. A writer locks the row of `secret`, not the ledger's, so
-that logins do not wait for charges.
+Transactions are those of `accounting.shared_database`. A writer locks the row of `secret`, not the
+ledger's, so that logins do not wait for charges.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address, make_ledger_error
 from discreet.accounting.shared_database import DRAWN, SharedDatabase
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
 from discreet.services.users.user_storage import (
     DEFAULT_TOKEN_DAYS,

@@ -21,7 +21,7 @@ from typing import Protocol, Self
 
 from discreet.accounting.ledger_storage import MEMORY, SqlTransaction
 from discreet.accounting.process_identity import is_process_alive
-from discreet.core.closeable import Closeable
+from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
 

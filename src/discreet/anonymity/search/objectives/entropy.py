@@ -18,9 +18,13 @@ import numpy as np
 
 from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
-from discreet.anonymity.search.objectives.objective import SearchSetting, SuppressedClasses, TableObjective
-from discreet.anonymity.search.search_columns import SearchColumn
+from discreet.anonymity.search.node_tables import SearchColumn
+from discreet.anonymity.search.objectives.objective import (
+    ColumnSumObjective,
+    SearchSetting,
+    SuppressedClasses,
+    TableObjective,
+)
 
 Counts = Floats | Integers
 

@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
-from discreet.anonymity.search.objectives.objective import SearchSetting, TableObjective
+from discreet.anonymity.search.objectives.objective import ColumnSumObjective, SearchSetting, TableObjective
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,15 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
-from discreet.anonymity.search.objectives.objective import SearchSetting, SuppressedClasses, TableObjective
-from discreet.anonymity.search.search_columns import SearchColumn
+from discreet.anonymity.search.node_tables import SearchColumn
+from discreet.anonymity.search.objectives.objective import (
+    ColumnSumObjective,
+    SearchSetting,
+    SuppressedClasses,
+    TableObjective,
+)
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # a difference this small is an effect of adding floats in another order
 
 
 def compute_column_loss(costs: Floats, rows: int, size: float) -> Floats:

@@ -15,8 +15,12 @@ import numpy as np
 
 from discreet.anonymity.equivalence_classes import Integers
 from discreet.anonymity.search.lattice import Floats
-from discreet.anonymity.search.objectives.column_sum import ColumnSumObjective
-from discreet.anonymity.search.objectives.objective import SearchSetting, SuppressedClasses, TableObjective
+from discreet.anonymity.search.objectives.objective import (
+    ColumnSumObjective,
+    SearchSetting,
+    SuppressedClasses,
+    TableObjective,
+)
 
 
 def compute_level_costs(levels: Integers, height: int) -> Floats:

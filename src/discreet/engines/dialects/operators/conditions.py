@@ -9,15 +9,15 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
-from discreet.engines.dialects.argument_binding import are_short
 from discreet.engines.dialects.dialect import raise_unsupported
 from discreet.engines.dialects.expression_writer import (
     ExpressionWriter,
     FunctionWriters,
     Node,
     OperatorWriters,
+    Scope,
 )
-from discreet.engines.dialects.scope import Scope
+from discreet.engines.dialects.sql_marks import are_short
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
 
 ORDER_OPERATORS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}

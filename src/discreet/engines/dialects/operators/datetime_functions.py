@@ -7,9 +7,8 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
-from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters
+from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters, Scope
 from discreet.engines.dialects.operators.casts import parse_type
-from discreet.engines.dialects.scope import Scope
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 
 

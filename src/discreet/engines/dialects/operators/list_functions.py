@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import raise_unsupported
-from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters
-from discreet.engines.dialects.scope import Scope
+from discreet.engines.dialects.expression_writer import ExpressionWriter, OperatorWriters, Scope
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 
 

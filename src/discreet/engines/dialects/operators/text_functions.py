@@ -8,8 +8,7 @@ from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import CASE_INSENSITIVE_PREFIX, raise_unsupported
-from discreet.engines.dialects.expression_writer import ExpressionWriter, Node, OperatorWriters
-from discreet.engines.dialects.scope import Scope
+from discreet.engines.dialects.expression_writer import ExpressionWriter, Node, OperatorWriters, Scope
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
 
 INT32_END = 1 << 31

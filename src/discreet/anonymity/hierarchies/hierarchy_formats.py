@@ -1,28 +1,35 @@
-"""Hierarchies in CSV files of ARX's format: one line per value, then its label at level 1, level 2, …
+"""Hierarchies in other formats: CSV files as ARX reads and writes them, Arrow tables and SQL.
+
+In ARX's format a line is one value, then its label at level 1, level 2, …
 
     13053;1305*;130**;*
 
 There is no header. The separator is the character that gives every line the same number of fields; line ends
 and a byte order mark do not matter. A share is a fraction of the file's lines, including values that the data
 lacks; a line that occurs twice counts twice.
+
+In SQL a hierarchy is the expression for a column's label at a level.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.hierarchies.hierarchy_spec import build_listed_hierarchy
-from discreet.core.errors import RequestError
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.anonymity.hierarchies.generalization_hierarchy import MISSING, Hierarchy, build_listed_hierarchy
+from discreet.core.errors import RequestError, require_parameter
 
 SEPARATORS = ";,\t|"
 PARTS_OF_LABELS = "*[]()<>=-.\"' "  # characters of labels, never taken for a separator
-LARGEST_FILE = 256 * 2**20
+LARGEST_FILE = 256 * 2**20  # bytes; the file is read whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,3 +144,60 @@ def _check_nested(path: Path, lines: list[Line]) -> None:
                     f"line {first}.",
                     hint="Give each label a single label above it, so that levels are nested.",
                 )
+
+
+def hierarchy_to_table(hierarchy: Hierarchy) -> pa.Table:
+    """Return the columns value, level_1, level_2, …; a missing value is NULL."""
+    names = ["value", *(f"level_{level}" for level in range(1, hierarchy.height + 1))]
+    columns = [
+        pa.array([label or None for label in labels], pa.string()).take(pa.array(codes))
+        for labels, codes in zip(hierarchy.labels, hierarchy.maps, strict=True)
+    ]
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def hierarchy_to_csv(hierarchy: Hierarchy) -> str:
+    """Return the hierarchy in ARX's format: value;level 1;level 2;…"""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=";", lineterminator="\n")
+    writer.writerows(list_rows(hierarchy))
+    return text.getvalue()
+
+
+def list_rows(hierarchy: Hierarchy) -> list[tuple[str, ...]]:
+    """Return each value followed by its labels."""
+    levels = [
+        [labels[code] for code in codes.tolist()]
+        for labels, codes in zip(hierarchy.labels, hierarchy.maps, strict=True)
+    ]
+    return list(zip(*levels, strict=True))
+
+
+def hierarchy_to_sql(hierarchy: Hierarchy, level: int, column: str, dialect: str = "duckdb") -> str:
+    """Return an expression for the column's label at a level; NULL for a value that is not covered."""
+    holds = 0 <= level <= hierarchy.height
+    require_parameter(holds, "hierarchy_to_sql", "level", level, f"from 0 to {hierarchy.height}")
+    text = exp.cast(exp.column(column, quoted=True), exp.DataType.Type.TEXT)
+    case = exp.Case()
+    for label, values in _group_by_label(hierarchy, level):
+        shown = exp.Literal.string(label) if label != MISSING else exp.null()
+        case.append("ifs", exp.If(this=_build_membership_test(text, values), true=shown))
+    return case.sql(dialect=dialect)
+
+
+def _group_by_label(hierarchy: Hierarchy, level: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield each label that some value has, with those values."""
+    codes = hierarchy.maps[level]
+    order = np.argsort(codes, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        if len(part):
+            yield hierarchy.labels[level][codes[part[0]]], [hierarchy.values[each] for each in part.tolist()]
+
+
+def _build_membership_test(text: exp.Expression, values: list[str]) -> exp.Condition:
+    present = [exp.Literal.string(value) for value in values if value != MISSING]
+    tests: list[exp.Expression] = [exp.In(this=text.copy(), expressions=present)] if present else []
+    if MISSING in values:
+        tests.append(exp.Is(this=text.copy(), expression=exp.null()))
+        tests.append(exp.EQ(this=text.copy(), expression=exp.Literal.string(MISSING)))
+    return exp.or_(*tests)

@@ -1,4 +1,6 @@
-"""Audit of epsilon: an empirical lower bound from the frequency of one event on two neighboring inputs.
+"""Privacy audits by simulation: of a claimed epsilon, and of a promise.
+
+Audit of epsilon: an empirical lower bound from the frequency of one event on two neighboring inputs.
 
 Knows       the mechanism, and that the data is one of two neighboring tables.
 Learns      a lower bound on the privacy loss: ln (Pr[event | D] - delta) / Pr[event | D'].
@@ -8,18 +10,40 @@ Score       the event is chosen on one half of the runs and counted on the other
 Stopped by  a mechanism whose epsilon is what it claims. A bound below the claim proves nothing: another pair
             of neighbors, another event or more runs could show more.
 
+Audit of a promise: realized posteriors of simulated attackers against the promised cap.
+
+Knows       the mechanism, all other records, and that a claim about one person has the promise's prior.
+Learns      its exact posterior from every output, by Bayes' rule.
+Score       the claim is true in every run. The share of runs in which the posterior exceeds the promised one
+            must be 0 under a promise without a tail, and at most its tail otherwise. With a tail the verdict
+            uses a Clopper-Pearson interval: a promise that is kept is called broken with probability at most
+            1 - confidence. Without one, a single run above the cap is enough.
+Stopped by  a mechanism whose guarantee the promise admits.
+
 [JUO20]     Jagielski, Ullman & Oprea, Auditing Differentially Private Machine Learning.
 [DWWZK18]   Ding, Wang, Wang, Zhang & Kifer, Detecting Violations of Differential Privacy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from discreet.attacks.distinguishing_events import Outputs, align_columns, choose_event, slice_runs
-from discreet.attacks.lower_bound import compute_epsilon_lower_bound
-from discreet.belief.wording import format_chance, format_number, format_percent
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from discreet.attacks.distinguishing_events import (
+    Outputs,
+    align_columns,
+    choose_event,
+    compute_epsilon_lower_bound,
+    slice_runs,
+)
+from discreet.belief import Promise
+from discreet.belief.odds import logit
+from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
+from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
 
@@ -30,7 +54,7 @@ Sampler = Callable[[int], Outputs]
 DEFAULT_RUNS = 40_000
 MIN_RUNS = 100
 DEFAULT_CONFIDENCE = 0.95
-MOST_DIGITS = 17
+MOST_DIGITS = 17  # of a double; more digits than that distinguish nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +137,75 @@ def audit_epsilon(
         event_hits=(more, fewer),
         delta=float(delta),
     )
+
+
+ROUNDING = 1e-9  # of a posterior that was computed in floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorAudit:
+    """The number of simulated attackers whose posterior exceeded the promised cap."""
+
+    prior: float
+    cap: float
+    tail: float
+    highest: float
+    above_cap: int
+    runs: int
+    interval: tuple[float, float]
+    confidence: float
+
+    @property
+    def fraction(self) -> float:
+        """The share of attackers above the cap."""
+        return self.above_cap / self.runs
+
+    @property
+    def holds(self) -> bool:
+        """True unless the runs refute the promise."""
+        return self.above_cap == 0 if self.tail == 0 else self.interval[0] <= self.tail
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in one sentence."""
+        allowed = f"; a chance of {format_chance(self.tail)} is promised" if self.tail else ""
+        cap = format_percent_up(self.cap)
+        ended = f"{self.above_cap:,} of {self.runs:,} attackers ended above {cap}{allowed}"
+        reached = f"the highest belief was {format_percent_up(self.highest)}"
+        return f"{'' if self.holds else 'The promise is broken: '}{ended}; {reached}."
+
+
+def audit_posteriors(
+    posteriors: Iterable[float] | NDArray[np.float64],
+    promise: Promise,
+    *,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> PosteriorAudit:
+    """Judge posteriors of true claims whose prior was at most the promise's prior."""
+    require_probability("audit_posteriors", "confidence", confidence)
+    reached = np.asarray(list(posteriors) if not isinstance(posteriors, np.ndarray) else posteriors)
+    believed = reached.size > 0 and bool(np.all((reached >= 0) & (reached <= 1)))
+    require_parameter(
+        believed, "audit_posteriors", "posteriors", f"{reached.size} values", "one or more probabilities"
+    )
+    above = int(np.count_nonzero(reached > promise.posterior * (1 + ROUNDING)))
+    return PosteriorAudit(
+        prior=promise.prior,
+        cap=promise.posterior,
+        tail=promise.tail,
+        highest=float(reached.max()),
+        above_cap=above,
+        runs=int(reached.size),
+        interval=clopper_pearson(above, int(reached.size), alpha=2 * (1 - confidence)),
+        confidence=confidence,
+    )
+
+
+def compute_posteriors(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the posteriors of a true claim after outputs with these losses.
+
+    >>> compute_posteriors(0.01, np.array([0.0, np.log(99)])).round(4)
+    array([0.01, 0.5 ])
+    """
+    require_probability("posterior_after_loss", "prior", prior)
+    return np.asarray(scipy.special.expit(logit(prior) + losses))
