@@ -2,11 +2,12 @@
 
 A model judges equivalence classes by their counts, and states the belief that it allows an attacker and the
 attacks that it does not stop. Every model in `MODELS` runs the family's conformance suite
-(tests/conformance/test_models.py). The other modules hold code that models share (`privacy_model`,
-`class_counts`, `closeness`), their parameters (`model_parameters`) and parsing (`model_parsing`).
+(tests/conformance/test_models.py). The other modules hold code that models share (`minimum_class_size`,
+`closeness`, `class_counts`), joint judgement (`privacy_model`) and parsing (`model_parsing`).
 """
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity
+from discreet.anonymity.models.attacker_models import Attacker
 from discreet.anonymity.models.average_risk import AverageRisk
 from discreet.anonymity.models.beta_likeness import BetaLikeness
 from discreet.anonymity.models.delta_disclosure import DeltaDisclosure
@@ -18,8 +19,9 @@ from discreet.anonymity.models.hierarchical_closeness import HierarchicalClosene
 from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
-from discreet.anonymity.models.model_parameters import Attacker
+from discreet.anonymity.models.model_option import ListedModel
 from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from discreet.anonymity.models.privacy_model import (
     ATTACKS,
     MeasuredModel,
@@ -36,7 +38,7 @@ from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.anonymity.models.strict_risk import StrictRisk
 from discreet.anonymity.models.strongest_parameters import FAMILIES, find_strongest
 
-MODELS: tuple[type[MeasuredModel], ...] = (
+MODELS: tuple[type[ListedModel], ...] = (
     KAnonymity,
     KMap,
     DeltaPresence,
@@ -48,6 +50,7 @@ MODELS: tuple[type[MeasuredModel], ...] = (
     OrderedCloseness,
     HierarchicalCloseness,
     AlphaKAnonymity,
+    PSensitiveKAnonymity,
     DeltaDisclosure,
     BetaLikeness,
     MInvariance,
@@ -75,6 +78,7 @@ __all__ = [
     "MeasuredModel",
     "Model",
     "OrderedCloseness",
+    "PSensitiveKAnonymity",
     "ProbabilisticDiversity",
     "RecursiveDiversity",
     "StrictRisk",

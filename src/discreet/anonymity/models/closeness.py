@@ -24,7 +24,7 @@ these, because all classes together have N rows.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple, Protocol
@@ -43,7 +43,8 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     reduce_by_class,
 )
-from discreet.anonymity.models.model_parameters import coerce_share
+from discreet.anonymity.models.model_option import ModelOption, RequestedModel
+from discreet.anonymity.models.model_parameters import coerce_share, parse_share
 from discreet.anonymity.models.privacy_model import Floats, Verdicts
 from discreet.core.errors import RequestError
 
@@ -198,18 +199,26 @@ def _find_changes(codes: NDArray[np.signedinteger]) -> Verdicts:
     return np.concatenate([[True], codes[1:] != codes[:-1]])[: len(codes)]
 
 
+T_CLOSENESS = ModelOption(name="t_closeness", help="COLUMN:0.2:equal|ordered|hierarchical.")
+
+
 @dataclass(frozen=True, kw_only=True)
-class TCloseness(Protocol):
+class TCloseness(RequestedModel, Protocol):
     """The sensitive values of every class are within distance t of the whole table's."""
 
     column: str
     t: Fraction
 
+    option: ClassVar[ModelOption] = T_CLOSENESS
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         coerce_share(self, "t")
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        return {"column": texts["column"], "t": parse_share(f"the t of {cls.option.text}", texts["t"])}
 
     @abstractmethod
     def measure_distances(self, classes: EquivalenceClasses) -> Distances:

@@ -1,17 +1,15 @@
-"""Parameters of models as users give them: exact fractions, and the attacker of a risk threshold."""
+"""Parameters of models as users give them: checked on input and stored as exact fractions."""
 
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from fractions import Fraction
 
-from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
 from discreet.belief.wording import format_number
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import is_real
 
-LONGEST = 40  # characters; nobody types a longer fraction
+LONGEST = 40
 
 
 def to_fraction(value: object) -> Fraction | None:
@@ -60,6 +58,29 @@ def parse_fraction(name: str, text: str) -> Fraction:
     return Fraction(match[1]) / (100 if match[2] else int(match[3] or 1))
 
 
+def parse_share(name: str, text: str) -> Fraction:
+    """Parse a number from 0 to 1."""
+    share = parse_fraction(name, text)
+    if share > 1:
+        raise InvalidParameterError(f"{name} must be a number from 0 to 1; got {text}.")
+    return share
+
+
+def parse_at_least_one(name: str, text: str) -> Fraction:
+    """Parse a number of at least 1."""
+    number = parse_fraction(name, text)
+    if number < 1:
+        raise InvalidParameterError(f"{name} must be at least 1; got {text}.")
+    return number
+
+
+def parse_whole_number(name: str, text: str, *, least: int) -> int:
+    """Parse a whole number of at least `least`."""
+    if not re.fullmatch(r"\d{1,18}", text) or int(text) < least:
+        raise InvalidParameterError(f"{name} must be a whole number of at least {least}; got {text}.")
+    return int(text)
+
+
 def format_fraction(value: Fraction) -> str:
     """Return a fraction as text: its decimal if that is exact, otherwise four digits.
 
@@ -69,28 +90,3 @@ def format_fraction(value: Fraction) -> str:
     decimal = f"{float(value):.12g}"
     exactly = "e" not in decimal and Fraction(decimal) == value
     return decimal if exactly else format_number(float(value), 4)
-
-
-class Attacker(StrEnum):
-    """Prosecutor: knows that the person is in. Journalist: does not. Marketer: links as many as possible."""
-
-    PROSECUTOR = "prosecutor"
-    JOURNALIST = "journalist"
-    MARKETER = "marketer"
-
-    @property
-    def sentence_opening(self) -> str:
-        """The opening of a sentence about this attacker."""
-        return {
-            Attacker.PROSECUTOR: f"{INFORMED_ATTACKER} matches that person to a row",
-            Attacker.JOURNALIST: "An attacker who looks a row up in the population picks its owner",
-            Attacker.MARKETER: "An attacker who knows all quasi-identifiers and links every row is right",
-        }[self]
-
-
-def coerce_attacker(owner: object) -> None:
-    """Check the `attacker` of a frozen dataclass and store it as an `Attacker`."""
-    named = getattr(owner, "attacker")  # noqa: B009  (a frozen dataclass of any kind)
-    known = [each for each in Attacker if named == each.value]
-    require_parameter(bool(known), owner, "attacker", named, "prosecutor, journalist or marketer")
-    object.__setattr__(owner, "attacker", known[0])
