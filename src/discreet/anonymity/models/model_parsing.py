@@ -26,7 +26,7 @@ def list_variants(option: ModelOption) -> tuple[type[ListedModel], ...]:
 def parse_model(option: ModelOption, value: object) -> ModelSpec:
     """Return the model that the value of an option denotes; a model that is built already is kept.
 
-    >>> [parsed] = {parse_model(option, "disease:2:distinct") for option in MODEL_OPTIONS[3:4]}
+    >>> [parsed] = [parse_model(option, "disease:2:distinct") for option in MODEL_OPTIONS[3:4]]
     >>> parsed.kind.__name__, parsed.parameters
     ('DistinctDiversity', {'column': 'disease', 'l': 2})
     """
