@@ -20,7 +20,7 @@ from discreet.anonymity.models import (
     RecursiveDiversity,
     find_strongest,
 )
-from discreet.anonymity.models.earth_mover_distance import measure_ordered_distances
+from discreet.anonymity.models.closeness import measure_ordered_distances
 from tests.anonymity.models.tables import Counts, table
 
 F = Fraction

@@ -17,8 +17,7 @@ from discreet.anonymity.equivalence_classes import (
     Tuples,
     number_rows,
 )
-from discreet.anonymity.models.model_verdicts import judge_all
-from discreet.anonymity.models.privacy_model import Model, Verdicts
+from discreet.anonymity.models.privacy_model import Model, Verdicts, judge_all
 from discreet.anonymity.recoding import Recoding
 
 DENSE = 8  # a table of sums may have this many cells per summand before sorting is cheaper

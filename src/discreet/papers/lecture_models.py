@@ -9,7 +9,7 @@ import pyarrow as pa
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity, find_strongest
-from discreet.anonymity.models.earth_mover_distance import measure_ordered_distances
+from discreet.anonymity.models.closeness import measure_ordered_distances
 from discreet.anonymity.search import find_minimal_nodes, recode_at_levels
 from discreet.anonymity.tuple_counts import ReleaseSource, count_combinations, count_tuples
 from discreet.attacks.published_table import read_release

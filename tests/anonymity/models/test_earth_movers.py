@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from discreet.anonymity.equivalence_classes import SensitiveCounts
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import EqualCloseness, HierarchicalCloseness, Model, OrderedCloseness
-from discreet.anonymity.models.earth_mover_distance import (
+from discreet.anonymity.models.closeness import (
     Distances,
     measure_equal_distances,
     measure_hierarchical_distances,

@@ -3,8 +3,7 @@
 A model judges equivalence classes by their counts, and states the belief that it allows an attacker and the
 attacks that it does not stop. Every model in `MODELS` runs the family's conformance suite
 (tests/conformance/test_models.py). The other modules hold code that models share (`minimum_class_size`,
-`closeness`, `class_counts`, `earth_mover_distance`), joint judgement (`model_verdicts`) and parsing
-(`model_parsing`).
+`closeness`, `class_counts`), joint judgement (`privacy_model`) and parsing (`model_parsing`).
 """
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity
@@ -21,15 +20,19 @@ from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
 from discreet.anonymity.models.model_option import ListedModel
-from discreet.anonymity.models.model_verdicts import (
+from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
+from discreet.anonymity.models.privacy_model import (
+    ATTACKS,
+    MeasuredModel,
+    Model,
+    TableModel,
+    Verdicts,
     WorstClass,
     find_worst_class,
     judge_all,
     select_class_models,
 )
-from discreet.anonymity.models.ordered_closeness import OrderedCloseness
-from discreet.anonymity.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
-from discreet.anonymity.models.privacy_model import ATTACKS, MeasuredModel, Model, TableModel, Verdicts
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.anonymity.models.strict_risk import StrictRisk

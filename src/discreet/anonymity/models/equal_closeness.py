@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
-from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import bound_rows_within_shares, require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
 from discreet.anonymity.models.model_option import ModelBound, Shares, bound_class_inference
@@ -58,10 +58,8 @@ class EqualCloseness(TCloseness):
         shares = sensitive.totals / max(1, int(sensitive.totals.sum()))
         return bound_rows_within_shares(classes, sensitive, shares - float(self.t), shares + float(self.t))
 
-    def measure_distances(self, classes: EquivalenceClasses) -> earth_mover_distance.Distances:
-        return earth_mover_distance.measure_equal_distances(
-            require_sensitive(classes, self.column, self.name)
-        )
+    def measure_distances(self, classes: EquivalenceClasses) -> closeness.Distances:
+        return closeness.measure_equal_distances(require_sensitive(classes, self.column, self.name))
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
         share = shares.get(self.column)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
 from discreet.anonymity.models.model_option import ModelContext
@@ -53,8 +53,8 @@ class HierarchicalCloseness(TCloseness):
             f"table's, so that a single value may be {format_percentage_points(most_gained)} commoner."
         )
 
-    def measure_distances(self, classes: EquivalenceClasses) -> earth_mover_distance.Distances:
-        return earth_mover_distance.measure_hierarchical_distances(
+    def measure_distances(self, classes: EquivalenceClasses) -> closeness.Distances:
+        return closeness.measure_hierarchical_distances(
             require_sensitive(classes, self.column, self.name), self.hierarchy
         )
 

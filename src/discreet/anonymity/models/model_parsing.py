@@ -24,10 +24,9 @@ def list_variants(option: ModelOption) -> tuple[type[ListedModel], ...]:
 
 
 def parse_model(option: ModelOption, value: object) -> ModelSpec:
-    """Return the model that the value of an option denotes; what is parsed already is kept.
+    """Return the model that the value of an option denotes; a model that is built already is kept.
 
-    >>> from discreet.anonymity.models.model_option import L_DIVERSITY
-    >>> parsed = parse_model(L_DIVERSITY, "disease:2:distinct")
+    >>> [parsed] = [parse_model(option, "disease:2:distinct") for option in MODEL_OPTIONS[3:4]]
     >>> parsed.kind.__name__, parsed.parameters
     ('DistinctDiversity', {'column': 'disease', 'l': 2})
     """

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
-from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
 from discreet.anonymity.models.model_parameters import format_fraction
@@ -47,7 +47,5 @@ class OrderedCloseness(TCloseness):
             f"which caps no single belief."
         )
 
-    def measure_distances(self, classes: EquivalenceClasses) -> earth_mover_distance.Distances:
-        return earth_mover_distance.measure_ordered_distances(
-            require_sensitive(classes, self.column, self.name)
-        )
+    def measure_distances(self, classes: EquivalenceClasses) -> closeness.Distances:
+        return closeness.measure_ordered_distances(require_sensitive(classes, self.column, self.name))

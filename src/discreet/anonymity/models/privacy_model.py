@@ -1,4 +1,4 @@
-"""The protocol of a privacy model: a judgement of equivalence classes by their counts.
+"""The protocol of a privacy model, a judgement of equivalence classes by their counts; and joint judgement.
 
 A class that does not meet every model is suppressed; what is left is published. Two properties decide how far
 a search may prune; both are tested by brute force:
@@ -13,7 +13,7 @@ Without monotonicity in suppression, `bound_kept_rows` still bounds how many row
 that a search can rule them out.
 
 A model of the whole table, such as an average, is applied after all other models; `select_publishable`
-returns which of the remaining classes may be published. `model_verdicts.judge_all` defines the order.
+returns which of the remaining classes may be published. `judge_all` defines the order.
 
 A missing sensitive value is judged as a value of its own. That is right only where being missing is
 informative, so the policy must declare it (`missing: category` or `suppress`) before any model is applied.
@@ -24,7 +24,10 @@ fractions: a float means the decimal that it prints as, so that 0.3 is 3/10.
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,3 +110,65 @@ class TableModel(Protocol):
 
     def select_publishable(self, classes: EquivalenceClasses, eligible: Verdicts) -> Verdicts:
         """Return which of the eligible classes can be published so that the model holds for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstClass:
+    """The class with the least margin under a model: its position and margin, and whether the model holds."""
+
+    place: int
+    margin: float
+    holds: bool
+
+
+def judge_all(
+    classes: EquivalenceClasses, models: Sequence[Model], eligible: Verdicts | None = None
+) -> Verdicts:
+    """Return which of the eligible classes can be published so that the release meets every model.
+
+    Models of the whole table are applied last, to the classes that the others leave, and repeatedly until
+    none suppresses more: an average that a table meets can be broken by suppressing one of its large classes.
+    """
+    kept = eligible
+    averages: list[TableModel] = []
+    for model in models:
+        if _is_table_model(model):
+            averages.append(model)
+        else:
+            kept = model.judge(classes) if kept is None else kept & model.judge(classes)
+    if kept is None:
+        kept = np.ones(len(classes), np.bool_)
+    before = -1
+    while averages and before != (before := int(kept.sum())):
+        for average in averages:
+            kept = average.select_publishable(classes, kept)
+    return kept
+
+
+def select_class_models(models: Sequence[Model]) -> list[Model]:
+    """Return the models whose verdict on a class depends on that class alone."""
+    return [model for model in models if not _is_table_model(model)]
+
+
+def _is_table_model(model: Model | TableModel) -> TypeGuard[TableModel]:
+    return _is_table_model_type(type(model))
+
+
+@cache
+def _is_table_model_type(kind: type) -> bool:
+    """Return whether a type is a `TableModel`; cached, because a search asks this at every node."""
+    return issubclass(kind, TableModel)
+
+
+def find_worst_class(classes: EquivalenceClasses, model: MeasuredModel) -> WorstClass | None:
+    """Return the class with the least margin under a model, or None if there is no class.
+
+    `holds` is the verdict, which is exact; the margin is a float and may show a near tie as 0.
+    """
+    if len(classes) == 0:
+        return None
+    verdicts = model.judge(classes)
+    # where some fail, the worst is one of them, even if rounded margins tie
+    margins = np.where(verdicts.all() | ~verdicts, model.measure_margins(classes), np.inf)
+    place = int(margins.argmin())
+    return WorstClass(place=place, margin=float(margins[place]), holds=bool(verdicts.all()))

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, SensitiveCounts
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.models import earth_mover_distance
+from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import (
     NEAR,
     count_commonest,
@@ -112,7 +112,7 @@ def _find_hierarchical_t(question: FamilyQuery) -> Fraction:
             hint="Declare one in the policy.",
         )
     return find_largest_quotient(
-        *earth_mover_distance.measure_hierarchical_distances(question.sensitive, question.hierarchy)
+        *closeness.measure_hierarchical_distances(question.sensitive, question.hierarchy)
     )
 
 
@@ -140,11 +140,9 @@ FAMILIES: Mapping[str, Callable[[FamilyQuery], Level]] = {
     "probabilistic": _find_probabilistic_l,
     "entropy": _find_entropy_l,
     "recursive": _find_recursive_c,
-    "equal": lambda question: find_largest_quotient(
-        *earth_mover_distance.measure_equal_distances(question.sensitive)
-    ),
+    "equal": lambda question: find_largest_quotient(*closeness.measure_equal_distances(question.sensitive)),
     "ordered": lambda question: find_largest_quotient(
-        *earth_mover_distance.measure_ordered_distances(question.sensitive)
+        *closeness.measure_ordered_distances(question.sensitive)
     ),
     "hierarchical": _find_hierarchical_t,
     "alpha": lambda question: 1 / _find_probabilistic_l(question),

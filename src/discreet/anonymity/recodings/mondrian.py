@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 
 from discreet.anonymity.equivalence_classes import Codes, Integers, Tuples, number_rows
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.models.model_verdicts import judge_all, select_class_models
-from discreet.anonymity.models.privacy_model import Model
+from discreet.anonymity.models.privacy_model import Model, judge_all, select_class_models
 from discreet.anonymity.recoding import (
     Floats,
     LabelExtents,
