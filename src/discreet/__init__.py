@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from discreet.belief.promise import Promise
-    from discreet.services.anonymize.anonymizer import Anonymizer
+    from discreet.rendering.release_report import Anonymizer
     from discreet.services.curator import Curator
 
 __all__ = ["Anonymizer", "Curator", "Promise"]
 
 _HOMES = {
-    "Anonymizer": "discreet.services.anonymize.anonymizer",
+    "Anonymizer": "discreet.rendering.release_report",
     "Curator": "discreet.services.curator",
     "Promise": "discreet.belief.promise",
 }

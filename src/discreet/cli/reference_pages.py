@@ -46,7 +46,7 @@ LAYERS: tuple[dict[str, str], ...] = (
     {"core": "types that every package shares"},
 )
 QUERY_PATH_DOWN = {
-    "http": "1  a frontend parses",
+    "http": "1  parsed",
     "services": "2  the curator",
     "sql": "3  sql plans",
     "accounting": "4  reserved",
@@ -170,10 +170,6 @@ def write_pages(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-if __name__ == "__main__":
-    write_pages(Path(sys.argv[1]))
-
-
 def draw_package_diagram() -> str:
     """Return the packages as SVG; each is a group with its name as id."""
     height = _get_layer_top(len(LAYERS)) + FOOT_HEIGHT
@@ -255,3 +251,7 @@ def _draw_text(
 ) -> str:
     look = f'text-anchor="{anchor}" fill="{color}" font-size="{size}" font-weight="{weight}"'
     return f'<text x="{x}" y="{y}" {look}>{escape(text)}</text>'
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))
