@@ -2,8 +2,8 @@
 
 Users, sessions and grants hold at all servers of a shared ledger.
 
-Transactions are those of `accounting.shared_database`. A writer locks the row of `secret`, not the ledger's, so
-that logins do not wait for charges.
+Transactions are those of `accounting.shared_database`. A writer locks the row of `secret`, not the ledger's:
+logins do not wait for charges.
 """
 
 from __future__ import annotations
