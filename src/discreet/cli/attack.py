@@ -231,7 +231,7 @@ def run(
     """
     if report is not None:
         require_report_path(report)
-    request = AttackRequest.model_validate(
+    request = AttackRequest.parse(
         {
             "release": release,
             "policy": policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None),

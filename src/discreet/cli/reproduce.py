@@ -29,8 +29,8 @@ def run(
         Path | None,
         typer.Option(
             envvar="DISCREET_ADULT",
-            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, "
-            "or a made-up census.",
+            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, or a made-up "
+            "census.",
         ),
     ] = None,
     report: Annotated[

@@ -22,7 +22,6 @@ from discreet.http import job_work
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import Caller, Context, CustodianCaller
 from discreet.http.http_errors import NotFoundError
-from discreet.http.job_request_bodies import AnonymizeBody, JobBody, SynthesizeBody
 from discreet.http.openapi import (
     FILE_RESPONSES,
     JOB_STARTED_RESPONSE,
@@ -30,7 +29,7 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.request_bodies import AttackBody
+from discreet.http.request_bodies import AnonymizeBody, AttackBody, JobBody, SynthesizeBody
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,
@@ -202,4 +201,4 @@ def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
 def _build_attack_request(context: AppContext, body: AttackBody) -> AttackRequest:
     release = str(context.policy_file) if body.release is None else context.find_release_file(body.release)
     policy = None if body.release is None else context.policy_file
-    return AttackRequest.model_validate(body.model_dump() | {"release": release, "policy": policy})
+    return AttackRequest.parse(body.model_dump() | {"release": release, "policy": policy})
