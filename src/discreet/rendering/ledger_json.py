@@ -1,4 +1,4 @@
-"""A promise and a ledger as JSON objects: entries, amounts, accounts, belief, releases."""
+"""A ledger as one JSON object: entries, amounts, accounts, belief, releases."""
 
 from __future__ import annotations
 
