@@ -10,7 +10,7 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
@@ -18,14 +18,19 @@ from pydantic import BaseModel
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import Command, options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
+from discreet.rendering import count_view
 from discreet.rendering.terminal import Console
+from discreet.services.count_publication import (
+    Publication,
+    make_offer,
+    release_counts,
+    require_writable_output,
+    write_release,
+)
+from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 
-if TYPE_CHECKING:
-    from discreet.services.count_publication import Publication
-    from discreet.services.curator import Curator
-
-PublicationBuilder = Callable[["Curator", ProgressCallback], "Publication"]
+PublicationBuilder = Callable[[Curator, ProgressCallback], Publication]
 """Builds the publication from a curator's tables; may report its progress."""
 
 
@@ -63,15 +68,6 @@ def _run(
     as_json: JsonOption = False,
 ) -> None:
     """Plan a publication and print the plan, or release it, write it and print it."""
-    from discreet.rendering import count_view  # deferred: their imports take a second
-    from discreet.services.count_publication import (
-        make_offer,
-        release_counts,
-        require_writable_output,
-        write_release,
-    )
-    from discreet.services.curator import Curator
-
     with (
         show_progress() as tell,
         Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator,

@@ -10,6 +10,7 @@ import typer
 from discreet.cli.count_command import PublicationBuilder, make_count_command
 from discreet.core.errors import RequestError
 from discreet.services.count_requests import StreamRequest
+from discreet.services.stream import plan_stream_release
 
 
 @make_count_command(StreamRequest)
@@ -19,8 +20,6 @@ def run(
     file: Annotated[Path, typer.Argument(help="One SELECT COUNT(*) FROM table WHERE … a line.")],
 ) -> PublicationBuilder:
     """Answer counting questions in order, each from earlier releases if they are accurate enough."""
-    from discreet.services.stream import plan_stream_release  # deferred: its imports take a second
-
     texts = _read_questions(file)
     return lambda curator, tell: plan_stream_release(curator, request, texts, tell)
 

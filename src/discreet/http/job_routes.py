@@ -22,7 +22,6 @@ from discreet.http import job_work
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import Caller, Context, CustodianCaller
 from discreet.http.http_errors import NotFoundError
-from discreet.http.job_request_bodies import AnonymizeBody, JobBody, SynthesizeBody
 from discreet.http.openapi import (
     FILE_RESPONSES,
     JOB_STARTED_RESPONSE,
@@ -30,7 +29,7 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.request_bodies import AttackBody
+from discreet.http.request_bodies import AnonymizeBody, AttackBody, JobBody, SynthesizeBody
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from discreet.http.app_context import AppContext
-from discreet.http.job_request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
+from discreet.http.request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
 from discreet.rendering import attack_view, private_release_view, release_view
 from discreet.rendering import synthetic_view as synthesis_view
 from discreet.rendering.audit_view import audit_to_json

@@ -8,7 +8,7 @@ from rich.table import Table
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent, format_percent_up
 from discreet.rendering.answer_view import show_answer
-from discreet.rendering.ledger_json import promise_to_json
+from discreet.rendering.promise_view import promise_to_json
 from discreet.services.demo import SMALLEST, SQL, Demo
 from discreet.services.sample.census import PEOPLE
 

@@ -1,4 +1,4 @@
-"""A promise and a ledger as JSON objects: entries, amounts, accounts, belief, releases."""
+"""A ledger as one JSON object: entries, amounts, accounts, belief, releases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from discreet.accounting.accountant import Cost, get_amount, name_unit
 from discreet.accounting.budget import AnalystAccount
 from discreet.accounting.entries import Entry, NonPrivateRelease, guarantee_to_json
 from discreet.accounting.ledger import Ledger
-from discreet.belief import Belief, Promise
+from discreet.belief import Belief
 from discreet.core.guarantees import PureDP
 from discreet.services.ledger_maintenance import MarkState, VerifiedLedger
 
@@ -93,19 +93,6 @@ def release_to_json(release: NonPrivateRelease) -> dict[str, object]:
         "time": release.time.isoformat(),
         "description": release.description,
         "certificate": dict(release.certificate),
-    }
-
-
-def promise_to_json(promise: Promise) -> dict[str, object]:
-    """Return the parameters of a promise as a JSON object."""
-    return {
-        "prior": promise.prior,
-        "posterior": promise.posterior,
-        "secret": promise.secret.value,
-        "group": promise.group,
-        "tail": promise.tail,
-        "gamma": promise.gamma,
-        "epsilon": promise.epsilon,
     }
 
 

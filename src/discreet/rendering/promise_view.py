@@ -7,7 +7,6 @@ from rich.text import Text
 
 from discreet.belief import EpsilonChoice, Promise, compute_belief
 from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
-from discreet.rendering.ledger_json import promise_to_json
 from discreet.rendering.terminal import Console
 
 EXAMPLE_PRIORS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
@@ -65,3 +64,16 @@ def _list_beliefs(promise: Promise) -> list[tuple[float, float, float]]:
     priors = sorted({*EXAMPLE_PRIORS, promise.prior})
     ends = [compute_belief(prior, promise.loss, secret=promise.secret) for prior in priors]
     return [(end.prior, end.highest, end.lowest) for end in ends]
+
+
+def promise_to_json(promise: Promise) -> dict[str, object]:
+    """Return the parameters of a promise as a JSON object."""
+    return {
+        "prior": promise.prior,
+        "posterior": promise.posterior,
+        "secret": promise.secret.value,
+        "group": promise.group,
+        "tail": promise.tail,
+        "gamma": promise.gamma,
+        "epsilon": promise.epsilon,
+    }

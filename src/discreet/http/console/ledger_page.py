@@ -57,9 +57,8 @@ def _apply_decision(page: Page, fields: dict[str, str]) -> None:
         raise RequestError("budget: there is no such budget request.")
     if do == "grant":
         taken = fields.get("taken_from") or None
-        context.budget_requests.grant(
-            int(number), context.curators.policy, context.curators.ledger.set_shares, taken
-        )
+        curators = context.curators
+        context.budget_requests.grant(int(number), curators.policy, curators.ledger.set_shares, taken)
     else:
         context.budget_requests.deny(int(number), fields.get("note", "")[:1000])
 

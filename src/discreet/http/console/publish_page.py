@@ -9,14 +9,18 @@ Idempotent  A form carries a random key: submitted twice, it publishes once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import FileResponse
 
+from discreet.belief.wording import format_percent
 from discreet.core.errors import DiscreetError
+from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.job_progress import (
     build_job_context,
@@ -24,21 +28,45 @@ from discreet.http.console.job_progress import (
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.page import Page, redirect_to, require_custodian
+from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
+from discreet.http.console.publish_form import (
+    DISTANCES,
+    DIVERSITIES,
+    FORM_FIELDS,
+    FORMATS,
+    RECODINGS,
+    PublishForm,
+    list_publishable_tables,
+)
 from discreet.http.http_errors import NotFoundError
-from discreet.services.serving.job import Job, JobFailure, JobOutcome
+from discreet.rendering.attack_verdicts import describe_verdict
+from discreet.rendering.release_report import render_release_report
+from discreet.rendering.release_view import format_examples, list_figures
+from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
+from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
+from discreet.services.anonymize.anonymize_request import OBJECTIVES
+from discreet.services.anonymize.release import Release
+from discreet.services.anonymize.release_certificate import build_certificate
+from discreet.services.anonymize.release_risk import class_risk_to_json
+from discreet.services.anonymize.release_risk import list_risk_rows as risks
+from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.progress import ProgressCallback
+from discreet.services.serving.job import Job, JobFailure, JobOutcome, JobWork
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(include_in_schema=False)
 JOB_KIND, JOB_PATH = "anonymize", "/publish/work/"
 COMPANION_FILES = {"certificate": "certificate.json", "report": "report.html"}
 CustodianPage = Annotated[Page, Depends(require_custodian)]
+RISK_FIGURES = {
+    "prosecutor_highest": "highest risk",
+    "marketer": "average risk",
+    "at_risk": "people above 20%",
+}
 
 
 @router.get("/publish")
 def show_publish(page: CustodianPage, table: Annotated[str | None, Query(max_length=200)] = None) -> Response:
-    from discreet.http.console.publish_job import build_template_context  # slow to import
-
     return page.render(
         "publish.html", build_template_context(page, {} if table is None else {"table": table})
     )
@@ -76,8 +104,6 @@ async def cancel_publish_job(name: str, page: CustodianPage) -> Response:
 
 def _start_job(page: Page, fields: Mapping[str, str]) -> str | None:
     """Start the form's job and return its id; a publishing form submitted twice starts one job."""
-    from discreet.http.console.publish_job import build_publish_work
-
     do, asked = fields.get("do", "show"), {name: fields[name] for name in fields if name != "drawn"}
     if do not in ("try", "publish"):
         return None
@@ -93,8 +119,6 @@ def _start_job(page: Page, fields: Mapping[str, str]) -> str | None:
 
 
 def _render_job(page: Page, fields: Mapping[str, str], job: Job | None) -> Response:
-    from discreet.http.console.publish_job import build_template_context, find_release_number
-
     try:
         facts = build_template_context(page, fields)
     except DiscreetError as error:
@@ -108,8 +132,6 @@ def _render_job(page: Page, fields: Mapping[str, str], job: Job | None) -> Respo
 
 
 def _render_error(page: Page, fields: Mapping[str, str], error: DiscreetError | JobFailure) -> Response:
-    from discreet.http.console.publish_job import build_template_context
-
     try:
         facts = build_template_context(page, fields)
     except DiscreetError:
@@ -128,3 +150,119 @@ def get_release_file(number: int, part: str, page: CustodianPage) -> Response:
         if part in (*COMPANION_FILES, "table") and path.is_file():
             return FileResponse(path, filename=path.name, content_disposition_type="attachment")
     raise NotFoundError("This release has no such file.", hint="The Publish screen lists them.")
+
+
+def build_publish_work(page: Page, fields: Mapping[str, str]) -> JobWork:
+    """Return work that finds and attacks a release, and writes it if the form says publish."""
+    chosen, keep = _parse_form(page, fields), fields.get("do") == "publish"
+    # raises what can be refused before the job starts
+    require_anonymizable(chosen.build_request(None), chosen.resolved_table)
+
+    def run_publication(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        output = folder / f"{chosen.name}.{chosen.file_format}" if keep else None
+        result = anonymize(
+            chosen.build_request(output),
+            chosen.resolved_table,
+            report_progress=tell,
+            render_report=render_release_report,
+        )
+        made = build_certificate(result.release, evaluation=result.evaluation)
+        found = _build_result_context(result.release, result.evaluation, made) | {"kept": keep}
+        return JobOutcome(results=found, document=made if keep else None, file=output)
+
+    return JobWork(
+        kind="anonymize",
+        name=f"{'anonymize' if keep else 'try to anonymize'} {chosen.name}",
+        stages=ANONYMIZATION_STAGES if keep else ANONYMIZATION_STAGES[:-1],
+        charging_stage="writing" if keep else None,
+        run=run_publication,
+        form=fields,
+    )
+
+
+def find_release_number(page: Page, outcome: JobOutcome) -> int | None:
+    """Return the ledger's number of the release that a job published, or None."""
+    if outcome.file is None:
+        return None
+    found = reversed(page.context.curators.ledger.list_releases())
+    there = ((each.id, ReleaseTarget.from_ledger_entry(each.certificate)) for each in found)
+    return next((each for each, target in there if target is not None and target.file == outcome.file), None)
+
+
+def _parse_form(page: Page, fields: Mapping[str, str]) -> PublishForm:
+    policy = page.context.curators.policy
+    tables = list_publishable_tables(policy)
+    name = fields.get("table", "")
+    return PublishForm(policy=policy, name=name if name in tables else tables[0], fields=fields)
+
+
+def build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
+    """Return the context of the page without a release: the possible and the current choices."""
+    chosen = _parse_form(page, fields)
+    return {
+        "tables": list_publishable_tables(chosen.policy),
+        "table": chosen.name,
+        "columns": chosen.column_choices,
+        "sensitive": chosen.sensitive_columns,
+        "fields": {each: fields.get(each, "") for each in FORM_FIELDS},
+        "diversities": DIVERSITIES,
+        "distances": DISTANCES,
+        "methods": RECODINGS,
+        "objectives": OBJECTIVES,
+        "formats": FORMATS,
+        "drawn": f"{Randomness().draw_bits(64):016x}",
+        "releases": list_available_releases(page),
+        "found": None,
+        "ended": "",
+        "progress": None,
+        "number": None,
+    }
+
+
+def list_available_releases(page: Page) -> list[tuple[int, str, str]]:
+    """Return number, name and description of the published releases whose files still exist."""
+    found = page.context.curators.ledger.list_releases()
+    there = [(each, ReleaseTarget.from_ledger_entry(each.certificate)) for each in found]
+    return [
+        (each.id, each.name, each.description)
+        for each, target in reversed(there)
+        if target is not None and target.file.is_file()
+    ]
+
+
+def _build_result_context(
+    release: Release, trial: AttackEvaluation, certificate: Mapping[str, object]
+) -> dict[str, object]:
+    """Return what the page shows of a release, without the release itself."""
+    quasi = enumerate(release.source.quasi)
+    return {
+        "figures": list_figures(release),
+        "columns": [
+            (name, release.describe_level(place), format_examples(release, place) or "–")
+            for place, name in quasi
+        ],
+        "risks": risks(release),
+        "picture": _draw_risks(release),
+        "models": [(model.name, model.belief, ", ".join(model.not_stopped)) for model in release.goal.models],
+        "verdict": [text for text, _ in describe_verdict(trial)],
+        "warnings": list(release.warnings),
+        "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),
+    }
+
+
+def _draw_risks(release: Release) -> str:
+    before, after = class_risk_to_json(release.classes_before), class_risk_to_json(release.classes)
+    rows = [
+        BarRow(
+            name=name,
+            bars=(
+                Bar(share=before[figure], color=GRAY, label=format_percent(before[figure])),
+                Bar(share=after[figure], color=VERMILLION, label=format_percent(after[figure])),
+            ),
+        )
+        for figure, name in RISK_FIGURES.items()
+    ]
+    legend = {"before": GRAY, "after": VERMILLION}
+    return draw_bars(
+        rows, title="risk of being matched to a row", bar_height=14, legend=legend, width=BAR_LENGTH
+    )
