@@ -85,7 +85,7 @@ def quick_hashes() -> Iterator[None]:
     """Hashes of passwords are meant to take their time, and tests make hundreds of them."""
     quick = PasswordHasher(time_cost=1, memory_cost=64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.services.users.user_accounts._hasher", lambda: quick)
+        patch.setattr("discreet.services.users.user_accounts._get_hasher", lambda: quick)
         yield
 
 

@@ -24,7 +24,7 @@ from discreet.http.responses import (
     to_http_response,
 )
 from discreet.services.answers import Answer
-from discreet.services.proposals import Proposal
+from discreet.services.plans import Plan
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api", tags=["questions"])
@@ -78,7 +78,7 @@ async def ask_made_up_data(
     return to_http_response(build_answer_response(answer, response_format, is_made_up=True))
 
 
-def plan_for_analyst(context: AppContext, analyst: str, body: QuestionBody) -> Proposal:
+def plan_for_analyst(context: AppContext, analyst: str, body: QuestionBody) -> Plan:
     return context.curators.plan(analyst, body.sql, **body.spending)
 
 

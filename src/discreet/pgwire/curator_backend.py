@@ -27,7 +27,7 @@ from discreet.pgwire.postgres_types import PostgresType
 from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.answers import Answer, add_interval_bounds
-from discreet.services.proposals import Proposal
+from discreet.services.plans import Plan
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.question_options import QuestionOptions
 from discreet.services.users import User, UserLookup
@@ -36,7 +36,7 @@ from discreet.services.users.scram_verifier import Verifier
 from discreet.sql import query_parameters
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.plan_execution import build_empty_release
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_statement
 
 EXPLAIN_WITH_OPTIONS = re.compile(r"explain\s*(\(|analy[sz]e\b|verbose\b)", re.IGNORECASE)
@@ -73,7 +73,7 @@ class ColumnCache:
     def __init__(self) -> None:
         self._cache: dict[tuple[str, str, bool], Columns] = {}
 
-    def get_columns(self, analyst: str, key: str, plan: Plan, with_bounds: bool) -> Columns:
+    def get_columns(self, analyst: str, key: str, plan: QueryPlan, with_bounds: bool) -> Columns:
         found = self._cache.get((analyst, key, with_bounds))
         if found is None:
             answer = build_empty_release(plan, query_released_tables)
@@ -190,7 +190,7 @@ class _CuratorSession:
     def shows_intervals(self) -> bool:
         return self._settings.shows_intervals
 
-    def plan(self, sql: str, values: Values) -> Proposal:
+    def plan(self, sql: str, values: Values) -> Plan:
         with name_settings_in_hints():
             return self.backend.curators.plan(self.analyst, sql, values=values, **self.question_options)
 
@@ -203,7 +203,7 @@ class _Question:
     sql: str
     parameters: tuple[PostgresType, ...]
     _described_columns: dict[bool, Columns] = field(default_factory=dict)
-    _last_proposal: tuple[object, Proposal] | None = None
+    _last_proposal: tuple[object, Plan] | None = None
 
     def plan_columns(self, values: Values | None) -> Columns | None:
         beside = self.session.shows_intervals
@@ -216,9 +216,11 @@ class _Question:
         proposal = self._plan_question(values)
         session, door = self.session, self.session.backend
         with door.curators.hold_planning_slot():
-            return door.column_cache.get_columns(session.analyst, proposal.key, proposal.plan, with_bounds)
+            return door.column_cache.get_columns(
+                session.analyst, proposal.key, proposal.query_plan, with_bounds
+            )
 
-    def _plan_question(self, values: Values) -> Proposal:
+    def _plan_question(self, values: Values) -> Plan:
         """Return the proposal under the current settings; plan again if they have changed."""
         terms = tuple(values), tuple(map(type, values)), tuple(self.session.question_options.items())
         if self._last_proposal is None or self._last_proposal[0] != terms:

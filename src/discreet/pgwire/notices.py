@@ -10,7 +10,7 @@ from discreet.belief.wording import (
     format_percent_up,
 )
 from discreet.services.answers import Answer
-from discreet.services.proposals import Proposal
+from discreet.services.plans import Plan
 
 
 def format_notices(answer: Answer) -> tuple[str, ...]:
@@ -42,19 +42,16 @@ def _format_error_bar(answer: Answer, name: str) -> str:
     return ", ".join(shown + untold) or f"{name} has no rows"
 
 
-def format_explain(proposal: Proposal) -> list[str]:
+def format_explain(proposal: Plan) -> list[str]:
     """Return the lines of EXPLAIN: cost, errors, groups, belief; nothing is spent."""
-    lines = [
-        f"cost: epsilon {format_number(proposal.cost)} of {format_number(proposal.plan.promise.epsilon)}"
-    ]
+    plan = proposal.query_plan
+    lines = [f"cost: epsilon {format_number(proposal.cost)} of {format_number(plan.promise.epsilon)}"]
     if proposal.repeated:
         lines = ["cost: nothing: the same question was answered before"]
     for each in proposal.expected_errors:
         error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
-        lines.append(
-            f"error at {format_percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})"
-        )
-    groups = "selected privately" if proposal.plan.group_count is None else f"{proposal.plan.group_count:,}"
+        lines.append(f"error at {format_percent(plan.confidence)}: {each.name}: {error} ({each.mechanism})")
+    groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}"
     lines.append(f"groups: {groups}")
     highest = format_percent_up(proposal.belief_after.highest)
     after = f"at most {highest} after it" if proposal.fits else "it does not fit"

@@ -18,10 +18,10 @@ from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.number_checks import Real, require_probability
 from discreet.core.policy import Policy
-from discreet.services.proposals import Proposal, compute_expected_errors
+from discreet.services.plans import Plan, compute_expected_errors
 from discreet.sql.accuracy import find_least_epsilon
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 
 MAX_CACHED_PLANS = 64
 EPSILON_PRECISION = 10**4
@@ -45,20 +45,20 @@ class QuestionPricing:
         least_rows: int | None,
         raw: bool,
         values: Sequence[Scalar | float],
-    ) -> Callable[[Real], Plan]:
+    ) -> Callable[[Real], QueryPlan]:
         """Return a function from epsilon to the question's plan."""
         weights = tuple((split or {}).items())
         # True == 1 would share a cache entry, but they are different SQL constants.
         typed = tuple((type(value), value) for value in values)
 
-        def plan_at(epsilon: Real) -> Plan:
+        def plan_at(epsilon: Real) -> QueryPlan:
             return self._cached_plan(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
 
         return plan_at
 
     def choose_epsilon(
         self,
-        plan_at: Callable[[Real], Plan],
+        plan_at: Callable[[Real], QueryPlan],
         *,
         epsilon: Real | None,
         share: Real | None,
@@ -93,7 +93,7 @@ class QuestionPricing:
         least_rows: int | None,
         raw: bool,
         values: tuple[tuple[type, Scalar | float], ...],
-    ) -> Plan:
+    ) -> QueryPlan:
         return plan_query(
             sql,
             self._policy,
@@ -108,7 +108,7 @@ class QuestionPricing:
         )
 
 
-def suggest_smaller_epsilon(proposal: Proposal, remaining: Cost) -> str:
+def suggest_smaller_epsilon(proposal: Plan, remaining: Cost) -> str:
     """Return a hint with the largest epsilon that still fits; empty unless the budget is in epsilon."""
     if not isinstance(remaining, PureDP) or remaining.epsilon <= 0:
         return ""

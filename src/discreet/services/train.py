@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from discreet.belief.belief_update import Belief
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.mining.decision_tree import DecisionTree
 from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
@@ -21,6 +22,7 @@ from discreet.mining.tree_drawing import draw_tree
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, resolve_epsilon
+from discreet.services.released_tables import describe_cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ class TrainRequest:
         return f"mine {self.kind} {self.table} --target {self.target}"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TrainedModel:
     """A released model with its cost; `model_json` is the model as JSON."""
 
@@ -56,6 +58,19 @@ class TrainedModel:
     sentence: str
     entry: int
     repeated: bool
+
+    def __repr__(self) -> str:
+        return f"<TrainedModel {self._describe_subject()}: {self._describe_cost()}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("cost", self._describe_cost()), ("belief", self.sentence)]
+        return build_summary(build_facts(facts, caption=f"Model: {self._describe_subject()}"))
+
+    def _describe_subject(self) -> str:
+        return f"{self.plan.kind} over {self.plan.table}"
+
+    def _describe_cost(self) -> str:
+        return describe_cost(self.epsilon, self.delta, self.entry, repeated=self.repeated)
 
     @property
     def model(self) -> dict[str, Any]:

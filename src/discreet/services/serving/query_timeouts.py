@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from discreet.core.policy import Policy
 from discreet.services.work_limits import LateResult, WorkLimits
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 
 T = TypeVar("T")
 
@@ -40,17 +40,17 @@ class Deadlines:
     slack: float = 1.0
     slowness: float = 1.0
 
-    def compute_fixed_time(self, plan: Plan) -> float:
+    def compute_fixed_time(self, plan: QueryPlan) -> float:
         """Return the fixed seconds from the start of a plan to its answer."""
         return WorkLimits(policy=self.policy, slack=self.slack).compute_fixed_time(plan) * self.slowness
 
     def run_until_deadline(
         self,
-        plan: Plan,
+        plan: QueryPlan,
         compute: Callable[[], T],
         abandon: Callable[[Future[T]], object] = lambda work: None,
     ) -> T | LateResult[T]:
-        """Return the result of `compute` at the fixed time, or as `LateResult` at twice that, and at no other time.
+        """Return the result of `compute` at the fixed time, or a `LateResult` at twice that time.
 
         Work that is not done by then is passed to `abandon` and not waited for; `QueryTimeout` is raised.
         """

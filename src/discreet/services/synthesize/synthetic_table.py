@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry
 from discreet.belief import Promise
+from discreet.belief.wording import format_count
 from discreet.core.engine import Engine
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
@@ -26,6 +27,7 @@ from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, require_min_epsilon, resolve_epsilon
+from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.stored_tables import table_from_bytes, table_to_bytes
 from discreet.services.synthesize.earlier_answers import find_eligible_entries, read_earlier_answer
 
@@ -44,8 +46,8 @@ class SynthesizeRequest:
     earlier: Sequence[int] | Literal["all"] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SyntheticTable:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SyntheticTable(ReleasedTable):
     """Synthetic rows that may be published, and their cost."""
 
     plan: SynthesisPlan
@@ -56,6 +58,21 @@ class SyntheticTable:
     repeated: bool
     sentence: str
     earlier: tuple[Entry, ...] = ()
+
+    def __repr__(self) -> str:
+        rows, columns = format_count(self.table.num_rows, "row", "rows"), ", ".join(self.table.column_names)
+        return f"<SyntheticTable of {self.plan.table}, {rows} ({columns}): {self._describe_cost()}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("cost", self._describe_cost()), ("belief", self.sentence)]
+        return self._summarize_rows(f"Synthetic table of {self.plan.table}", facts)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the synthetic rows as an Arrow table."""
+        return self.table
+
+    def _describe_cost(self) -> str:
+        return describe_cost(self.epsilon, self.delta, self.entry, repeated=self.repeated)
 
     @property
     def codes(self) -> Integers:

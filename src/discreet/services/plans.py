@@ -1,0 +1,146 @@
+"""The plan of a question as an analyst sees it: its cost and expected errors, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from discreet.belief import Belief
+from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
+from discreet.core.html_summary import build_facts, build_summary, build_table
+from discreet.core.number_checks import Real
+from discreet.sql.accuracy import describe_open_error, find_error_bound, find_rank_error
+from discreet.sql.expression_tree import Column
+from discreet.sql.planner import DecomposedMeasure, QueryPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedError:
+    """Expected error of one measure: ± `error95` if the plan alone determines it, `note` otherwise.
+
+    Both refer to the output column that shows the measure. If there is none, or its rows are selected by
+    noisy values, `note` says so.
+
+    `share` is the part of epsilon spent on its primitives; a primitive shared by measures counts for each.
+    `rows95` is by how many rows a value picked by rank may miss its rank, or from how many rows on a decision
+    such as BOOL_OR is right.
+    """
+
+    name: str
+    mechanism: str
+    share: float
+    error95: float | None
+    rows95: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Plan:
+    """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
+
+    `fits` is whether the remaining budget allows it; `plan_at` returns the same question's plan for another
+    epsilon.
+    """
+
+    text: str
+    query_plan: QueryPlan
+    key: str
+    belief_before: Belief
+    belief_after: Belief
+    repeated: bool
+    fits: bool
+    plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return cost, measures and the belief after the answer; nothing here depends on data."""
+        names = ", ".join(each.name for each in self.expected_errors)
+        spent = "repeated, free" if self.repeated else f"epsilon {format_number(self.cost)}"
+        return f"<Plan of {names}: {spent}, belief {self._describe_belief()}>"
+
+    def _repr_html_(self) -> str:
+        promise = self.query_plan.promise
+        rows = [
+            [
+                each.name,
+                each.mechanism,
+                format_percent(each.share),
+                each.note if each.error95 is None else f"± {format_number_up(each.error95)}",
+            ]
+            for each in self.expected_errors
+        ]
+        columns = ["measure", "noise", "share", f"error, {format_percent(self.query_plan.confidence)}"]
+        facts = [
+            ("cost", f"epsilon {format_number(self.cost)} of {format_number(promise.epsilon)}"),
+            ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
+            ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
+        ]
+        return build_summary(build_table(columns, rows, caption="Plan"), build_facts(facts))
+
+    def _describe_belief(self) -> str:
+        return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
+
+    @property
+    def belief_change(self) -> str:
+        """The highest belief after the answer, and what it is before it, in a few words."""
+        before = format_percent_up(self.belief_before.highest)
+        if self.repeated:
+            return f"{before}, as before: the answer is stored and costs nothing"
+        if not self.fits:
+            return f"{before}, as before: it costs more than is left and would be refused"
+        return f"at most {format_percent_up(self.belief_after.highest)} after it ({before} before)"
+
+    @property
+    def cost(self) -> float:
+        """The epsilon of this question."""
+        return float(self.query_plan.epsilon)
+
+    @property
+    def expected_errors(self) -> list[ExpectedError]:
+        return compute_expected_errors(self.query_plan)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "epsilon": self.cost,
+            "of": self.query_plan.promise.epsilon,
+            "measures": [vars(each) for each in self.expected_errors],
+            "groups": self.query_plan.group_count,
+            "least_rows": self.query_plan.least_rows,
+            "bounding": self.query_plan.bounding.rule,
+            "relation": self.query_plan.promise.secret.value,
+            "confidence": self.query_plan.confidence,
+            "repeated": self.repeated,
+            "fits": self.fits,
+            "belief": {
+                "prior": self.belief_before.prior,
+                "before": self.belief_before.highest,
+                "after": self.belief_after.highest,
+            },
+        }
+
+
+def compute_expected_errors(plan: QueryPlan) -> list[ExpectedError]:
+    """Return the expected error of each measure, as far as text and policy determine it."""
+    return [_compute_expected_error(plan, output) for output in plan.outputs]
+
+
+def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> ExpectedError:
+    around = plan.question.post_processing[0].outputs
+    names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
+    missing = plan.column_errors.explain_missing(output.column)
+    error, rows = (
+        (find_error_bound(plan, output), find_rank_error(plan, output)) if missing is None else (None, None)
+    )
+    return ExpectedError(
+        name=names.get(output.column, output.measure.name),
+        mechanism=type(_find_mechanism(plan, output)).__name__,
+        share=float(sum(plan.shares[name] for name in output.charged_names)),
+        error95=None if error is None else float(error),
+        rows95=None if rows is None else float(rows.rows),
+        note=missing or (describe_open_error(plan, output) if error is None else ""),
+    )
+
+
+def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> object:
+    if output.column in plan.value_selections:
+        return plan.value_selections[output.column].mechanism
+    return plan.noisy_primitives[output.primitive_names[0]].noise
