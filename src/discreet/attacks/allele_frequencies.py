@@ -84,7 +84,7 @@ def compute_expected_shift(published: Frequencies, reference: Frequencies, snps:
     """Return by how many standard deviations members exceed the others, for independent SNPs.
 
     >>> study, exact = (Frequencies(share=np.full(8_100, 0.5), people=n) for n in (100, None))
-    >>> expected_shift(study, exact)
+    >>> compute_expected_shift(study, exact)
     9.0
     """
     sampled, added = _share_variances(published, reference)
@@ -101,7 +101,7 @@ def compute_expected_power(shift: float, false_positives: float) -> float:
 def compute_max_power(epsilon: Real, false_positives: float) -> float:
     """Return the highest power of any attack on a release with this epsilon, whatever else is known.
 
-    >>> most_power(0, 0.05), round(most_power(1, 0.05), 4)
+    >>> compute_max_power(0, 0.05), round(compute_max_power(1, 0.05), 4)
     (0.05, 0.1359)
     """
     require_nonnegative("maximum_power", "epsilon", epsilon)

@@ -87,7 +87,7 @@ def compute_expected_posterior(
     """Return the mean posterior of a true claim after `answers` fresh answers for each of `counts` counts.
 
     >>> noise = DiscreteLaplace(epsilon=1, sensitivity=2)
-    >>> [round(expected_posterior(noise, prior=0.01, answers=k), 3) for k in (1, 10, 100)]
+    >>> [round(compute_expected_posterior(noise, prior=0.01, answers=k), 3) for k in (1, 10, 100)]
     [0.016, 0.222, 0.997]
     """
     require_probability("expected_posterior", "prior", prior)

@@ -61,7 +61,7 @@ class Event:
 def align_columns(primary_outputs: Outputs, neighbor_outputs: Outputs) -> tuple[Columns, Columns]:
     """Return the cells of the outputs on both inputs, arranged in the same columns.
 
-    >>> columns([(1, "a"), (2,)], [(3, "b")])
+    >>> align_columns([(1, "a"), (2,)], [(3, "b")])
     ({(0,): array([1., 2.]), (1,): array(['a', None], dtype=object)},
      {(0,): array([3.]), (1,): array(['b'], dtype=object)})
     """

@@ -93,7 +93,7 @@ class Findings:
 def compute_odds_factor(prior: float, posterior: float) -> float:
     """Return the factor by which the odds grew from `prior` to `posterior`; at least 1.
 
-    >>> odds_factor(0.01, 0.05), odds_factor(0.5, 1.0)
+    >>> compute_odds_factor(0.01, 0.05), compute_odds_factor(0.5, 1.0)
     (5.210..., inf)
     """
     if posterior <= prior:

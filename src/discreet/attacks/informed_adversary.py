@@ -34,7 +34,7 @@ class InformedAdversary:
     >>> from discreet.mechanisms import Laplace
     >>> noise = Laplace(epsilon=2, sensitivity=2.25, resolution=0.001)
     >>> table = InformedAdversary(worlds={x: (6 + x) / 4 for x in (1, 2, 3, 5, 10)}, mechanism=noise)
-    >>> {x: round(after, 4) for x, after in table.believes(5.041).items()}
+    >>> {x: round(after, 4) for x, after in table.compute_posteriors(5.041).items()}
     {1: 0.0734, 2: 0.0916, 3: 0.1144, 5: 0.1785, 10: 0.5421}
     """
 

@@ -17,7 +17,7 @@ def compute_epsilon_lower_bound(
     The event must be fixed without looking at the runs that are counted here; then the result is above the
     epsilon that holds with `delta` with probability at most `error_rate`.
 
-    >>> epsilon_lower_bound(700, 300, 1000, miss=0.05)
+    >>> compute_epsilon_lower_bound(700, 300, 1000, error_rate=0.05)
     0.710...
     """
     require_count("epsilon_lower_bound", "trials", trials)

@@ -90,7 +90,7 @@ def audit_posteriors(
 def compute_posteriors(prior: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the posteriors of a true claim after outputs with these losses.
 
-    >>> after(0.01, np.array([0.0, np.log(99)])).round(4)
+    >>> compute_posteriors(0.01, np.array([0.0, np.log(99)])).round(4)
     array([0.01, 0.5 ])
     """
     require_probability("posterior_after_loss", "prior", prior)

@@ -79,7 +79,7 @@ class Uniqueness:
 def compute_expected_unique(counts: ArrayLike, values: int) -> float:
     """Return the expected share of unique people if `counts` of them share all but one of `values` values.
 
-    >>> expected_unique([2, 1], 2)  # the two fall on different values every other time
+    >>> compute_expected_unique([2, 1], 2)  # the two fall on different values every other time
     0.666...
     """
     require_count("expected_unique", "values", values)

@@ -65,7 +65,7 @@ def design_frequencies(
 ) -> tuple[Design[PureFrequencyOracle], ...]:
     """Return the frequency oracles that keep the promise, best first; `error` is that of one raw share.
 
-    >>> best = design(Promise(0.01, 0.05), values=1000, clients=100_000)[0]
+    >>> best = design_frequencies(Promise(0.01, 0.05), values=1000, clients=100_000)[0]
     >>> type(best.operator).__name__, round(best.error, 4)
     ('SubsetSelection', 0.0034)
     """

@@ -105,7 +105,7 @@ class HadamardResponse(CodeFrequencyOracle):
 def walsh_hadamard_transform(vector: NDArray[Number]) -> NDArray[Number]:
     """Return the Walsh-Hadamard transform of a vector whose length is a power of 2.
 
-    >>> transform(np.array([3, 1, 0, 0]))
+    >>> walsh_hadamard_transform(np.array([3, 1, 0, 0]))
     array([4, 2, 4, 2])
     """
     found, half = vector.copy(), 1

@@ -29,7 +29,7 @@ def operator_to_json(operator: Operator) -> dict[str, Any]:
     """Return an operator as a JSON object.
 
     >>> from discreet.local import TwoPointMean
-    >>> write(TwoPointMean(values=3, truth=0.75))
+    >>> operator_to_json(TwoPointMean(values=3, truth=0.75))
     {'operator': 'two-point-mean', 'values': 3, 'truth': '3/4', 'low': -1.0, 'high': 1.0}
     """
     given = {each.name: getattr(operator, each.name) for each in fields(operator) if each.init}  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def operator_to_json(operator: Operator) -> dict[str, Any]:
 def operator_from_json(data: Mapping[str, Any]) -> Operator:
     """Return the operator that a JSON object describes.
 
-    >>> read({"operator": "kary-response", "values": 4, "truth": "1/2"}).gamma
+    >>> operator_from_json({"operator": "kary-response", "values": 4, "truth": "1/2"}).gamma
     3.0
     """
     name, given = data.get("operator"), {key: value for key, value in data.items() if key != "operator"}

@@ -20,7 +20,7 @@ from discreet.mechanisms.sampling import Floats, Integers
 def project_to_simplex(raw: Floats) -> Floats:
     """Return the distribution nearest to `raw`.
 
-    >>> project(np.array([0.8, 0.5, -0.3]))
+    >>> project_to_simplex(np.array([0.8, 0.5, -0.3]))
     array([0.65, 0.35, 0.  ])
     """
     ordered = np.sort(raw)[::-1]
@@ -32,7 +32,7 @@ def project_to_simplex(raw: Floats) -> Floats:
 def fit_by_water_filling(counts: Integers, floor: float) -> Floats:
     """Return the likeliest distribution if a count's probability is proportional to its share plus `floor`.
 
-    >>> fill(np.array([60, 30, 10]), 0.25)
+    >>> fit_by_water_filling(np.array([60, 30, 10]), 0.25)
     array([0.75, 0.25, 0.  ])
     """
     ordered = np.sort(counts)[::-1].astype(np.float64)

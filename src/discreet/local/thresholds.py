@@ -43,7 +43,7 @@ def require_values(owner: object, values: int, *, least: int = 2, most: int = LA
 def compute_odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
     """Return the t of a coin whose odds are exp(epsilon) to `weight`, rounded down.
 
-    >>> odds_threshold(Fraction(1)) / WHOLE
+    >>> compute_odds_threshold(Fraction(1)) / THRESHOLD_SCALE
     0.731...
     """
     most = bound_exp(epsilon, DIGITS)[1]

@@ -275,7 +275,7 @@ def _format_value(value: object) -> str:
 def format_range(low: str | None, high: str | None) -> str:
     """Return the range from `low` (included) to `high` (excluded) in words.
 
-    >>> between("36", "54"), between(None, "36"), between(None, None)
+    >>> format_range("36", "54"), format_range(None, "36"), format_range(None, None)
     ('36 to 54', '< 36', 'any')
     """
     if low is None:

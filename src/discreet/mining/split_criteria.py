@@ -59,7 +59,7 @@ class Criterion(Protocol):
 class Gini:
     """Rows times Gini impurity.
 
-    >>> Gini().terms(np.array([[4, 4], [8, 0]]))
+    >>> Gini().score_side(np.array([[4, 4], [8, 0]]))
     array([-256,    0])
     """
 
@@ -89,7 +89,7 @@ class MajorityCount:
 class InformationGain:
     """Rows times entropy, for at most `rows` rows.
 
-    >>> Gain(rows=32_561).sensitivity / GRID
+    >>> InformationGain(rows=32_561).sensitivity / GRID
     16.421875
     """
 

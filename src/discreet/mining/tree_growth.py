@@ -127,7 +127,7 @@ class TreePlan:
 def choose_depth(epsilon: Real, rows: int, rows_per_person: int = 1) -> int:
     """Return the depth of a tree for this many rows, by the rule above.
 
-    >>> [deepest(epsilon, 32_561) for epsilon in (0.1, 0.5, 1, 2, 5)]
+    >>> [choose_depth(epsilon, 32_561) for epsilon in (0.1, 0.5, 1, 2, 5)]
     [4, 6, 7, 8, 8]
     """
     reach = math.log2(max(float(epsilon) * max(rows, 1) / rows_per_person, 1))

@@ -52,7 +52,7 @@ class UtilityCommand:
 def split_statements(text: str) -> list[str]:
     """Split a text into its statements, without comments.
 
-    >>> split("SET a = ';'; -- so\\n SELECT 1;")
+    >>> split_statements("SET a = ';'; -- so\\n SELECT 1;")
     ["SET a = ';'", 'SELECT 1']
     """
     found, current = [], ""

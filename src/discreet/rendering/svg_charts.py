@@ -148,7 +148,7 @@ class _LogAxis:
 def _format_size(size: float) -> str:
     """Return a size in a few characters.
 
-    >>> _short(20), _short(1500), _short(100_000)
+    >>> _format_size(20), _format_size(1500), _format_size(100_000)
     ('20', '1.5k', '100k')
     """
     unit, letter = next(((unit, letter) for unit, letter in SIZE_UNITS if size >= unit), (1, ""))

@@ -75,7 +75,7 @@ class EngineAddress:
 def parse_engine_address(text: str) -> EngineAddress:
     """Return the parsed address of an engine.
 
-    >>> engine_of("postgresql://ann:secret@db.example/shop").place
+    >>> parse_engine_address("postgresql://ann:secret@db.example/shop").location
     'postgresql://db.example/shop'
     """
     scheme = text.partition(":")[0]
@@ -85,7 +85,7 @@ def parse_engine_address(text: str) -> EngineAddress:
 def remove_login(address: str) -> str:
     """Return the address without user and password.
 
-    >>> without_login("postgresql://ann:secret@db.example/shop?sslmode=require"), without_login("ledger.db")
+    >>> remove_login("postgresql://ann:secret@db.example/shop?sslmode=require"), remove_login("ledger.db")
     ('postgresql://db.example/shop?sslmode=require', 'ledger.db')
     """
     return re.sub(r"(?<=://)[^/?#]*@", "", address)
@@ -94,9 +94,9 @@ def remove_login(address: str) -> str:
 def remove_password(address: str) -> str:
     """Return the address without its password, token or other secret parameters.
 
-    >>> without_password("postgresql://ann:secret@db.example/shop?sslmode=require&password=secret")
+    >>> remove_password("postgresql://ann:secret@db.example/shop?sslmode=require&password=secret")
     'postgresql://ann@db.example/shop?sslmode=require'
-    >>> without_password("sc://spark.example:15002/;use_ssl=true;token=secret")
+    >>> remove_password("sc://spark.example:15002/;use_ssl=true;token=secret")
     'sc://spark.example:15002/;use_ssl=true'
     """
     # As libpq reads it: the login ends at the first @, so a later one cannot hide part of the password.

@@ -20,9 +20,9 @@ DEFAULT_FILE = "ledger.db"
 def resolve_ledger_address(address: str, make_absolute: Callable[[str], str]) -> str:
     """Return the address with an absolute path, independent of the working directory.
 
-    >>> anchored("sqlite:///ledger.db", "/data/{}".format)
+    >>> resolve_ledger_address("sqlite:///ledger.db", "/data/{}".format)
     '/data/ledger.db'
-    >>> anchored("postgresql://db.example/promises", "/data/{}".format)
+    >>> resolve_ledger_address("postgresql://db.example/promises", "/data/{}".format)
     'postgresql://db.example/promises#/data/ledger.db'
     """
     if address == MEMORY:

@@ -6,7 +6,7 @@ from __future__ import annotations
 def split_names(text: str | None) -> tuple[str, ...]:
     """Return the names in an option typed as a,b,c.
 
-    >>> listed("age, sex")
+    >>> split_names("age, sex")
     ('age', 'sex')
     """
     return tuple(name.strip() for name in text.split(",")) if text else ()

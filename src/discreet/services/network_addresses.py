@@ -29,9 +29,9 @@ def is_loopback(host: str) -> bool:
 def get_client_network(host: str) -> str:
     """Return the network of a client's address; failed logins are counted by it.
 
-    >>> client_network("2001:db8::1") == client_network("2001:db8::ffff:1")
+    >>> get_client_network("2001:db8::1") == get_client_network("2001:db8::ffff:1")
     True
-    >>> client_network("::ffff:192.0.2.1")
+    >>> get_client_network("::ffff:192.0.2.1")
     '192.0.2.1'
     """
     address = parse_address(host)

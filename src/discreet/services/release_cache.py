@@ -52,7 +52,7 @@ def resolve_epsilon(curator: Curator, epsilon: Real | None, verb: str) -> Real:
 def require_min_epsilon(verb: str, epsilon: Real) -> None:
     """Raise `RequestError` for an epsilon so small that only noise would be released; nothing is charged.
 
-    >>> require_least_epsilon("mine", 0.5)
+    >>> require_min_epsilon("mine", 0.5)
     """
     require_positive(verb, "epsilon", epsilon)
     if epsilon < MIN_EPSILON:

@@ -105,7 +105,7 @@ def compute_tradeoff(
 def list_caps(prior: float, promised: float) -> list[float]:
     """Return round caps above a prior, about evenly spaced in log odds, and the promised one.
 
-    >>> [format_percent(each) for each in caps(0.01, 0.05)][:5]
+    >>> [format_percent(each) for each in list_caps(0.01, 0.05)][:5]
     ['1.2%', '1.6%', '2.1%', '2.8%', '3.7%']
     """
     start = logit(prior) + MIN_LOG_ODDS_CHANGE

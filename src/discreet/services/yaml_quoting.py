@@ -13,7 +13,7 @@ AMBIGUOUS_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 def quote_scalar(text: str) -> str:
     """Return a text as a YAML scalar.
 
-    >>> word("marital-status"), word("no"), word("a: b"), word("größe")
+    >>> quote_scalar("marital-status"), quote_scalar("no"), quote_scalar("a: b"), quote_scalar("größe")
     ('marital-status', '"no"', '"a: b"', '"größe"')
     """
     plain = PLAIN.fullmatch(text) is not None and text.lower() not in AMBIGUOUS_WORDS

@@ -90,7 +90,7 @@ def format_located_error(path: Path, line: int, text: str) -> str:
 def format_key_path(place: KeyPath) -> str:
     """Return a key path as text.
 
-    >>> dotted(("tables", "adult", "values", 2))
+    >>> format_key_path(("tables", "adult", "values", 2))
     'tables.adult.values[2]'
     """
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")

@@ -129,7 +129,7 @@ class Page:
 def strip_command_prefix(message: str) -> str:
     """Return a message without its command-line prefix, starting with a capital.
 
-    >>> opened("ask: there is no table people."), opened("Name or password is wrong.")
+    >>> strip_command_prefix("ask: there is no table people."), strip_command_prefix("Name or password is wrong.")
     ('There is no table people.', 'Name or password is wrong.')
     """
     bare = COMMAND_PREFIX.sub("", message)

@@ -28,7 +28,7 @@ WORD_BITS = 64
 def pack_baskets(baskets: Sequence[Sequence[int]] | pa.ListArray, items: int) -> Words:
     """Return baskets, lists of item numbers, as rows of bits in 64-bit words, the first item lowest.
 
-    >>> packed([[0, 2], []], items=3)
+    >>> pack_baskets([[0, 2], []], items=3)
     array([[5],
            [0]], dtype=uint64)
     """

@@ -102,7 +102,7 @@ def find_rules(
 def generate_candidates(level: list[Itemset]) -> Iterator[Itemset]:
     """Return the itemsets, one item longer, all of whose subsets are in the level, which is sorted.
 
-    >>> list(candidates([(0, 1), (0, 2), (1, 2), (1, 3)]))
+    >>> list(generate_candidates([(0, 1), (0, 2), (1, 2), (1, 3)]))
     [(0, 1, 2)]
     """
     known = set(level)

@@ -49,7 +49,7 @@ PAPERS_BAND = 50
 def count_databases(cells: int, size: int) -> int:
     """Return the number of databases of `size` rows.
 
-    >>> databases(4, 2)
+    >>> count_databases(4, 2)
     10
     """
     return math.comb(size + cells - 1, cells - 1)
@@ -113,7 +113,7 @@ class CandidateDatabases:
 def list_databases(cells: int, size: int) -> Integers:
     """Return every way to put `size` rows into the cells.
 
-    >>> listed(2, 2).tolist()
+    >>> list_databases(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]
     """
     found = np.zeros((1, 0), np.int64)

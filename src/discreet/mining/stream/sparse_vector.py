@@ -48,7 +48,7 @@ PLACES = 10_000
 class SparseVector:
     """The sparse vector technique: `threshold_epsilon` is spent on the threshold, `score_epsilon` on every passing score.
 
-    >>> SparseVector.of(Fraction(1), passes=10, sensitivity=1).guarantees
+    >>> SparseVector.from_epsilon(Fraction(1), passes=10, sensitivity=1).guarantees
     {PureDP(epsilon=Fraction(1, 1), relation=<Relation.VALUE: 'value'>): 1}
     """
 

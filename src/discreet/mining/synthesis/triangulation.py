@@ -15,7 +15,7 @@ from discreet.mining.tabulation.cells import Columns, count_cells
 def find_cliques(sets: Iterable[Columns], shape: Sequence[int]) -> list[Columns]:
     """Return cliques that contain all sets, and every column.
 
-    >>> cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 2])
+    >>> find_cliques([(0, 1), (1, 2), (2, 3), (0, 3)], [2, 9, 2, 2])
     [(0, 1, 2), (0, 2, 3)]
     """
     joined: dict[int, set[int]] = {column: set() for column in range(len(shape))}

@@ -12,7 +12,7 @@ Columns = tuple[int, ...]
 def count_cells(columns: Iterable[int], shape: Sequence[int]) -> int:
     """Return the number of combinations of the columns' bins.
 
-    >>> cells([0, 2], [2, 3, 5])
+    >>> count_cells([0, 2], [2, 3, 5])
     10
     """
     return prod(shape[each] for each in columns)

@@ -90,7 +90,7 @@ class Strategy:
 def make_identity(cells: int) -> Strategy:
     """Return the strategy that measures every cell.
 
-    >>> identity(3).matrix.tolist()
+    >>> make_identity(3).matrix.tolist()
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
     """
     return Strategy(name="identity", matrix=np.eye(cells, dtype=np.int64))

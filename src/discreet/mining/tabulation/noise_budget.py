@@ -44,7 +44,7 @@ ROOT = 1 << 64
 class NoiseBudget:
     """An epsilon if `is_pure`, else a rho, for people with at most `rows_per_person` rows.
 
-    >>> Budget.within(epsilon=1, delta=1e-9).guarantee
+    >>> NoiseBudget.from_epsilon(epsilon=1, delta=1e-9).guarantee
     ZeroConcentratedDP(rho=Fraction(...), delta=0, relation=<Relation.PRESENCE: 'presence'>)
     """
 

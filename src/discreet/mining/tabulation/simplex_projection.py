@@ -12,7 +12,7 @@ def project_onto_simplex(counts: Floats, total: float) -> Floats:
 
     All are lowered by the same amount and cut at 0 [Held, Wolfe & Crowder 1974].
 
-    >>> onto_simplex(np.array([5.0, 2.0, -3.0]), 6.0)
+    >>> project_onto_simplex(np.array([5.0, 2.0, -3.0]), 6.0)
     array([4.5, 1.5, 0. ])
     """
     flat = counts.reshape(-1)

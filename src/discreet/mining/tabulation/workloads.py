@@ -73,7 +73,7 @@ class Workload:
     def from_marginals(cls, shape: Sequence[int], sets: Sequence[Collection[int]]) -> Workload:
         """Return every cell of several marginals, each a set of column positions; an empty set is the total.
 
-        >>> Workload.marginals([2, 2], [[0], []]).questions.tolist()
+        >>> Workload.from_marginals([2, 2], [[0], []]).questions.tolist()
         [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]]
         """
         parts = []

@@ -281,7 +281,7 @@ def _pg_description_rows(policy: Policy) -> Iterator[Row]:
 def describe_column(column: Column) -> str:
     """Return the declared bounds or values of a column, as shown by `\\d+`.
 
-    >>> described(Column(type="integer", low=17, high=90))
+    >>> describe_column(Column(type="integer", low=17, high=90))
     'from 17 to 90'
     """
     if column.role is Role.IDENTIFIER:

@@ -100,7 +100,7 @@ def derive_model_bounds(
     People have more than one value of the columns in `repeated_columns`. There, a model that compares counts
     of values bounds no belief about a person, except that a value which everybody has is known.
 
-    >>> [each.said for each in of_models([KAnonymity(k=5)])]
+    >>> [each.text for each in derive_model_bounds([KAnonymity(k=5)])]
     ['at most 20%']
     """
     return tuple(

@@ -70,7 +70,7 @@ def analyse_operators(task: AnalysisTask) -> tuple[OperatorAnalysis, ...]:
 def make_mutual_information_example() -> tuple[InformationExample, InformationExample]:
     """Return the slides' example: one bit, 0 or 1 with 50% each, randomized in two ways.
 
-    >>> [round(each.mutual, 6) for each in warning()]
+    >>> [round(each.mutual, 6) for each in make_mutual_information_example()]
     [0.029049, 9.2e-05]
     """
     fair = np.array([0.5, 0.5])

@@ -47,7 +47,7 @@ SHORTEST_INSIDE = 6
 def guess_role(name: str) -> Role:
     """Return the role that a column's name suggests.
 
-    >>> [likely_role(name).value for name in ("PatientID", "zip_code", "Diagnosis", "message")]
+    >>> [guess_role(name).value for name in ("PatientID", "zip_code", "Diagnosis", "message")]
     ['identifier', 'quasi', 'sensitive', 'other']
     """
     for words, role in (

@@ -178,7 +178,7 @@ def _compute_match_shares(inventory: Inventory, source: str, columns: Sequence[s
 def _guess_table_name(source: str) -> str:
     """Return a table name: the last word of the source, or the folder of a table in parts.
 
-    >>> [_table_of(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")]
+    >>> [_guess_table_name(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")]
     ['visits', 'visits', 'visits']
     """
     if "/" not in source:

@@ -55,7 +55,7 @@ class Dice:
 def apportion(weights: Sequence[int], total: int) -> Integers:
     """Split `total` in proportion to the weights, by largest remainder.
 
-    >>> shares([1, 1, 1], 10).tolist()
+    >>> apportion([1, 1, 1], 10).tolist()
     [4, 3, 3]
     """
     weighed = np.asarray(weights, np.int64) * total

@@ -43,7 +43,7 @@ class TableSchema:
         """Return a column by its name.
 
         >>> from discreet.services.sample.census import SCHEMA
-        >>> SCHEMA.column("age").high
+        >>> SCHEMA.get_column("age").high
         90
         """
         return next(column for column in self.columns if column.name == name)

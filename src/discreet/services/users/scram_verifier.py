@@ -45,7 +45,7 @@ PROHIBITED_TABLES = (
 class Verifier:
     """A SCRAM verifier; `str` writes it in PostgreSQL's format.
 
-    >>> Verifier.read(str(Verifier.of("open sesame", salt=b"salt"))).salt
+    >>> Verifier.parse(str(Verifier.from_password("open sesame", salt=b"salt"))).salt
     b'salt'
     """
 
