@@ -69,7 +69,7 @@ def anonymize(
     and publishes it with its certificate.
 
     >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
-    <Release of hospital (age, sex, zipcode, admitted, disease): generalize, 5-anonymity>
+    <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
     """
     asked = (*(() if k is None else (KAnonymity(k=k),)), *models)
     anonymizer = Anonymizer(

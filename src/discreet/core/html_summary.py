@@ -81,5 +81,5 @@ def build_note(text: str) -> str:
 
 
 def _build_caption(text: str) -> str:
-    style = "caption-side:top;text-align:left;font-weight:bold"
+    style = "caption-side:top;text-align:left;font-weight:bold;white-space:nowrap"
     return f'<caption style="{style}">{escape(text)}</caption>' if text else ""

@@ -368,7 +368,7 @@ class Policy(StrictModel):
     def __repr__(self) -> str:
         """Return the tables and the promise; addresses of engine and ledger may hold passwords."""
         terms = self.promise
-        promised = "no promise" if terms is None else f"promise {terms.prior:g} → {terms.posterior:g}"
+        promised = "no promise" if terms is None else f"promise {100 * terms.prior:g}% → {100 * terms.posterior:g}%"
         return f"<Policy of {', '.join(self.tables)}: {promised}>"
 
     __str__ = __repr__

@@ -92,7 +92,7 @@ class ReleasedCounts(ReleasedTable):
 
     def _repr_html_(self) -> str:
         return self._summarize_rows(
-            f"{self.publication.kind} of {self.publication.table}",
+            f"{self.publication.kind.capitalize()} of {self.publication.table}",
             [*self.publication.facts, ("cost", self._describe_cost()), ("belief", self.sentence)],
         )
 

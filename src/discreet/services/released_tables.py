@@ -80,4 +80,7 @@ def _is_number(kind: pa.DataType) -> bool:
 def _format_cell(value: object) -> str:
     if value is None:
         return "NULL"
-    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        text = f"{value:,.3f}"
+        return text.rstrip("0").rstrip(".")
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -44,13 +44,18 @@ class StreamRequest:
     delta: Real = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Stream:
     """An open stream: `ask` answers one question after the other."""
 
     answerer: OnlineAnswerer
     curator: Curator
     entry: int
+
+    def __repr__(self) -> str:
+        """Return table, number of questions and method; which of them were answered anew is not shown."""
+        questions = f"{self.plan.questions:,} questions by {self.plan.method}"
+        return f"<Stream over {self.plan.table}: {questions} (entry {self.entry})>"
 
     @property
     def plan(self) -> StreamPlan:
