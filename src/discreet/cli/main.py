@@ -32,7 +32,7 @@ COMMANDS = {
     "hierarchy": "hierarchy.run",
     "init": "init.run",
     "itemsets": "itemsets.run",
-    "mine": "mine.run",
+    "mine": "train.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",

@@ -5,7 +5,7 @@ released, so each may spend epsilon / m, or all of them cost m times epsilon. Th
 the name of the attribute is released, for epsilon, however many there are. Noise on every score of which only
 the winner's name is released ("report noisy max") costs epsilon too: what costs is what leaves.
 
-    python examples/choosing_a_split.py choosing.svg
+    python benchmarks/figures/choosing_a_split.py choosing.svg
 """
 
 from __future__ import annotations
