@@ -40,7 +40,7 @@ class NewerSlotsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Slots:
-    """What a file says: its newest text, which slot that is in, and whether the other one is torn."""
+    """The content of a file: its newest text, the slot that holds it, and whether the other slot is torn."""
 
     text: str
     sequence: int

@@ -325,7 +325,7 @@ class Table(StrictModel):
 
     @property
     def has_person_key(self) -> bool:
-        """Whether one person can have several rows here, and rows in other tables."""
+        """Return whether one person can have several rows here, and rows in other tables."""
         return self.person not in ("row", "none")
 
 
@@ -375,12 +375,12 @@ class Policy(StrictModel):
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the engine runs in this process, over a store of its own."""
+        """Return whether the engine runs in this process, over a store of its own."""
         return self.engine.startswith("duckdb")
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing may be written to the engine: each statement encodes and ranks the rows again."""
+        """Return whether the engine is read-only, so that each statement encodes and ranks the rows again."""
         return not self.is_embedded and not self.store
 
     @field_validator("engine")
