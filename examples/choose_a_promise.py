@@ -17,7 +17,7 @@ def main() -> None:
 
     print("The same epsilon, for other beliefs:")
     for prior in (0.001, 0.01, 0.1, 0.5):
-        print(f"  {prior:>5.1%} → at most {compute_belief(prior, promise.epsilon).highest:.1%}")
+        print(f"  {100 * prior:g}% → at most {100 * compute_belief(prior, promise.epsilon).highest:.3g}%")
 
     print("\nOther ways to arrive at an epsilon, each with what it allows:")
     ways = {
@@ -26,7 +26,7 @@ def main() -> None:
     }
     for said, way in ways.items():
         allowed = compute_belief(0.01, way.epsilon).highest
-        print(f"  {said}: epsilon {way.epsilon:.3g}, so 1% → at most {allowed:.2%}")
+        print(f"  {said}: epsilon {way.epsilon:.3g}, so 1% → at most {100 * allowed:.3g}%")
 
 
 if __name__ == "__main__":
