@@ -6,8 +6,8 @@ open_stream, synthesize,
 train
 anonymize, attack, audit     for the custodian: publish a recoded table, attack a release, audit an epsilon
 draw, write_sample_data      charts, and made-up people to try all of it on
-models, local, mining,       privacy models, local randomization, estimators as in scikit-learn, and the
-belief                       arithmetic of belief: submodules
+models, local, mining,       submodules: privacy models, local randomization, estimators as in scikit-learn,
+belief, results              the arithmetic of belief, and the classes of results
 
 `docs/reference/python.md` has every name with an example. All other modules are private.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet import local as local
     from discreet import mining as mining
     from discreet import models as models
+    from discreet import results as results
     from discreet.api.charged_verbs import ask as ask
     from discreet.api.charged_verbs import itemsets as itemsets
     from discreet.api.charged_verbs import open_stream as open_stream
@@ -79,7 +80,7 @@ _HOMES = {
     "ModelNotMetError": "discreet.core.errors",
     "EngineFault": "discreet.core.errors",
 }
-_SUBMODULES = ("belief", "local", "mining", "models")
+_SUBMODULES = ("belief", "local", "mining", "models", "results")
 
 __all__ = [
     "AlreadyRunningError",
@@ -110,6 +111,7 @@ __all__ = [
     "mining",
     "models",
     "open_stream",
+    "results",
     "synthesize",
     "tabulate",
     "train",

@@ -3,6 +3,7 @@
 command-line.md     the help of every command
 policy.md           the fields of a policy
 policy.schema.json  the same for editors: `# yaml-language-server: $schema=policy.schema.json`
+python.md           the public names of `discreet`, with signatures and examples
 rooms.svg           the packages and their layers
 """
 
@@ -18,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.cli.main import COMMAND_GROUPS, COMMANDS, build_app
+from discreet.cli.python_reference import GENERATED_NOTICE, generate_python_page
 from discreet.core.policy import Policy
 from discreet.rendering import package_diagram
 
 Schema = Mapping[str, Any]
 
 HELP_WIDTH = "100"
-GENERATED_NOTICE = "<!-- made by python -m discreet.cli.reference_pages docs/reference -->"
 
 
 def generate_pages() -> dict[str, str]:
@@ -33,6 +34,7 @@ def generate_pages() -> dict[str, str]:
     return {
         "command-line.md": generate_command_page(),
         "policy.md": generate_policy_page(schema),
+        "python.md": generate_python_page(),
         "policy.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "rooms.svg": package_diagram.draw_package_diagram(),
     }

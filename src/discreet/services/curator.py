@@ -82,6 +82,12 @@ class Curator(Closeable):
     """Answers SQL questions under a policy.
 
     Open one with `Curator.open("privacy.yaml")`; it is a context manager.
+
+    >>> with Curator.open("sample/privacy.yaml") as curator:  # doctest: +SKIP
+    ...     plan = curator.plan("SELECT AVG(age) AS age FROM census", within=1, least_rows=1_000)
+    ...     answer = curator.ask(plan)
+    ...     curator.budget
+    <Budget: epsilon 0.222888 spent, epsilon 1.42779 left>
     """
 
     def __init__(
@@ -227,7 +233,7 @@ class Curator(Closeable):
             work()
         ),
     ) -> Answer:
-        """Return the answer to a question or a proposal; the same analyst repeats a question for free.
+        """Return the answer to a question or a plan; the same analyst repeats a question for free.
 
         `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
         `LateResult`, the analyst is suspended.
@@ -382,6 +388,7 @@ class Curator(Closeable):
         return self.analyst if len(self.policy.analysts) > 1 else None
 
     def close(self) -> None:
+        """Close the engine and the ledger."""
         fault_log.close_fault_log(self._fault_log)
         self._fault_log = None
         try:

@@ -96,9 +96,11 @@ class Plan:
 
     @property
     def expected_errors(self) -> list[ExpectedError]:
+        """The expected error of each measure, as far as text and policy determine it."""
         return compute_expected_errors(self.query_plan)
 
     def to_json(self) -> dict[str, object]:
+        """Return the plan as a JSON object."""
         return {
             "epsilon": self.cost,
             "of": self.query_plan.promise.epsilon,

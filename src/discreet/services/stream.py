@@ -59,6 +59,7 @@ class Stream:
 
     @property
     def plan(self) -> StreamPlan:
+        """The plan: method, cost and expected errors."""
         return self.answerer.plan
 
     def ask(self, sql: str) -> StreamAnswer:

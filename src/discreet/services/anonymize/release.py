@@ -247,9 +247,11 @@ class Release(CountedTable):
             return engine.count(made.sql, made.tables).secret
 
     def to_pandas(self, *, force: bool = False) -> Any:
+        """Return the published rows as a pandas frame, under the same conditions."""
         return self.to_arrow(force=force).to_pandas()
 
     def to_polars(self, *, force: bool = False) -> Any:
+        """Return the published rows as a polars frame, under the same conditions."""
         import polars as pl  # an optional companion
 
         return pl.from_arrow(self.to_arrow(force=force))
