@@ -161,8 +161,8 @@ def test_the_budget_tells_what_is_spent_and_left(folder: Path) -> None:
     assert budget.sentence in budget._repr_html_()
 
 
-def test_every_example_of_the_reference_page_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one session for each block; noise is in counts of rows alone, which are compared by their form."""
+def _write_example_files(folder: Path) -> None:
+    """Write the files that examples of the reference page name, besides the samples."""
     (folder / "release.csv").write_text("zip,age,disease\n130**,< 30,Flu\n130**,< 30,Cancer\n")
     (folder / "town.csv").write_text("name,zip,age\nBob,13053,21\n")
     columns = "".join(f"\n      {name}: {{type: boolean, nulls: false}}" for name in ("tea", "milk", "bread"))
@@ -171,17 +171,24 @@ def test_every_example_of_the_reference_page_runs(folder: Path, capsys: pytest.C
         f"    source: baskets.csv\n    rows: 200\n    columns:{columns}\n"
     )
     (folder / "baskets.csv").write_text("tea,milk,bread\n" + "true,true,false\n" * 200)
+
+
+EXAMPLE_BLOCKS = re.findall(r"```pycon\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def test_the_reference_page_has_examples() -> None:
+    assert len(EXAMPLE_BLOCKS) >= 16
+
+
+@pytest.mark.parametrize("block", EXAMPLE_BLOCKS, ids=lambda block: block[4:24])
+def test_an_example_of_the_reference_page_runs(
+    folder: Path, block: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_example_files(folder)
     names = {name: getattr(discreet, name) for name in discreet.__all__}
-    blocks = re.findall(r"```pycon\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) >= 16
-    for block in blocks:
-        (folder / "sample" / "ledger.db").unlink(missing_ok=True)
-        for place in (folder / "sample").glob("ledger.db*"):
-            place.unlink()
-        test = doctest.DocTestParser().get_doctest(block, dict(names), "example", None, None)
-        runner = doctest.DocTestRunner(_SameForm(), optionflags=doctest.ELLIPSIS)
-        runner.run(test)
-        assert runner.failures == 0, capsys.readouterr().out
+    runner = doctest.DocTestRunner(_SameForm(), optionflags=doctest.ELLIPSIS)
+    runner.run(doctest.DocTestParser().get_doctest(block, names, "example", None, None))
+    assert runner.failures == 0, capsys.readouterr().out
 
 
 class _SameForm(doctest.OutputChecker):

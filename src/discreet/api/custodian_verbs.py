@@ -135,7 +135,7 @@ def attack(
     `genomes` and `reference`, a synthetic table `panel`, and answers a policy file as the release.
 
     >>> attack("release.csv", knows="town.csv", quasi=["zip", "age"], sensitive="disease")  # doctest: +SKIP
-    <AttackEvaluation of release.csv: linkage, homogeneity, background knowledge, skewness>
+    <AttackEvaluation of release.csv: linkage, homogeneity, background knowledge, skewness, ...>
     """
     if isinstance(release, Release):
         return evaluate_release(release, release.policy, at_most=at_most)

@@ -43,7 +43,9 @@ USUAL = KAnonymity(k=5)
 class Anonymizer:
     """Finds a release of a table that meets the models; 5-anonymity if none is given.
 
-    >>> Anonymizer("privacy.yaml", models=[KAnonymity(k=5)]).fit("hospital").release  # doctest: +SKIP
+    >>> from discreet.models import KAnonymity
+    >>> anonymizer = Anonymizer("sample/privacy.yaml", models=[KAnonymity(k=5)])  # doctest: +SKIP
+    >>> search, columns = anonymizer.list_best("hospital", 3)  # doctest: +SKIP
     """
 
     def __init__(
