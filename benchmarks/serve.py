@@ -19,9 +19,9 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.cli.listeners import serve_postgres
 from discreet.core.policy import Policy
 from discreet.pgwire.catalog import BuiltinCatalog
+from discreet.pgwire.listener import serve_postgres
 from discreet.services.serving.curators import Curators
 from discreet.services.users import Role, UserAccounts, UserFile
 

@@ -61,7 +61,8 @@ def _of_table(name: str, place: Path, copy: Path) -> list[tuple[str, str, str]]:
             lean.schema, counter, lean.schema.encode(columns)[again].astype(np.int64), columns=3
         )
         off = [_noise(counter, lean, size) for size in (2, 3)]
-        beside = f"{_two(drawn.compute_mean(2), drawn.compute_mean(3))} sampling; {_two(*off)} noise on all pairs / all triples"
+        sampled = _two(drawn.compute_mean(2), drawn.compute_mean(3))
+        beside = f"{sampled} sampling; {_two(*off)} noise on all pairs / all triples"
         return [
             _made(name, plan_synthesis(policy, "people", BUDGET, quality=each), policy, engine, beside)
             for each in QUALITIES
@@ -78,7 +79,8 @@ def _made(
     seen = compare_marginals(planned.schema, counter, made.codes, columns=3)
     return (
         f"{name}, {len(planned.shape)} columns, {planned.quality}: mean total variation of pairs / triples",
-        f"{_two(seen.compute_mean(2), seen.compute_mean(3))} in {passed:.1f} s ({worked:.1f} s of processor time)",
+        f"{_two(seen.compute_mean(2), seen.compute_mean(3))} in {passed:.1f} s "
+        f"({worked:.1f} s of processor time)",
         beside,
     )
 

@@ -36,7 +36,7 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB, query_released_tables
 from discreet.engines.prepared_store import prepare_store
 from discreet.services.policies import get_promise
-from discreet.services.serving.timeout_calibration import measure_slowness
+from discreet.services.serving.query_timeouts import measure_slowness
 from discreet.services.work_limits import WorkLimits
 from discreet.sql.plan_execution import execute_plan
 from discreet.sql.planner import QueryPlan, plan_query

@@ -25,12 +25,12 @@ def noisy_count(count: int, epsilon: float) -> Callable[[int], NDArray[np.int64]
 
 def main() -> None:
     ours = audit("discrete-laplace", epsilon=1, runs=40_000, confidence=CONFIDENCE)
-    print(f"a mechanism of discreet: epsilon is at least {ours.lower_bound:.3f}")
+    print(f"a mechanism of discreet: epsilon is at least {ours.epsilon_audit.lower_bound:.3f}")
     print(f"  {ours.verdict}\n")
 
     half = noisy_count(100, epsilon=2), noisy_count(101, epsilon=2)  # half of the noise, sold as epsilon 1
     broken = audit(half, epsilon=1, runs=40_000, confidence=CONFIDENCE)
-    print(f"your own, with half of the noise: epsilon is at least {broken.lower_bound:.3f}")
+    print(f"your own, with half of the noise: epsilon is at least {broken.epsilon_audit.lower_bound:.3f}")
     print(f"  {broken.verdict}")
 
 

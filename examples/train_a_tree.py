@@ -5,12 +5,10 @@ python examples/train_a_tree.py
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow.parquet as pq
 
-from discreet import train, write_sample_data
+from discreet import draw, train, write_sample_data
 from discreet.mining import PrivateTreeClassifier
 
 FEATURES = ["age", "education_num", "hours_per_week"]
@@ -24,7 +22,7 @@ def main() -> None:
     print(f"A tree over {len(model['features'])} columns that asks {len(questions)} questions, the first:")
     print(f"  {questions[0]}, of about {model['n_node_samples'][0]:,.0f} people")
     print(trained.sentence)
-    Path("tree.svg").write_text(trained.svg)
+    draw(trained).save("tree.svg")
     print("wrote tree.svg\n")
 
     # rows that are at hand: scikit-learn's conventions; bounds and classes are declared, not looked up

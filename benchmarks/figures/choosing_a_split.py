@@ -61,8 +61,12 @@ def scores() -> Integers:
 def best(found: Integers, epsilon: Fraction) -> dict[str, float]:
     """How probable it is that the best attribute is chosen, in each way: exact laws, no simulation."""
     winner = int(np.argmax(found))
-    spent = {EACH: (NoisyMax, epsilon / ATTRIBUTES), MAX: (NoisyMax, epsilon)}
-    spent |= {CHOSEN: (Exponential, epsilon), FLIPPED: (PermuteAndFlip, epsilon)}
+    spent: dict[str, tuple[type[Exponential | NoisyMax | PermuteAndFlip], Fraction]] = {
+        EACH: (NoisyMax, epsilon / ATTRIBUTES),
+        MAX: (NoisyMax, epsilon),
+        CHOSEN: (Exponential, epsilon),
+        FLIPPED: (PermuteAndFlip, epsilon),
+    }
     return {
         name: float(
             kind(epsilon=each, sensitivity=2, monotone=True, relation=Relation.PRESENCE).probabilities(found)[

@@ -25,7 +25,7 @@ from discreet.attacks.simulation.success_curves import (
 from discreet.attacks.simulation.us_population import Population
 from discreet.core.randomness import Randomness
 from discreet.rendering.altair_charts import apply_style, save_chart
-from discreet.rendering.colors import BLUE, VERMILLION
+from discreet.rendering.svg_charts import BLUE, VERMILLION
 
 Curves = dict[str, Points]
 

@@ -5,9 +5,9 @@
 0.05
 """
 
-from discreet.attacks.epsilon_audit import EpsilonAudit
 from discreet.belief import Belief
 from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.audit.audit_dispatch import AuditResult
 from discreet.services.count_publication import ReleasedCounts
 from discreet.services.curator import Budget
 from discreet.services.stream import Stream
@@ -16,9 +16,9 @@ from discreet.services.train import TrainedModel
 
 __all__ = [
     "AttackEvaluation",
+    "AuditResult",
     "Belief",
     "Budget",
-    "EpsilonAudit",
     "ReleasedCounts",
     "Stream",
     "SyntheticTable",

@@ -19,7 +19,7 @@ from discreet.attacks.query_attacks import Refusal, Victim, compute_claim_poster
 from discreet.attacks.tracker import Tracker
 from discreet.core.errors import RequestError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.services.attack.curator_answerer import CuratorAnswerer
+from discreet.services.attack.answers_evaluation import CuratorAnswerer
 from tests.attacks.answerers import CLAIM, TABLE, VICTIMS, Exactly, FreshNoise, LeastCount, write_policy
 from tests.conftest import seeded
 

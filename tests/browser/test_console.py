@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from discreet.http.authentication import CSRF_HEADER
-from discreet.rendering.ledger_json import get_amount
+from discreet.accounting.accountant import get_amount
+from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import Role
 from tests.http.served import Server, both_doors
 from tests.pgwire.served import PASSWORD, write_data

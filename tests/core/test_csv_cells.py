@@ -117,4 +117,4 @@ class _Shown:
     """What `Answer.to_csv` needs of an answer."""
 
     def __init__(self, table: pa.Table) -> None:
-        self.with_ends = lambda: table
+        self.to_table_with_bounds = lambda: table

@@ -140,6 +140,8 @@ AGGREGATES: dict[str, str] = {
     "STDDEV": "STDDEV(price)",
     "STDDEV_POP": "STDDEV_POP(steps)",
     "MODE": "MODE(kind)",
+    "BOOL_OR": "BOOL_OR(flag AND whole > 0)",
+    "BOOL_AND": "BOOL_AND(flag)",
 }
 
 

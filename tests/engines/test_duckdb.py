@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.core.engine import Engine
+from discreet.core.engine_faults import FAULT_MESSAGE, run_guarded
 from discreet.core.errors import EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB, query_released_tables
-from discreet.engines.engine_faults import FAULT_MESSAGE, run_guarded
 from discreet.engines.prepared_store import PreparedStore, prepare_store
 from discreet.engines.row_ranking import KEYS
 from tests.engines.stores import policy_of

@@ -15,10 +15,10 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
+from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.engine_faults import CHARGED_FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger

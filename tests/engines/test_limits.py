@@ -15,13 +15,13 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
+from discreet.core.engine_faults import FAULT_MESSAGE
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.engine_faults import FAULT_MESSAGE
 from discreet.engines.postgres import PostgreSQL
-from discreet.engines.spark import Spark
+from discreet.engines.spark import SETTINGS, Spark
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
 from discreet.services.ledgers import resolve_analyst
@@ -133,3 +133,24 @@ def test_spark_stops_what_takes_too_long_and_counts_on(spark: SparkServer) -> No
         require_fault(engine)
     with Spark.open(policy_over(place), ADDRESS, KEY) as engine:
         assert engine.count(COUNTED).secret.to_pylist() == [{"n": 2}]
+
+
+def test_spark_forgets_how_earlier_statements_were_parsed(
+    spark: SparkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its parser remembers every way through its grammar, until its memory is full."""
+    monkeypatch.setitem(SETTINGS, "spark.sql.parser.parserDfaCacheFlushRatio", "1")
+    source = spark.put({"visits": ROWS})["visits"]
+    remembered = []
+    with Spark.open(policy_over(source), ADDRESS, KEY) as engine:
+        machine = engine._session._jvm
+        parser = machine.org.apache.spark.sql.catalyst.parser.AbstractParser
+        for depth in range(1, 40):
+            value = "cost"
+            for place in range(depth):
+                forms = f"abs({value})", f"({value} + {place})", f"CASE WHEN {value} > {place} THEN 1 END"
+                value = forms[place % 3]
+            engine._session.sql(f"SELECT {value} AS v FROM `_discreet_table visits`")
+            remembered.append(parser.getDFACacheNumStates())
+        most = machine.Runtime.getRuntime().maxMemory() / 100 / parser.BYTES_PER_DFA_STATE()
+    assert 0 < max(remembered) <= most  # 0 where Spark lets the parser remember what it likes

@@ -27,7 +27,7 @@ from tests.mining.test_counting import SPLITS
 from tests.services.test_promise import discreet
 
 
-@shows("counts that `train_private_model` learns from")
+@shows("counts that `train` learns from")
 @spark_by_night
 def test_every_engine_counts_what_the_rows_at_hand_count(server: Server, tmp_path: Path) -> None:
     written(tmp_path, drawn(500))
@@ -63,7 +63,7 @@ def terms_in(folder: Path, source: str) -> Path:
     return folder / "privacy.yaml"
 
 
-@shows("`mine tree` end to end")
+@shows("`train tree` end to end")
 def test_the_same_coins_grow_the_same_tree_on_every_engine(server: Server, tmp_path: Path) -> None:
     written(tmp_path, drawn(500))
     file = tmp_path / "people.parquet"
@@ -84,6 +84,6 @@ def test_the_command_mines_a_tree_where_the_rows_are(
     written(tmp_path, drawn(500))
     source = server.put({"people": pq.read_table(tmp_path / "people.parquet")})["people"]
     policy = str(terms_in(tmp_path / "there", source))
-    words = ("mine", "tree", "people", "--target", "ill", "--depth", "1", "--policy", policy, "--json")
+    words = ("train", "tree", "people", "--target", "ill", "--depth", "1", "--policy", policy, "--json")
     assert discreet(*words, "--epsilon", "3", "--engine", address(server)) == 0
     assert json.loads(capsys.readouterr().out)["epsilon"] == 3

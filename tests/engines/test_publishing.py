@@ -20,8 +20,8 @@ from discreet.core.policy import Policy
 from discreet.engines.pattern_shares import compute_engine_pattern_shares
 from discreet.papers import lecture_tables as tables
 from discreet.services.anonymize.anonymizer import Anonymizer
-from discreet.services.anonymize.table_request import build_file_table
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table
 from tests.engines.servers import PostgresServer, Server, SparkServer, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address, store

@@ -19,10 +19,10 @@ import yaml
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services import itemsets, stream, tabulate
-from discreet.services.attack.record_evaluation import RecordRequest, attack_record
 from discreet.services.count_publication import Publication, release_counts
 from discreet.services.curator import Curator
 from discreet.services.policies import load_policy
+from discreet.services.record_evaluation import RecordRequest, attack_record
 from discreet.sql.true_values import compute_true_values
 from tests.conftest import seeded
 from tests.engines.servers import Server, spark_by_night
@@ -210,7 +210,7 @@ def test_an_audit_needs_no_engine(tmp_path: Path) -> None:
         ("ask", "SELECT COUNT(*) AS n FROM people", "--epsilon", "1"),
         ("tabulate", "people", "--columns", "town", "--epsilon", "1"),
         ("synthesize", "people", "--epsilon", "1", "-o", "made.parquet"),
-        ("mine", "tree", "people", "--target", "ill", "--epsilon", "1"),
+        ("train", "tree", "people", "--target", "ill", "--epsilon", "1"),
         ("anonymize", "people", "-k", "5"),
         ("collect", "randomize", "people", "--column", "ill", "-o", "sent.parquet"),
         ("hierarchy", "town", "--uncovered"),

@@ -47,7 +47,7 @@ QUICK: tuple[tuple[str, ...], ...] = (
     ("tabulate", "patients", "--columns", "sex,stays", "--epsilon", "0.01", "-o", "table.csv"),
     ("itemsets", "answers", "-p", "answers.yaml", "--items", "a,b", "--basis", "2", "--epsilon", "0.01"),
     ("stream", "patients", "--columns", "sex", "--epsilon", "0.01", "questions.sql"),
-    ("mine", "tree", "patients", "--target", "disease", "--epsilon", "0.01", "-o", "tree.json"),
+    ("train", "tree", "patients", "--target", "disease", "--epsilon", "0.01", "-o", "tree.json"),
     ("collect", "design", "--promise", "1%:5%", "--clients", "100", "--domain", "3"),
     ("collect", "randomize", "answers.csv", *RANDOMIZED, "-o", "reports.parquet"),
     ("collect", "estimate", "reports.parquet", "--json"),
@@ -195,7 +195,7 @@ def begin(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call
     """Enter a fresh copy of the folder, where a server stops as soon as it listens."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("DISCREET_ADULT", raising=False)
-    monkeypatch.setattr("discreet.cli.serve.until_stopped", serve_a_moment)
+    monkeypatch.setattr("discreet.cli.serve.run_until_signal", serve_a_moment)
     monkeypatch.setattr(uvicorn.Server, "main_loop", stop_at_once)
 
     def enter(number: int) -> Path:

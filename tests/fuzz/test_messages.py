@@ -11,7 +11,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from discreet.engines.engine_faults import CUSTODIAN_LOG
+from discreet.core.engine_faults import CUSTODIAN_LOG
 from tests.fuzz.mutations import Mutations
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE

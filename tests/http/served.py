@@ -16,7 +16,8 @@ import httpx
 
 from discreet.accounting.ledger_storage import is_database_address
 from discreet.cli.server_process import ServerProcess
-from discreet.http.authentication import CSRF_HEADER, SESSION_COOKIE
+from discreet.http.authentication import SESSION_COOKIE
+from discreet.http.csrf import CSRF_HEADER
 from discreet.pgwire.catalog import BuiltinCatalog
 from discreet.services.policies import load_policy
 from discreet.services.serving.admission import Admission

@@ -46,7 +46,7 @@ def test_every_route_has_a_summary_and_describes_its_answers_and_refusals(long_l
             assert each["description"].split() != [status]
             if not status.startswith("2"):
                 schema = each["content"]["application/json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/Refusal"}, (path, status)
+                assert schema == {"$ref": "#/components/schemas/ErrorBody"}, (path, status)
     refusals = {status for _, _, each in operations for status in each["responses"] if status >= "400"}
     assert refusals | {"405"} == {str(status) for status in STATUS_BY_CODE.values()}
 

@@ -157,7 +157,7 @@ def test_a_server_that_ends_interrupts_what_runs_and_lets_it_clean_up(file: User
 def test_what_does_not_let_itself_be_interrupted_is_left_behind(
     file: UserFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.services.serving.job_queue.GRACE", 0.01)
+    monkeypatch.setattr("discreet.services.serving.job_queue.GRACE_PERIOD", 0.01)
     jobs, begun, go, over = JobQueue(file), threading.Event(), threading.Event(), threading.Event()
 
     def do(tell: ProgressCallback, folder: Path) -> JobOutcome:
@@ -266,14 +266,15 @@ def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restar
 
 KILLED = """
 import os, signal, sys
-from discreet.services.serving.job import Work
-from discreet.services.serving.job_queue import Jobs
+from discreet.services.serving.job import JobWork
+from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import UserFile
 
 def do(tell, folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
-Jobs(UserFile(sys.argv[1])).start("carl", Work(kind="steps", name="steps", stages=("counting",), do=do))
+work = JobWork(kind="steps", name="steps", stages=("counting",), run=do)
+JobQueue(UserFile(sys.argv[1])).submit("carl", work)
 """
 
 

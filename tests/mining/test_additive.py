@@ -64,7 +64,7 @@ def test_rounds_and_the_number_of_rows_add_up_to_the_budget(
 
 
 def test_a_budget_of_epsilon_and_delta_is_the_largest_that_keeps_both() -> None:
-    held = training_budget.make_noise_budget("mine", 1, 1e-6, None)
+    held = training_budget.make_noise_budget("train", 1, 1e-6, None)
     assert isinstance(held, ZeroConcentratedDP)
     assert held.profile(1.0) <= 1e-6 < ZeroConcentratedDP(rho=held.rho * Fraction(1001, 1000)).profile(1.0)
 
@@ -75,7 +75,7 @@ def test_epsilon_and_delta_are_kept_for_the_promises_own_secret(
     epsilon: float, delta: float, secret: Relation
 ) -> None:
     held = training_budget.make_noise_budget(
-        "mine", epsilon, delta, Promise(0.01, 0.05, tail=1e-4, secret=secret)
+        "train", epsilon, delta, Promise(0.01, 0.05, tail=1e-4, secret=secret)
     )
     assert isinstance(held, ZeroConcentratedDP)
     more = ZeroConcentratedDP(rho=held.rho * Fraction(1001, 1000), relation=Relation.PRESENCE)

@@ -19,9 +19,9 @@ from discreet.mining.decision_tree import DecisionTree, Node, build_classificati
 from discreet.mining.model_training import TrainingPlan, plan_training, train_model
 from discreet.mining.schema import Schema
 from discreet.mining.split_criteria import Gini
-from discreet.mining.tree_drawing import draw_tree
 from discreet.mining.tree_growth import ROW_COUNT_SHARE, SELECTIONS, TreePlan, choose_depth, grow_tree
 from discreet.mining.tree_splits import Split, Splits
+from discreet.rendering.tree_drawing import draw_tree
 from tests.conftest import seeded
 from tests.mining.rows import at_hand, binary, drawn, engine, policy, written
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.cli.listeners import serve_postgres
 from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine
 from discreet.core.exact_values import Exact
 from discreet.pgwire.catalog import BuiltinCatalog, ShadowCatalog
+from discreet.pgwire.listener import serve_postgres
 from discreet.services.policies import load_policy
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.query_timeouts import Deadlines

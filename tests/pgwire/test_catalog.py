@@ -54,6 +54,11 @@ ELSEWHERE = [
     ("SELECT * INTO x FROM pg_class", "0A000"),
     ("WITH x AS (DELETE FROM pg_class RETURNING 1) SELECT * FROM x", "42501"),
     ("SELECT repeat('x', 1000000000)", "42883"),
+    ("SELECT 1/0", "22012"),
+    ("SELECT 1 % 0.0", "22012"),
+    ("SELECT 1/(1-1)", "0A000"),
+    ("SELECT 1/(1/(2-2))", "0A000"),
+    ("SELECT oid / (oid - oid) FROM pg_class", "0A000"),
     ("SELECT generate_series(1, 1000000000) FROM pg_class", "42883"),
     ("SELECT n FROM pg_class, generate_series(5, 10) AS s(n)", "42883"),
     ("SELECT n FROM pg_class, people, generate_series(1, 10) AS s(n)", "0A000"),
@@ -95,6 +100,13 @@ def test_every_function_about_privileges_is_answered_with_a_user_and_without(lon
         owners = "pg_has_role(relowner, 'USAGE'), pg_has_role('alice', relowner, 'USAGE')"
         found = connection.execute(f"SELECT DISTINCT {roles}, {owners} FROM pg_class").fetchall()
         assert found == [(False, True, True, True)]
+
+
+def test_divisions_are_postgresqls(long_lived: Served) -> None:
+    with psycopg.connect(long_lived.address) as connection:
+        found = connection.execute("SELECT 7/2, -7/2, 7.0/2, 7 % 4, 7/NULL, (7)/(2), 1.5/0.5").fetchone()
+    assert found is not None
+    assert [each if each is None else float(each) for each in found] == [3, -3, 3.5, 3, None, 3, 3]
 
 
 def test_columns_are_called_as_postgresql_calls_them(long_lived: Served) -> None:

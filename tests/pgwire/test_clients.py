@@ -92,6 +92,14 @@ def test_a_question_is_explained_for_nothing(server: Served) -> None:
     assert server.charges() == 0
 
 
+def test_an_explained_belief_names_the_releases_that_it_does_not_cover(server: Served) -> None:
+    assert "without differential privacy" not in psql(server, f"EXPLAIN {BY_SEX}")
+    server.curators.ledger.record_release("people-k5", "a 5-anonymous table")
+    said = psql(server, f"EXPLAIN {BY_SEX}")
+    assert "But people-k5 (a 5-anonymous table) was published too, without differential privacy" in said
+    assert "no such bound holds for everything ever released together" in said
+
+
 # -- psycopg ------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import httpx
 import psycopg
 import pytest
 
+from discreet.cli.server_process import ServerProcess
 from discreet.services.policies import load_policy
 from discreet.services.serving.job import JobState
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import open_user_storage
 from tests.patience import PATIENCE
 from tests.pgwire.served import write_data
+from tests.services.test_promise import discreet
 
 
 def _started(*words: str) -> subprocess.Popen[str]:
@@ -53,6 +56,32 @@ def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     assert (server.returncode, said[1]) == (0, "")
     assert (tmp_path / "kept.db").exists()
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_ports_are_announced_when_both_listeners_accept_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_data(tmp_path)
+    said = []
+
+    async def open_listeners(
+        self: ServerProcess,
+        web: object,
+        wire: object,
+        stopped: object,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        said.append(capsys.readouterr().out)
+        ready()
+        said.append(capsys.readouterr().out)
+
+    monkeypatch.setattr(ServerProcess, "run_listeners", open_listeners)
+    words = ("--http", "0", "--postgres", "0", "--no-padding", "--json")
+    assert discreet("serve", "--policy", str(tmp_path / "privacy.yaml"), *words) == 0
+    before, after = said
+    assert before == ""
+    assert json.loads(after)["passwords"]
+    assert capsys.readouterr().out == ""
 
 
 def _choose_password(told: dict[str, Any]) -> None:

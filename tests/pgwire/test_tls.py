@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.cli.listeners import require_tls_or_loopback
+from discreet.cli.server_process import require_tls_or_loopback
 from discreet.core.errors import RequestError
 from discreet.pgwire.scram_exchange import MECHANISM_PLUS, ScramExchange
 from discreet.pgwire.wire_errors import WireError

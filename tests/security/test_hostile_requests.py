@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from discreet.http.authentication import CSRF_HEADER, SESSION_COOKIE
+from discreet.http.authentication import SESSION_COOKIE
+from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import UserFile
 from discreet.services.users.idempotency_keys import MAX_KEYS_PER_USER, IdempotencyKeys, StoredResponse
 from discreet.services.users.login_throttle import FREE_FAILURES, LoginThrottle

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.exact_values import Exact
-from discreet.http.authentication import CSRF_HEADER
+from discreet.http.csrf import CSRF_HEADER
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
 from tests.pgwire.served import CANARY, Slow, write_data

@@ -196,7 +196,7 @@ def test_a_late_answer_leaves_one_class_later_and_suspends(folder: Path, power: 
 FIRST = """
 import sys
 from pathlib import Path
-from discreet.services.policies import load
+from discreet.services.policies import load_policy
 from discreet.services.serving.curators import Curators
 
 def watched(work):
@@ -205,10 +205,10 @@ def watched(work):
     print(sorted(set(sys.modules) - before))
     return release
 
-with Curators.under(load(Path("privacy.yaml"))) as curators:
-    alice = curators.of("alice")
+with Curators.open_policy(load_policy(Path("privacy.yaml"))) as curators:
+    alice = curators.for_analyst("alice")
     for sql in sys.argv[1:]:
-        alice.ask(sql, epsilon=0.01, watched=watched)
+        alice.ask(sql, epsilon=0.01, run_with_deadline=watched)
 """
 
 

@@ -15,7 +15,7 @@ from discreet import Curator
 from discreet.belief import Belief
 from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError
-from discreet.pgwire.notices import format_explain, format_notices
+from discreet.pgwire.curator_backend import format_explain, format_notices
 from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.services.answers import Answer, answer_to_bytes, format_cell
 from discreet.services.tradeoff import compute_tradeoff

@@ -27,10 +27,10 @@ CHARGING = {
     "stream": ("stream", "patients", "questions.sql"),
     "lean": ("synthesize", "patients", "--columns", "sex,stays", "-o", "out.csv"),
     "best": ("synthesize", "patients", "--columns", "sex,stays", "--quality", "best", "-o", "out.csv"),
-    "tree": ("mine", "tree", "patients", "--target", "disease", "-o", "out.json"),
-    "forest": ("mine", "forest", "patients", "--target", "disease", "-o", "out.json"),
-    "bayes": ("mine", "bayes", "patients", "--target", "disease", "-o", "out.json"),
-    "regression": ("mine", "regression", "patients", "--target", "stays", "-o", "out.json"),
+    "tree": ("train", "tree", "patients", "--target", "disease", "-o", "out.json"),
+    "forest": ("train", "forest", "patients", "--target", "disease", "-o", "out.json"),
+    "bayes": ("train", "bayes", "patients", "--target", "disease", "-o", "out.json"),
+    "regression": ("train", "regression", "patients", "--target", "stays", "-o", "out.json"),
 }
 
 

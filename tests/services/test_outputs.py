@@ -21,7 +21,7 @@ COMMANDS = {
     "anonymize": ("anonymize", "patients", "-k", "2", "-o", "out.csv", "--force"),
     "synthesize": ("synthesize", "patients", "--columns", "sex,stays", "-o", "out.csv"),
     "tabulate": ("tabulate", "patients", "--columns", "sex", "-o", "out.csv"),
-    "mine": ("mine", "tree", "patients", "--target", "disease", "-o", "out.json"),
+    "train": ("train", "tree", "patients", "--target", "disease", "-o", "out.json"),
     "plot": ("ask", "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex", "--plot", "out.svg"),
 }
 
@@ -38,7 +38,7 @@ def test_what_cannot_be_replaced_is_refused_before_anything_is_charged(
     folder: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = COMMANDS[name]
-    output = folder / command[-1] if name in ("mine", "plot") else folder / "out.csv"
+    output = folder / command[-1] if name in ("train", "plot") else folder / "out.csv"
     for make in (lambda: output.symlink_to("/dev/null"), lambda: output.write_bytes(b"PAR1 and more")):
         make()
         assert discreet(*command) == 2

@@ -23,7 +23,7 @@ tables:
       ill: {type: category, values: ["yes", "no"]}
 """
 COMMANDS = {
-    "mine": ("mine", "tree", "people", "--target", "ill", "--epsilon", "1"),
+    "train": ("train", "tree", "people", "--target", "ill", "--epsilon", "1"),
     "synthesize": ("synthesize", "people", "--epsilon", "1", "--quality", "best", "-o", "made.csv"),
 }
 

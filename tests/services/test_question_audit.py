@@ -22,10 +22,14 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.value_counts import ValueCounts
-from discreet.services.audit.distinguishability import estimate_distinguishability
 from discreet.services.audit.neighboring_databases import NeighboringDatabases, generate_neighbors
 from discreet.services.audit.question_audit import ScratchDatabases, audit_question
-from discreet.services.audit.question_simulation import LOSS, ExactCounts, NeighborCounts
+from discreet.services.audit.question_simulation import (
+    LOSS,
+    ExactCounts,
+    NeighborCounts,
+    estimate_distinguishability,
+)
 from discreet.services.policies import get_promise, load_policy
 from discreet.sql.planner import QueryPlan
 from tests.conftest import seeded

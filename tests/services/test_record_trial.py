@@ -12,13 +12,13 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
-from discreet.services.attack.record_evaluation import (
+from discreet.services.policies import load_policy
+from discreet.services.record_evaluation import (
     RecordEvaluation,
     RecordRequest,
     attack_record,
     list_attackable_tables,
 )
-from discreet.services.policies import load_policy
 from tests.services import patients
 
 

@@ -22,7 +22,7 @@ from discreet.anonymity.models import (
 )
 from discreet.core.errors import ModelNotMetError
 from discreet.services.anonymize.anonymizer import Anonymizer
-from discreet.services.attack.release_evaluation import evaluate_release
+from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.policies import load_policy
 from tests.services.test_anonymize import HEAD, POLICY, ROWS, write_people
 from tests.services.test_promise import discreet

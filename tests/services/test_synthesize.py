@@ -13,9 +13,9 @@ import pytest
 
 from discreet.belief import Promise
 from discreet.core.errors import ModelNotMetError
-from discreet.rendering.synthetic_report import build_synthetic_certificate
-from discreet.services.attack.synthetic_evaluation import People, evaluate_synthetic
+from discreet.services.attack.synthetic_attack import People
 from discreet.services.curator import Curator
+from discreet.services.synthesize.synthetic_publication import build_synthetic_certificate, evaluate_synthetic
 from discreet.services.synthesize.synthetic_table import SynthesizeRequest, SyntheticTable, plan_synthetic
 from tests.services.test_promise import discreet
 

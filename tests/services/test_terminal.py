@@ -37,10 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "told"),
     [
         (("ask", ASKED, "--epsilon", "1"), ("n[/u]", "[/b]", ":key:", "[red]x")),
-        (("mine", "bayes", "people", "--target", "income", "--epsilon", "1"), ("[/b]", ":key:")),
-        (("mine", "forest", "people", "--target", "income", "--epsilon", "1"), ("[/b]", "[red]x")),
-        (("mine", "bayes", "people", "--target", "sex", "--epsilon", "1"), ("score for [red]x", "low[/i]")),
-        (("mine", "tree", "people", "--target", "income", "--epsilon", "2"), ("sex is", "low[/i]")),
+        (("train", "bayes", "people", "--target", "income", "--epsilon", "1"), ("[/b]", ":key:")),
+        (("train", "forest", "people", "--target", "income", "--epsilon", "1"), ("[/b]", "[red]x")),
+        (("train", "bayes", "people", "--target", "sex", "--epsilon", "1"), ("score for [red]x", "low[/i]")),
+        (("train", "tree", "people", "--target", "income", "--epsilon", "2"), ("sex is", "low[/i]")),
         (("anonymize", "people", "-k", "3"), ("[/b]", ":key:")),
     ],
 )
@@ -61,9 +61,9 @@ def test_what_was_collected_is_shown_as_it_is(folder: Path, capsys: pytest.Captu
 
 def test_nothing_is_shown_on_another_console() -> None:
     """A console of rich's own would read markup in what others named."""
-    app = Path(__file__).parents[2] / "src" / "discreet" / "app"
+    source = Path(__file__).parents[2] / "src" / "discreet"
     found = []
-    for path in sorted(app.rglob("*.py")):
+    for path in sorted(source.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         calls = {
             each.func.id

@@ -74,7 +74,7 @@ def test_a_model_of_too_many_columns_is_refused_and_costs_nothing(
 ) -> None:
     write_wide(tmp_path, columns=COLUMNS, values=2)
     monkeypatch.chdir(tmp_path)
-    assert discreet("mine", kind, "wide", "--target", "c0", "--epsilon", "0.5", "-o", "model.json") == 2
+    assert discreet("train", kind, "wide", "--target", "c0", "--epsilon", "0.5", "-o", "model.json") == 2
     assert "at most 60 attributes" in capsys.readouterr().err
     assert count_charges(tmp_path) == 0
 

@@ -127,3 +127,11 @@ SELECT income % 7 AS rest, COUNT(*) AS n FROM people WHERE income >= 0 GROUP BY 
 SELECT DATE_TRUNC('month', seen) AS month, COUNT(*) AS n FROM people GROUP BY month HAVING COUNT(*) > 0 ORDER BY month
 
 SELECT ROUND(age, -1) AS decade, COUNT(*) AS n FROM people WHERE LEFT(sex, 1) ILIKE 'F' GROUP BY decade HAVING COUNT(*) > 0 ORDER BY decade
+
+SELECT sex, BOOL_OR(age > 60) AS some, BOOL_AND(age > 60) AS every, BOOL_OR(smoker) AS s, BOOL_AND(smoker) AS t FROM people GROUP BY sex ORDER BY sex
+
+SELECT BOOL_OR(age > 500) AS none, BOOL_AND(age < 500) AS every, BOOL_OR(smoker) FILTER (WHERE age > 500) AS nothing, BOOL_AND(NOT smoker) FILTER (WHERE sex = 'f') AS f FROM people
+
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING BOOL_OR(age > 10) ORDER BY sex
+
+SELECT COUNT(*) AS n, COUNT_IF(dear) AS d, COUNT_IF(cheap) AS c FROM (SELECT patient, BOOL_OR(cost > 900) AS dear, BOOL_AND(cost < 900) AS cheap FROM visits GROUP BY patient)

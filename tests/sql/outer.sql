@@ -27,3 +27,5 @@ SELECT x.sex AS n, x.n AS sex, decade FROM (INNER) AS x ORDER BY n, x.n, decade
 SELECT sex AS n, n AS sex, decade FROM (INNER) ORDER BY sex DESC, decade LIMIT 3
 
 SELECT SUM(n) AS s, SUM(twice) AS t, MAX(n) AS m FROM (SELECT n, n * 2 AS twice FROM (INNER)) WHERE n > 1000000
+
+SELECT BOOL_OR(n > 100) AS some, BOOL_AND(n > 100) AS every FROM (INNER)

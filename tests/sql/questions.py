@@ -204,7 +204,7 @@ class Writer:
     def measure(self, depth: int) -> str:
         x, filtered = self.of_rows(self.bounded(depth)), self.one(False, False, False, True)
         name = self.one(
-            "COUNT", "SUM", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "VARIANCE", "STDDEV_POP", "Q", "N", "D"
+            "COUNT", "SUM", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "VARIANCE", "STDDEV_POP", "Q", "N", "D", "B"
         )
         if name == "Q":
             text = f"QUANTILE_CONT({x}, {self.one('0.25', '0.9', '0', '1', '0.3')})"
@@ -213,6 +213,8 @@ class Writer:
                 "COUNT(*)",
                 f"MODE({self.one(*self.source.categories)})" if self.source.categories else "COUNT(*)",
             )
+        elif name == "B":
+            text = f"{self.one('BOOL_OR', 'BOOL_AND')}({self.condition(depth)})"
         elif name == "D":
             inner = self.one(self.number, self.text, self.day)(depth)
             text = f"COUNT(DISTINCT {self.one(inner, self.source.person or inner)})"
@@ -312,6 +314,7 @@ def _per_person(choose: Choose, names: Namer, inner: Source) -> Source:
         f"{writer.one(*TOTALS)}({writer.number(1)}) AS u",
         f"{writer.one('MIN', 'MAX')}({writer.text(1)}) AS t",
         f"{writer.one('MIN', 'MAX')}({writer.day(1)}) AS d",
+        f"{writer.one('BOOL_OR', 'BOOL_AND')}({writer.condition(1)}) AS f",
     ]
     where = writer.where("WHERE", 1)
     key = writer.one(
@@ -330,6 +333,7 @@ def _per_person(choose: Choose, names: Namer, inner: Source) -> Source:
         wide=(f"{alias}.u",),
         texts=(f"{alias}.t",),
         categories=tuple(categories),
+        flags=(f"{alias}.f",),
         days=(f"{alias}.d",),
         person=f"{alias}.person",
     )

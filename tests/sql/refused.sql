@@ -669,3 +669,15 @@ EXPORT DATABASE 'x'
 
 -- the question reads no table.
 SELECT
+
+-- BOOL_OR needs a condition; «age» is none.
+SELECT BOOL_OR(age) FROM people
+
+-- «BOOL_AND(DISTINCT smoker)» is not answered.
+SELECT BOOL_AND(DISTINCT smoker) FROM people
+
+-- the function EVERY is not answered.
+SELECT EVERY(smoker) FROM people
+
+-- «BOOL_OR(n)» needs a condition.
+SELECT BOOL_OR(n) FROM (SELECT COUNT(*) AS n FROM people)

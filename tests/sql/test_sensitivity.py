@@ -88,6 +88,7 @@ PLAIN = [
     "SELECT SUM(cost) AS s, AVG(cost) AS a FROM visits WHERE cost > -2",
     "SELECT kind, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY kind",
     "SELECT ward, COUNT(*) AS n, SUM(days) AS s FROM stays GROUP BY ward",
+    "SELECT kind, BOOL_OR(cost > 0) AS o, BOOL_AND(cost > 0) AS a FROM visits GROUP BY kind",
     "SELECT SUM(t) AS s FROM (SELECT person, SUM(days) AS t FROM stays GROUP BY person)",
     "SELECT COUNT(*) AS n FROM visits AS v JOIN stays AS s ON v.person = s.person",
     "SELECT topic, COUNT(*) AS n, SUM(pages) AS s FROM notes GROUP BY topic",
@@ -97,6 +98,8 @@ PLAIN = [
     "SELECT COUNT(*) AS n FROM lines AS l JOIN notes AS n ON l.note = n.id JOIN visits AS v ON visit = v.id",
 ]
 PICKED = [
+    "SELECT BOOL_OR(o) AS o, BOOL_AND(a) AS a FROM (SELECT person, BOOL_OR(cost > 0) AS o, "
+    "BOOL_AND(cost > 0) AS a FROM visits GROUP BY person)",
     "SELECT kind, QUANTILE_CONT(cost, 0.75) AS q FROM visits GROUP BY kind",
     "SELECT kind, MAX(cost) AS x FROM visits GROUP BY kind",
     "SELECT ward, QUANTILE_CONT(days, 0.75) AS q FROM stays GROUP BY ward",

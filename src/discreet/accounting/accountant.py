@@ -274,6 +274,11 @@ def name_unit(cost: Cost) -> str:
     return "epsilon" if isinstance(cost, PureDP) else "rho"
 
 
+def get_amount(cost: Cost) -> float:
+    """Return an amount in its unit, for JSON and charts."""
+    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
+
+
 def format_figure(cost: Cost, *, up: bool = False) -> str:
     """Return the number of units in an amount, rounded as `format_amount` does.
 

@@ -1,4 +1,20 @@
-"""Sentences on the belief that a ledger allows, which never understate it."""
+"""The sentences on what an attacker can believe, each of which rounds so that it never understates it.
+
+The core sentence is "An attacker who was at most 1% sure of a claim about one person can now be at most 2.26%
+sure (promise: 5%)." Its variants are about
+
+Tail        a bound that may be exceeded with a small chance.
+Presence    whether a person is in the data.
+Group       several people together.
+Analyst     one analyst's answers alone.
+Releases    answers beside releases without differential privacy, which no such bound covers.
+Ledgers     other ledgers with a separate promise about the same data.
+Policy      the promise that a policy states, before anything is asked.
+Report      one report that a person randomized.
+Membership  one release that may reveal a person's presence with a small chance.
+
+`discreet promise` explains a promise at length; its sentences are in `belief.wording`.
+"""
 
 from __future__ import annotations
 
@@ -30,27 +46,77 @@ def describe_ledger_belief(
     With an `analyst`, it covers only that analyst's answers. `separate` maps the identity of each other
     ledger about the same data to its place.
     """
-    beside = _describe_separate_ledgers(separate or {})
+    uncovered = describe_uncovered(releases, separate)
     one, several = ABOUT[promise.secret]
     about = one if promise.group == 1 else several.format(group=promise.group)
     # the promised posterior belongs to the promise's own prior only
     ceiling = f" (promise: {format_percent(promise.posterior)})" if belief.prior == promise.prior else ""
     claim = "a claim" if belief.tail == 0 else "a true claim"
+    before, after = format_percent(belief.prior), format_percent_up(belief.highest)
     bound = (
-        f"n attacker who was at most {format_percent(belief.prior)} sure of {claim} about {about} can now be "
-        f"at most {format_percent_up(belief.highest)} sure{ceiling}"
+        f"n attacker who was at most {before} sure of {claim} about {about} can now be at most {after} sure"
+        f"{ceiling}"
     )
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {format_chance(belief.tail)}"
     if not releases:
         stated = f"A{bound}." if analyst is None else f"From the answers to {analyst} alone, a{bound}."
-        return f"{stated}{beside}"
-    named = ", ".join(f"{each.name} ({each.description})" for each in releases)
-    verb = "was" if len(releases) == 1 else "were"
+        return f"{stated} {uncovered}".rstrip()
     answers = "the differentially private answers" + ("" if analyst is None else f" to {analyst}")
+    return f"From {answers} alone, a{bound}. {uncovered}"
+
+
+def describe_uncovered(
+    releases: Sequence[NonPrivateRelease] = (), separate: Mapping[str, str] | None = None
+) -> str:
+    """Return the sentences on what a bound on belief does not cover; empty if it covers everything."""
+    found = []
+    if releases:
+        named = ", ".join(f"{each.name} ({each.description})" for each in releases)
+        verb = "was" if len(releases) == 1 else "were"
+        found.append(
+            f"But {named} {verb} published too, without differential privacy: no such bound holds for "
+            "everything ever released together."
+        )
+    if separate:
+        found.append(_describe_separate_ledgers(separate))
+    return " ".join(found)
+
+
+def describe_policy_belief(prior: str, posterior: str) -> str:
+    """Return the sentence on the promise of a policy, whose prior and posterior are written as given.
+
+    >>> describe_policy_belief("1%", "5%")
+    'An attacker who was at most 1% sure of a claim about one person can, after all answers, be at most 5%...
+    """
     return (
-        f"From {answers} alone, a{bound}. But {named} {verb} published too, without "
-        f"differential privacy: no such bound holds for everything ever released together.{beside}"
+        f"An attacker who was at most {prior} sure of a claim about one person can, after all answers, be at "
+        f"most {posterior} sure."
+    )
+
+
+def describe_report_belief(prior: float, posterior: float, column: str) -> str:
+    """Return the sentence on the belief after one randomized report.
+
+    >>> describe_report_belief(0.01, 0.05, "age")
+    "An attacker who was at most 1% sure of a claim about one person's age can, after that person's...
+    """
+    return (
+        f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's {column} "
+        f"can, after that person's report, be at most {format_percent_up(posterior)} sure."
+    )
+
+
+def describe_membership_belief(prior: float, posterior: float, chance: float) -> str:
+    """Return the clause on the belief that a person is in a table, which `chance` bounds the exceeding of.
+
+    >>> describe_membership_belief(0.01, 0.05, 1e-6)
+    'for a person in the table, an attacker who was at most 1% sure of that becomes more than 5% sure with...
+    """
+    return (
+        f"for a person in the table, an attacker who was at most {format_percent(prior)} sure of that "
+        f"becomes more than {format_percent_up(posterior)} sure with a chance of at most "
+        f"{format_chance(chance)}"
     )
 
 
@@ -65,11 +131,9 @@ def name_ledger(identity: str, place: str) -> str:
 
 def _describe_separate_ledgers(separate: Mapping[str, str]) -> str:
     """Return the sentence about ledgers with a separate promise."""
-    if not separate:
-        return ""
     named = ", ".join(name_ledger(identity, place) for identity, place in separate.items())
     ledgers, keep = ("ledger", "keeps") if len(separate) == 1 else ("ledgers", "keep")
     return (
-        f" The {ledgers} {named} {keep} a separate promise about the same data: this bound does not "
+        f"The {ledgers} {named} {keep} a separate promise about the same data: this bound does not "
         "hold for all their answers together."
     )

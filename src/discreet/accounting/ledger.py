@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from discreet.accounting.accountant import LEAK, Accountant, Cost, round_charge
-from discreet.accounting.belief_sentences import describe_ledger_belief
+from discreet.accounting.belief_sentences import describe_ledger_belief, describe_uncovered
 from discreet.accounting.budget import AnalystAccount, BudgetAccounts, limit_to_share, parse_shares
 from discreet.accounting.entries import (
     Entry,
@@ -351,6 +351,11 @@ class Ledger(Closeable):
         return describe_ledger_belief(
             self.promise, spent.compute_belief(prior), releases, analyst=analyst, separate=separate
         )
+
+    def describe_uncovered(self) -> str:
+        """Return the sentences on what no bound on belief covers; empty if bounds cover everything."""
+        with self._open_transaction() as transaction:
+            return describe_uncovered(transaction.list_releases(), transaction.list_separate_ledgers())
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the places of ledgers with a separate promise about the same data, by identity."""

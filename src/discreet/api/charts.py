@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.belief import Promise
 from discreet.rendering.altair_charts import draw_promise
 from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.rendering.ledger_chart import draw_ledger_chart
+from discreet.rendering.model_view import draw_model
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
+from discreet.services.train import TrainedModel
 
 if TYPE_CHECKING:
     import altair as alt
 
 
-def draw(subject: Promise | Answer | Curator) -> alt.Chart | alt.LayerChart | alt.HConcatChart:
-    """Return a chart of a promise, of an answer with its error bars, or of how belief grew in a ledger.
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing as SVG, which a notebook shows."""
 
-    It is a chart of Altair: a notebook shows it, and `chart.save("promise.svg")` writes it to a file.
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"<Drawing: {len(self.svg):,} characters of SVG>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: Path | str) -> None:
+        """Write the drawing to a file."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+
+def draw(
+    subject: Promise | Answer | Curator | TrainedModel,
+) -> alt.Chart | alt.LayerChart | alt.HConcatChart | Drawing:
+    """Return a chart of a promise, an answer with its error bars, how belief grew in a ledger, or a tree.
+
+    A notebook shows it, and `draw(promise).save("promise.svg")` writes it to a file; all but trees are charts
+    of Altair.
 
     >>> chart = draw(Promise(0.01, 0.05))
     >>> len(chart.hconcat)
@@ -26,6 +50,8 @@ def draw(subject: Promise | Answer | Curator) -> alt.Chart | alt.LayerChart | al
     """
     if isinstance(subject, Promise):
         return draw_promise(subject)
+    if isinstance(subject, TrainedModel):
+        return Drawing(draw_model(subject))
     if isinstance(subject, Answer):
         return draw_answer_chart(subject)
     return draw_ledger_chart(subject.ledger, analyst=subject.belief_scope)

@@ -19,23 +19,20 @@ from discreet.anonymity.search import Objective
 from discreet.attacks.epsilon_audit import (
     DEFAULT_CONFIDENCE,
     DEFAULT_RUNS,
-    EpsilonAudit,
     Sampler,
     audit_epsilon,
 )
-from discreet.core.errors import RequestError
-from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services import sample
 from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.anonymize.model_options import PosteriorCap
 from discreet.services.anonymize.release import Release
+from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.anonymize.release_goal import Method
 from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.attack.release_evaluation import evaluate_release
-from discreet.services.audit.audit_dispatch import run_audit
+from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
 from discreet.services.policies import load_policy
 
 Names = Sequence[str] | str
@@ -144,58 +141,60 @@ def attack(
         policy=None if policy is None else Path(policy),
         table=table,
         knows=_to_text(knows),
-        victim=None if victim is None else ",".join(_to_pairs(victim)),
+        victim=None if victim is None else _to_texts(victim),
         earlier=_to_text(earlier),
-        quasi=_join_names(quasi),
-        sensitive=_join_names(sensitive),
-        hierarchies=_to_pairs(hierarchies),
-        columns=_to_pairs(columns),
-        earlier_columns=_to_pairs(earlier_columns),
+        quasi=_list_names(quasi),
+        sensitive=_list_names(sensitive),
+        hierarchies=_to_texts(hierarchies or {}),
+        columns=_to_texts(columns or {}),
+        earlier_columns=_to_texts(earlier_columns or {}),
         rules_out=_list_names(rules_out),
         base_rates=_list_names(base_rates),
-        at_most=_to_text(at_most),
+        at_most=at_most,
         claim=claim,
         person=person,
         title=title,
         rating=rating,
         date=date,
         days=days,
-        stars=_to_text(stars),
-        wrong=_to_text(wrong),
+        stars=stars,
+        wrong=wrong,
         genomes=_to_text(genomes),
         reference=_to_text(reference),
         panel=_to_text(panel),
         people=people,
-        epsilon=_to_text(epsilon),
+        epsilon=epsilon,
         original=_to_text(original),
         victims=victims,
         engine=engine,
     )
-    return attack_release(request, lambda message: None)[0]
+    return attack_release(request, lambda message: None)
 
 
 def audit(
-    subject: str | tuple[Sampler, Sampler],
+    audited: str | tuple[Sampler, Sampler],
     *,
     policy: Policy | Path | str | None = None,
-    epsilon: Real | None = None,
-    delta: Real | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     runs: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
+    posterior: bool = False,
     session: bool = False,
-) -> EpsilonAudit:
+) -> AuditResult:
     """Return a lower bound on epsilon from many runs on two neighbouring databases; no data is read.
 
-    `subject` is the name of a mechanism, a question in SQL under a policy, or two functions that return as
-    many outputs as they are asked for, of a mechanism of your own on two neighbours. With `session`, the
-    question is asked until the budget of the policy is spent, and all answers are audited together.
+    `audited` is the name of a mechanism, a question in SQL under a policy, or two functions that return as
+    many outputs as they are asked for, of a mechanism of your own on two neighbours. With `posterior`, the
+    beliefs of simulated attackers are compared with the promise, too. With `session`, the question is asked
+    until the budget of the policy is spent, and all answers are audited together.
 
     >>> audit("discrete-laplace", epsilon=1, runs=20_000).holds
     True
     """
-    if not isinstance(subject, str):
-        here, there = subject
-        return audit_epsilon(
+    if not isinstance(audited, str):
+        here, there = audited
+        found = audit_epsilon(
             here,
             there,
             claimed=1 if epsilon is None else epsilon,
@@ -203,19 +202,19 @@ def audit(
             runs=DEFAULT_RUNS if runs is None else runs,
             confidence=confidence,
         )
-    if session and policy is None:
-        raise RequestError("audit: a session needs a policy.", hint="Give policy=….")
-    return run_audit(
-        subject,
-        policy if policy is None or isinstance(policy, Policy) else load_policy(Path(policy)),
-        None if epsilon is None else float(epsilon),
-        _to_text(delta),
-        runs,
-        confidence,
-        lambda message: None,
-        audits_posteriors=False,
-        audits_session=session,
-    )[0]
+        return AuditResult(epsilon_audit=found)
+    request = AuditRequest(
+        audited=audited,
+        epsilon=epsilon,
+        delta=delta,
+        runs=runs,
+        confidence=confidence,
+        posterior=posterior,
+        session=session,
+    )
+    if isinstance(policy, str | Path):
+        policy = load_policy(Path(policy))
+    return run_audit(request, policy)
 
 
 def write_sample_data(folder: Path | str = "sample") -> Path:
@@ -236,9 +235,5 @@ def _list_names(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _join_names(names: Names) -> str | None:
-    return ",".join(_list_names(names)) or None
-
-
-def _to_pairs(values: Mapping[str, object] | None) -> tuple[str, ...]:
-    return tuple(f"{name}={value}" for name, value in (values or {}).items())
+def _to_texts(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items()}

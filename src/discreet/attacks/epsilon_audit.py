@@ -21,7 +21,6 @@ from discreet.attacks.distinguishing_events import Outputs, align_columns, choos
 from discreet.attacks.lower_bound import compute_epsilon_lower_bound
 from discreet.belief.wording import format_chance, format_number, format_percent
 from discreet.core.errors import require_parameter
-from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
 
 __all__ = ["EpsilonAudit", "Sampler", "audit_epsilon", "compute_epsilon_lower_bound"]
@@ -34,7 +33,7 @@ DEFAULT_CONFIDENCE = 0.95
 MOST_DIGITS = 17
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class EpsilonAudit:
     """The result of an audit: with `confidence`, epsilon (at `delta`) is at least `lower_bound`."""
 
@@ -44,19 +43,6 @@ class EpsilonAudit:
     runs: int
     event_hits: tuple[int, int]
     delta: float = 0.0
-
-    def __repr__(self) -> str:
-        claimed, bound = self.formatted_bounds
-        return f"<EpsilonAudit: at least {bound}, claimed {claimed}, {self.runs:,} runs>"
-
-    def _repr_html_(self) -> str:
-        claimed, bound = self.formatted_bounds
-        facts = [
-            ("claimed epsilon", claimed),
-            ("lower bound", f"{bound}, with {format_percent(self.confidence)} confidence"),
-            ("runs", f"{self.runs:,}"),
-        ]
-        return build_summary(build_facts(facts, caption="Audit"), build_sentence(self.verdict))
 
     @property
     def holds(self) -> bool:

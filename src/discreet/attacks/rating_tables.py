@@ -17,7 +17,7 @@ Rows with a missing value in a compared column are left out, as are titles that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +69,7 @@ class RatingTables:
 
 
 def read_rating_tables(
-    engine: Publisher, release: RatingColumns, register: RatingColumns, where: dict[str, str] | None = None
+    engine: Publisher, release: RatingColumns, register: RatingColumns, where: Mapping[str, str] | None = None
 ) -> RatingTables:
     """Read both tables under shared codes; `where` keeps the register's rows with the given values."""
     shown, told = (
@@ -156,7 +156,7 @@ class _RatingRows:
 
     @staticmethod
     def from_table(
-        engine: Publisher, roles: RatingColumns, where: dict[str, str] | None = None
+        engine: Publisher, roles: RatingColumns, where: Mapping[str, str] | None = None
     ) -> _RatingRows:
         """Return the rows of a table; without a person column they belong to one victim."""
         wanted = [roles.person, roles.title, roles.rating, roles.date, roles.truth]

@@ -28,15 +28,11 @@ from discreet.services.anonymize.private_release import PrivateRelease
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
 from discreet.services.anonymize.release_publishing import publish_release, require_release_bounds
-from discreet.services.anonymize.table_request import (
-    ResolvedTable,
-    find_source_table,
-    require_domains,
-    resolve_table,
-)
+from discreet.services.anonymize.table_request import ResolvedTable, require_domains, resolve_table
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import parse_release_target
+from discreet.services.source_tables import find_source_table
 
 __all__ = [
     "AnonymizeRequest",

@@ -10,9 +10,15 @@ from typing import Annotated, TypedDict
 
 import typer
 
-from discreet.cli.address_options import EngineOption, LedgerOption
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, JsonOption, PolicyOption
+from discreet.cli.shared_options import (
+    DEFAULT_POLICY,
+    AnalystOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    PolicyOption,
+)
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.rendering import answer_view

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
+from discreet.core.errors import ModelNotMetError
+from discreet.rendering.terminal import Console
 
 Texts = list[str] | None
 TABLE = "A published table"
@@ -222,42 +226,58 @@ def run(
 
     For the custodian only: attacks are evaluated on real data. Nothing is charged and nothing is published.
     """
-    from discreet.services.attack import attack_dispatch  # deferred: its imports take a second
+    from discreet.rendering import attack_view  # deferred: their imports take a second
+    from discreet.rendering.attack_report import require_report_path, write_attack_report
+    from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
 
-    attack_dispatch.run_attack(
-        attack_dispatch.AttackRequest(
-            release=release,
-            policy=policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None),
-            table=table,
-            knows=knows,
-            victim=victim,
-            earlier=earlier,
-            quasi=quasi,
-            sensitive=sensitive,
-            hierarchies=hierarchy or (),
-            columns=column or (),
-            earlier_columns=earlier_column or (),
-            rules_out=rules_out or (),
-            base_rates=base_rate or (),
-            at_most=at_most,
-            posterior=posterior,
-            person=person,
-            claim=claim,
-            victims=victims,
-            title=title,
-            rating=rating,
-            date=date,
-            days=days,
-            stars=stars,
-            wrong=wrong,
-            genomes=genomes,
-            reference=reference,
-            people=people,
-            epsilon=epsilon,
-            original=original,
-            panel=panel,
-            engine=engine,
-        ),
-        report=report,
-        as_json=as_json,
+    if report is not None:
+        require_report_path(report)
+    request = AttackRequest.model_validate(
+        {
+            "release": release,
+            "policy": policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None),
+            "table": table,
+            "knows": knows,
+            "victim": victim,
+            "earlier": earlier,
+            "quasi": quasi,
+            "sensitive": sensitive,
+            "hierarchies": hierarchy or (),
+            "columns": column or (),
+            "earlier_columns": earlier_column or (),
+            "rules_out": rules_out or (),
+            "base_rates": base_rate or (),
+            "at_most": at_most,
+            "posterior": posterior,
+            "person": person,
+            "claim": claim,
+            "victims": victims,
+            "title": title,
+            "rating": rating,
+            "date": date,
+            "days": days,
+            "stars": stars,
+            "wrong": wrong,
+            "genomes": genomes,
+            "reference": reference,
+            "people": people,
+            "epsilon": epsilon,
+            "original": original,
+            "panel": panel,
+            "engine": engine,
+        }
     )
+    with show_progress() as report_progress:
+        evaluation = attack_release(request, report_progress)
+        if report is not None:
+            report_progress("writing the report")
+            write_attack_report(evaluation, report)
+    if as_json:
+        files = {} if report is None else {"report": str(report)}
+        print(json.dumps(attack_view.evaluation_to_json(evaluation) | files))
+    else:
+        attack_view.print_evaluation(Console(), evaluation)
+        if report is not None:
+            Console().print(f"\nwrote {report}", highlight=False, markup=False)
+    if evaluation.broken_bounds:
+        raise typer.Exit(ModelNotMetError.exit_code)

@@ -10,14 +10,13 @@ import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.core.errors import RequestError
+from discreet.core.errors import ModelNotMetError, RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.mechanisms import MECHANISMS, get_mechanism_name
 from discreet.rendering.terminal import Console
 from discreet.services.policies import load_policy
 
 MECHANISM_NAMES = ", ".join(get_mechanism_name(kind) for kind in MECHANISMS)
-NOT_MET_EXIT_CODE = 4
 
 
 def run(
@@ -66,31 +65,27 @@ def run(
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on generated tables.
     """
-    from discreet.services.audit import audit_dispatch  # deferred: its imports take a second
+    from discreet.rendering import audit_view  # deferred: their imports take a second
+    from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 
-    sure = parse_probability("--confidence", confidence)
-    claimed = None if epsilon is None else parse_number("--epsilon", epsilon)
-    policy = policy or (_default_policy() if audit_dispatch.is_question(subject) else None)
-    with show_progress() as tell:
-        found, beliefs = audit_dispatch.run_audit(
-            subject,
-            None if policy is None else load_policy(policy),
-            claimed,
-            delta,
-            runs,
-            sure,
-            tell,
-            audits_posteriors=posterior,
-            audits_session=session,
-        )
+    request = AuditRequest(
+        audited=subject,
+        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
+        delta=None if delta is None else parse_number("--delta", delta),
+        runs=runs,
+        confidence=parse_probability("--confidence", confidence),
+        posterior=posterior,
+        session=session,
+    )
+    policy = policy or (_default_policy() if is_question(subject) else None)
+    with show_progress() as report_progress:
+        found = run_audit(request, None if policy is None else load_policy(policy), report_progress)
     if as_json:
-        print(json.dumps(audit_dispatch.audit_to_json(found, beliefs)))
+        print(json.dumps(audit_view.audit_to_json(found)))
     else:
-        audit_dispatch.print_audit(Console(), subject, found)
-        if beliefs is not None:
-            audit_dispatch.print_posterior_audit(Console(), beliefs)
-    if not (found.holds and (beliefs is None or beliefs.holds)):
-        raise typer.Exit(NOT_MET_EXIT_CODE)
+        audit_view.print_audit(Console(), subject, found)
+    if not found.holds:
+        raise typer.Exit(ModelNotMetError.exit_code)
 
 
 def _default_policy() -> Path:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.address_options import EngineOption
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, JsonOption, PolicyOption
+from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number
 from discreet.rendering.terminal import Console

@@ -10,16 +10,12 @@ import typer
 from discreet.anonymity.hierarchies import hierarchy_to_csv
 from discreet.anonymity.hierarchies.hierarchy_export import list_rows
 from discreet.anonymity.hierarchies.hierarchy_sql import hierarchy_to_sql
-from discreet.cli.address_options import EngineOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, PolicyOption
+from discreet.cli.shared_options import DEFAULT_POLICY, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
-from discreet.core.policy import Table
-from discreet.engines.duckdb_connection import quote_identifier
 from discreet.rendering.hierarchy_view import show_hierarchy
 from discreet.rendering.terminal import Console
-from discreet.services.hierarchy_preview import HierarchyPreview, preview_hierarchy
+from discreet.services.hierarchy_preview import HierarchyPreview, preview_hierarchy, read_distinct_values
 from discreet.services.policies import load_policy
-from discreet.services.publishers import open_publisher
 
 
 def run(
@@ -88,7 +84,7 @@ def _print_uncovered(shown: HierarchyPreview, address: str, *, as_json: bool) ->
             f"hierarchy: no column of the policy has the hierarchy {shown.spec.name}.",
             hint="Name a column, or TABLE.COLUMN.",
         )
-    values = _read_distinct_values(shown.table, shown.table_entry, shown.column, address)
+    values = read_distinct_values(shown.table, shown.table_entry, shown.column, address)
     missing = any(not value for value in values) and bool(shown.spec.find_uncovered([""]))
     lacking = shown.spec.find_uncovered([value for value in values if value])
     if as_json:
@@ -100,14 +96,3 @@ def _print_uncovered(shown: HierarchyPreview, address: str, *, as_json: bool) ->
     Console(stderr=True, soft_wrap=True).print(
         f"{len(lacking)} of {len(values)} values are not covered{end}.", markup=False, highlight=False
     )
-
-
-def _read_distinct_values(name: str, table: Table, column: str, address: str) -> list[str | None]:
-    """Return the distinct values of the column as sorted text, with None if a value is missing."""
-    rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
-    with open_publisher(address, {name: rows}) as engine:
-        text = (
-            f"SELECT DISTINCT CAST({quote_identifier(column)} AS VARCHAR) AS v FROM {quote_identifier(name)}"
-        )
-        found = engine.count(text).secret["v"].to_pylist()
-    return sorted(found, key=lambda value: (value is None, value or ""))

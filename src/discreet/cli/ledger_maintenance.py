@@ -13,8 +13,7 @@ from discreet.accounting.belief_sentences import SHOWN
 from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import has_ledger
 from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
-from discreet.cli.address_options import LedgerOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
 from discreet.rendering.terminal import Console
 from discreet.services.ledger_addresses import strip_sibling_path
@@ -81,7 +80,8 @@ def run_verify(
         "separate_ledgers": separate,
     } | _marks_to_json(marks, mark.ledger)
     text = (
-        f"The ledger {_format_address(terms.ledger)} is whole: {_format_count(mark.total[3], 'entry', 'entries')}, "
+        f"The ledger {_format_address(terms.ledger)} is whole: "
+        f"{_format_count(mark.total[3], 'entry', 'entries')}, "
         f"{_format_count(mark.count, 'link', 'links')}. "
         f"{_describe_marks(marks, mark.ledger)}{_describe_separate(mark.ledger, separate)}"
     )

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
-from discreet.cli.grouped_help import GroupedHelp
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.output_files import remove_leftovers
 from discreet.rendering.terminal import Console
@@ -32,7 +32,6 @@ COMMANDS = {
     "hierarchy": "hierarchy.run",
     "init": "init.run",
     "itemsets": "itemsets.run",
-    "mine": "train.run",
     "plan": "ask.run_plan",
     "promise": "promise.run",
     "reproduce": "reproduce.run",
@@ -40,10 +39,13 @@ COMMANDS = {
     "stream": "stream.run",
     "synthesize": "synthesize.run",
     "tabulate": "tabulate.run",
+    "train": "train.run",
 }
 """Subcommands, each with its module and function in `discreet.cli`."""
 COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "user.app"}
 """Subcommands that have subcommands of their own, each with its module and Typer application."""
+RENAMED_COMMANDS = {"mine": "train"}
+"""Former names of subcommands, which are refused with their present name."""
 
 
 def root_command() -> None:
@@ -84,6 +86,7 @@ def main() -> None:
     try:
         words = sys.argv[1:] or ["--help"]
         _require_utf8(words)
+        _refuse_renamed_command(words[0])
         remove_leftovers(Path())
         code = build_app(words)(args=words, standalone_mode=False)
         sys.stdout.flush()
@@ -127,6 +130,12 @@ def _require_utf8(arguments: Sequence[str]) -> None:
             ) from None
 
 
+def _refuse_renamed_command(verb: str) -> None:
+    if verb in RENAMED_COMMANDS:
+        now = RENAMED_COMMANDS[verb]
+        raise RequestError(f"{verb}: this command is called {now}.", hint=f"Write discreet {now}.")
+
+
 def _find_typed_command() -> str:
     """Return the command and subcommand that were typed, for the hint of a usage error."""
     verb = next((word for word in sys.argv[1:] if word in (*COMMANDS, *COMMAND_GROUPS)), "")
@@ -144,3 +153,19 @@ def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
         text = f"{message} {hint}".strip()
         Console(stderr=True, soft_wrap=True).print(f"discreet: {text}", markup=False, highlight=False)
     return exit_code
+
+
+class GroupedHelp(TyperCommand):
+    """A command whose help has a heading for each panel of options, in the order of the options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)

@@ -7,17 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from discreet.belief import EpsilonChoice, Promise, compute_belief
-from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
 from discreet.cli.promise_options import PromiseOptions, parse_promise
 from discreet.cli.shared_options import JsonOption
-from discreet.rendering.promise_json import promise_to_json
+from discreet.rendering.promise_view import explanation_to_json, show_explanation
 from discreet.rendering.terminal import Console
 
-EXAMPLE_PRIORS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 OptionText = str | None
 
 
@@ -111,57 +106,3 @@ def run(
         show_explanation(Console(), made, choice, people)
         if plot is not None:
             Console(stderr=True).print(f"The picture is in {plot}.", highlight=False)
-
-
-def explanation_to_json(
-    promise: Promise, choice: EpsilonChoice | None, people: int | None
-) -> dict[str, object]:
-    """Return the JSON object."""
-    return {
-        **promise_to_json(promise),
-        "beliefs": [
-            {"prior": prior, "highest": highest, "lowest": lowest}
-            for prior, highest, lowest in _list_beliefs(promise)
-        ],
-        "explanation": promise.explain(people=people),
-        **({"chosen": {"by": choice.name, "note": choice.note}} if choice else {}),
-    }
-
-
-def show_explanation(
-    console: Console, promise: Promise, choice: EpsilonChoice | None, people: int | None
-) -> None:
-    """Print the explanation, and a table of priors with their bounds."""
-    if choice is not None:
-        found = f": epsilon = {format_number(choice.epsilon)}. {choice.note}\n"
-        console.print(Text.assemble((choice.name, "bold"), found))
-    for line in promise.explain(people=people).splitlines():
-        if line.startswith("- "):
-            item = Table.grid(padding=(0, 1))
-            item.add_row("•", Text(line.removeprefix("- ")))
-            console.print(item)
-        else:
-            console.print(line, highlight=False, markup=False)
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    table.add_column("\nbelieved before", justify="right")
-    table.add_column("\nafter, at most", justify="right")
-    table.add_column("\nafter, at least", justify="right")
-    for prior, highest, lowest in _list_beliefs(promise):
-        style = "bold" if prior == promise.prior else ""
-        table.add_row(format_percent(prior), format_percent_up(highest), format_percent(lowest), style=style)
-    console.print(table)
-    if promise.tail > 0:
-        sigma = format_number(promise.gaussian_scale(1))
-        console.print(
-            f"\nEach bound may be exceeded with a probability of at most {format_chance(promise.tail)}, for "
-            "each person. "
-            f"Gaussian noise keeps this promise with sigma = {sigma} for an L2 sensitivity of 1.",
-            highlight=False,
-        )
-
-
-def _list_beliefs(promise: Promise) -> list[tuple[float, float, float]]:
-    """Return each example prior with its highest and lowest posterior, for the group if there is one."""
-    priors = sorted({*EXAMPLE_PRIORS, promise.prior})
-    ends = [compute_belief(prior, promise.loss, secret=promise.secret) for prior in priors]
-    return [(end.prior, end.highest, end.lowest) for end in ends]

@@ -44,11 +44,11 @@ MEMBERS = {
     ),
     "Belief": (),
     "Budget": (),
-    "EpsilonAudit": ("holds", "verdict"),
+    "AuditResult": ("holds", "verdict"),
     "ReleasedCounts": ("to_arrow", "to_pandas", "to_polars"),
     "Stream": ("plan", "ask"),
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
-    "TrainedModel": ("model", "svg"),
+    "TrainedModel": ("model",),
 }
 HIDDEN_FIELDS = {"Stream": {"answerer", "curator"}, "Plan": {"query_plan", "key", "plan_at"}}
 """Fields of dataclasses that serve the services alone."""

@@ -4,7 +4,10 @@ command-line.md     the help of every command
 policy.md           the fields of a policy
 policy.schema.json  the same for editors: `# yaml-language-server: $schema=policy.schema.json`
 python.md           the public names of `discreet`, with signatures and examples
-rooms.svg           the packages and their layers
+packages.svg        the packages, their layers and the path of a question through them
+
+A layer imports only layers below it; packages of one layer do not import each other. `pyproject.toml` has the
+same order, which import-linter enforces; tests/test_architecture.py compares the two.
 """
 
 from __future__ import annotations
@@ -14,18 +17,51 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from discreet.cli.main import COMMAND_GROUPS, COMMANDS, build_app
 from discreet.cli.python_reference import GENERATED_NOTICE, generate_python_page
 from discreet.core.policy import Policy
-from discreet.rendering import package_diagram
+from discreet.rendering.svg_charts import BLUE, FAINT, GRAY, GRID_LINE, INK, VERMILLION
 
 Schema = Mapping[str, Any]
 
 HELP_WIDTH = "100"
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met, "
+    "5 engine fault."
+)
+LAYERS: tuple[dict[str, str], ...] = (
+    {"cli": "the command line: parses, calls a service, renders"},
+    {"http": "routes and the web console", "pgwire": "the PostgreSQL wire protocol"},
+    {"rendering": "tables, reports, charts and JSON of results"},
+    {"services": "one module per verb; the curator, users, serving"},
+    {"papers": "five documents, recomputed"},
+    {"mining": "models, many questions, synthetic tables", "attacks": "what an attacker finds; audits"},
+    {"sql": "questions", "anonymity": "published tables", "local": "randomized at the source"},
+    {"accounting": "composition of releases; the ledger"},
+    {"engines": "where rows are counted", "mechanisms": "noise", "belief": "the promise"},
+    {"core": "types that every package shares"},
+)
+QUERY_PATH_DOWN = {
+    "http": "1  a frontend parses",
+    "services": "2  the curator",
+    "sql": "3  sql plans",
+    "accounting": "4  reserved",
+    "engines": "5  engines count",
+}
+QUERY_PATH_UP = {
+    "rendering": "8  rendered",
+    "accounting": "7  settled",
+    "engines": "6  mechanisms add noise",
+}
+"""The path of a question: down to the rows, and up with the answer."""
+LEFT, TOP, LAYERS_WIDTH, LAYER_HEIGHT, GAP = 16, 40, 540, 52, 14
+LANE_POSITIONS, FOOT_HEIGHT = (592, 720), 40
+DIAGRAM_WIDTH, FONT_FAMILY = 900, "DejaVu Sans, Helvetica, Arial, sans-serif"
 
 
 def generate_pages() -> dict[str, str]:
@@ -36,7 +72,7 @@ def generate_pages() -> dict[str, str]:
         "policy.md": generate_policy_page(schema),
         "python.md": generate_python_page(),
         "policy.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
-        "rooms.svg": package_diagram.draw_package_diagram(),
+        "packages.svg": draw_package_diagram(),
     }
 
 
@@ -56,12 +92,6 @@ def generate_command_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-EXIT_CODES = (
-    "Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met, "
-    "5 engine fault."
-)
-
-
 def generate_policy_page(schema: Schema) -> str:
     """Return the fields of every policy model as Markdown."""
     parts = [
@@ -78,8 +108,12 @@ def generate_policy_page(schema: Schema) -> str:
 
 def _format_model(name: str, schema: Schema, defined: Schema) -> str:
     required = set(schema.get("required", ()))
+    defaults = {
+        field: "required" if field in required else _format_default(each)
+        for field, each in schema["properties"].items()
+    }
     rows = [
-        f"| `{field}` | {_describe_type(each, defined)} | {'required' if field in required else _format_default(each)} |"
+        f"| `{field}` | {_describe_type(each, defined)} | {defaults[field]} |"
         for field, each in schema["properties"].items()
     ]
     said = schema.get("description", "").strip().partition("\n\n")[0].replace("\n", " ")
@@ -140,3 +174,86 @@ def write_pages(folder: Path) -> None:
 
 if __name__ == "__main__":
     write_pages(Path(sys.argv[1]))
+
+
+def draw_package_diagram() -> str:
+    """Return the packages as SVG; each is a group with its name as id."""
+    height = _get_layer_top(len(LAYERS)) + FOOT_HEIGHT
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{DIAGRAM_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {DIAGRAM_WIDTH} {height}" role="img" font-family="{FONT_FAMILY}" font-size="12">\n'
+        "<title>The packages of discreet, and the path of a question through them</title>\n"
+        f'<rect width="{DIAGRAM_WIDTH}" height="{height}" rx="8" fill="white"/>\n'
+    )
+    return head + "\n".join([*_draw_packages(), *_draw_query_path(), *_draw_legend(height)]) + "\n</svg>\n"
+
+
+def _get_layer_top(place: int) -> int:
+    return TOP + place * (LAYER_HEIGHT + GAP)
+
+
+def _draw_packages() -> Iterator[str]:
+    for place, layer in enumerate(LAYERS):
+        width = (LAYERS_WIDTH - GAP * (len(layer) - 1)) // len(layer)
+        for column, (name, said) in enumerate(layer.items()):
+            x, y = LEFT + column * (width + GAP), _get_layer_top(place)
+            yield (
+                f'<g id="{name}"><rect x="{x}" y="{y}" width="{width}" height="{LAYER_HEIGHT}" rx="6" '
+                f'fill="{GRID_LINE}" stroke="{GRAY}"/>'
+                f"{_draw_text(x + width // 2, y + 20, name, weight='bold')}"
+                f"{_draw_text(x + width // 2, y + 38, said, size=11)}</g>"
+            )
+
+
+def _draw_query_path() -> Iterator[str]:
+    """Yield two lanes beside the packages: down to the rows, and up with the answer."""
+    first, last = _get_package_middle("cli"), _get_package_middle("engines")
+    for lane, colour, steps, ends in zip(
+        LANE_POSITIONS,
+        (BLUE, VERMILLION),
+        (QUERY_PATH_DOWN, QUERY_PATH_UP),
+        ((first, last), (last, first)),
+        strict=True,
+    ):
+        yield _draw_arrow(lane, *ends, colour)
+        for room, said in steps.items():
+            yield f'<circle cx="{lane}" cy="{_get_package_middle(room)}" r="4" fill="{colour}"/>'
+            yield _draw_text(lane + 10, _get_package_middle(room) + 4, said, anchor="start")
+
+
+def _get_package_middle(package: str) -> int:
+    return (
+        _get_layer_top(next(place for place, layer in enumerate(LAYERS) if package in layer))
+        + LAYER_HEIGHT // 2
+    )
+
+
+def _draw_legend(height: int) -> Iterator[str]:
+    yield _draw_text(LEFT, TOP - 16, "A package imports packages below it.", anchor="start", color=FAINT)
+    yield _draw_text(LANE_POSITIONS[0] - 4, TOP - 16, "The path of a question", anchor="start", color=FAINT)
+    told = "Only services import engines, and only engines import drivers; all others receive an engine."
+    yield _draw_text(LEFT, height - 20, told, anchor="start", color=FAINT)
+
+
+def _draw_arrow(x: int, start: int, end: int, color: str) -> str:
+    """Return a line with an arrowhead just before its end."""
+    back = -9 if end > start else 9
+    tip = end + (-5 if end > start else 5)
+    return (
+        f'<line x1="{x}" y1="{start}" x2="{x}" y2="{tip + back}" stroke="{color}" stroke-width="2"/>'
+        f'<path d="M{x},{tip} l-5,{back} h10 z" fill="{color}"/>'
+    )
+
+
+def _draw_text(
+    x: int,
+    y: int,
+    text: str,
+    *,
+    anchor: str = "middle",
+    color: str = INK,
+    size: int = 12,
+    weight: str = "normal",
+) -> str:
+    look = f'text-anchor="{anchor}" fill="{color}" font-size="{size}" font-weight="{weight}"'
+    return f'<text x="{x}" y="{y}" {look}>{escape(text)}</text>'

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
-from discreet.core.errors import RequestError
 from discreet.rendering.terminal import Console
-
-if TYPE_CHECKING:
-    from discreet.papers import Reproduction
 
 ADULT_FOLDER = Path("../shared/data/adult_uci")
 
@@ -31,7 +26,8 @@ def run(
         Path | None,
         typer.Option(
             envvar="DISCREET_ADULT",
-            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, or a made-up census.",
+            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, "
+            "or a made-up census.",
         ),
     ] = None,
     report: Annotated[
@@ -40,20 +36,17 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what the five documents print, and explain the differences."""
-    from discreet.papers import REPRODUCTIONS, find_reproductions, run_reproduction
     from discreet.rendering import reproduction_view  # deferred: their imports take a second
-    from discreet.services import reproduce
+    from discreet.services.reproduce import make_inputs, reproduce_papers
 
-    names = tuple(REPRODUCTIONS) if name is None else find_reproductions(name)
-    bench = reproduce.make_inputs(adult or ADULT_FOLDER, required=adult is not None)
-    with show_progress() as tell:
-        found = []
-        for each in names:
-            tell(f"recomputing {each}")
-            found.append(run_reproduction(each, bench))
+    inputs = make_inputs(adult or ADULT_FOLDER, required=adult is not None)
+    with show_progress() as report_progress:
+        found = reproduce_papers(name, inputs, report_progress)
         if report is not None:
-            tell("drawing")
-            _write_report(found, report)
+            from discreet.rendering.reproduction_report import write_reproduction_report
+
+            report_progress("drawing")
+            write_reproduction_report(found, report)
     if as_json:
         print(json.dumps(reproduction_view.reproductions_to_json(found), ensure_ascii=False))
     elif name is None:
@@ -61,18 +54,3 @@ def run(
     else:
         for one in found:
             reproduction_view.print_reproduction(Console(), one)
-
-
-def _write_report(reproductions: Sequence[Reproduction], folder: Path) -> None:
-    from discreet.rendering.reproduction_report import build_reproduction_report
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "reproduction.html").write_text(
-            build_reproduction_report(reproductions).to_html(), encoding="utf-8"
-        )
-    except OSError as error:
-        reason = error.strerror or "the system refuses"
-        raise RequestError(
-            f"reproduce: {folder} cannot be written: {reason}.", hint="Name another folder."
-        ) from None

@@ -14,18 +14,16 @@ from typing import Annotated
 import typer
 
 from discreet.belief import Promise
-from discreet.cli.address_options import EngineOption, LedgerOption
-from discreet.cli.listeners import open_listening_socket, require_tls_or_loopback, run_until_signal
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.server_process import ServerProcess
-from discreet.cli.shared_options import JsonOption
+from discreet.cli.server_process import ServerProcess, require_tls_or_loopback, run_until_signal
+from discreet.cli.shared_options import EngineOption, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_positive
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.http.host_names import normalize_host_names
 from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
 from discreet.rendering.terminal import Console
-from discreet.services.network_addresses import parse_address
+from discreet.services.network_addresses import open_listening_socket, parse_address
 from discreet.services.policies import load_policy
 from discreet.services.sample import write_policy, write_samples
 from discreet.services.serving.curators import Curators
@@ -95,7 +93,6 @@ def run(
         passwords = UserAccounts(file).create_first_users(terms)
         scheme = "http" if certificate is None else "https"
         assumed = _find_tables_without_rows(terms) if padding and policy is not None else []
-        _print_addresses(scheme, host, ports, passwords, assumed, as_json=as_json)
         served = ServerProcess(
             curators=curators,
             user_storage=file,
@@ -105,7 +102,18 @@ def run(
             policy_file=place,
         )
         threading.Thread(target=_load_chart_library, daemon=True).start()
-        run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped))
+        announced = False
+
+        def announce() -> None:
+            nonlocal announced
+            announced = True
+            _print_addresses(scheme, host, ports, passwords, assumed, as_json=as_json)
+
+        try:
+            run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped, announce))
+        finally:
+            if passwords and not announced:
+                announce()  # passwords are stored as hashes alone: nobody could tell them later
     if has_running_job():
         # A normal exit would wait for the running job, perhaps for hours; its charge is already on disk.
         sys.stdout.flush()

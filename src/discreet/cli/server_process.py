@@ -1,17 +1,23 @@
-"""The server process: all listeners on the same curators and users."""
+"""The server process: all listeners on the same curators and users, until a signal stops it.
+
+Loopback    Without TLS only this machine is served: SCRAM protects passwords in transit, but questions and
+            answers would be readable.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.cli.listeners import serve_postgres
 from discreet.core.errors import RequestError
 from discreet.pgwire.catalog import Catalog
+from discreet.pgwire.listener import serve_postgres
+from discreet.services.network_addresses import is_loopback
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.serving.tls import TlsCertificate
@@ -41,7 +47,7 @@ class ServerProcess:
         """Serve HTTP on one socket and PostgreSQL on another until `stop_event`; if one fails, both end."""
         try:
             from discreet.http.app_context import AppContext
-            from discreet.http.http_server import serve_http
+            from discreet.http.application import serve_http
         except ModuleNotFoundError as missing:
             raise RequestError(
                 f"serve needs {missing.name}, which is not installed.",
@@ -83,3 +89,25 @@ class ServerProcess:
                 for each in opened:
                     await each.wait()
                 on_ready()
+
+
+def require_tls_or_loopback(host: str, certificate: TlsCertificate | None) -> None:
+    """Raise if other machines could connect without TLS."""
+    if certificate is None and not is_loopback(host):
+        raise RequestError(
+            f"serve: {host} is reachable from other machines, and TLS is not configured.",
+            hint="Give --tls-cert and --tls-key, or leave out --host.",
+        )
+
+
+def run_until_signal(run_server: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run a server until the process receives SIGINT or SIGTERM."""
+
+    async def main() -> None:
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, stopped.set)
+        await run_server(stopped)
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Options shared by several subcommands; `address_options` has those that name an engine or a ledger."""
+"""Options that several subcommands share, so that each has one name and one help text."""
 
 from __future__ import annotations
 
@@ -18,3 +18,19 @@ ForceOption = Annotated[
     bool, typer.Option("--force", help="Publish even if an attack succeeds; the certificate says so.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ADDRESS",
+        help="The engine that holds the rows, instead of the policy's: duckdb, postgresql://…, spark:local.",
+    ),
+]
+LedgerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="ADDRESS",
+        help="The ledger, instead of the policy's: sqlite:///ledger.db or postgresql://….",
+    ),
+]

@@ -8,9 +8,15 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from discreet.cli.address_options import EngineOption
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.shared_options import DEFAULT_POLICY, ForceOption, JsonOption, MaxBeliefOption, PolicyOption
+from discreet.cli.shared_options import (
+    DEFAULT_POLICY,
+    EngineOption,
+    ForceOption,
+    JsonOption,
+    MaxBeliefOption,
+    PolicyOption,
+)
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.rendering.terminal import Console
@@ -54,6 +60,7 @@ def run(
 ) -> None:
     """Publish a synthetic table under the promise; attacks are run on it before it is written."""
     from discreet.rendering import synthetic_view  # deferred: their imports take a second
+    from discreet.rendering.synthetic_report import write_synthetic_report
     from discreet.services.synthesize import synthetic_publication
     from discreet.services.synthesize.synthetic_table import SynthesizeRequest
 
@@ -85,14 +92,11 @@ def run(
             force=force,
             report_progress=tell,
         )
+        files = (*made.files, write_synthetic_report(made))
     if as_json:
-        print(
-            json.dumps(
-                synthetic_view.synthetic_to_json(made.synthetic, made.comparison, made.trial, made.files)
-            )
-        )
+        print(json.dumps(synthetic_view.synthetic_to_json(made, files)))
     else:
-        synthetic_view.print_synthetic(Console(), made.synthetic, made.comparison, made.trial, made.files)
+        synthetic_view.print_synthetic(Console(), made, files)
 
 
 def _parse_beliefs(text: str) -> tuple[float, float]:

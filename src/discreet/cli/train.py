@@ -1,4 +1,4 @@
-"""`discreet mine`: train a model under the promise."""
+"""`discreet train`: train a model under the promise."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.address_options import EngineOption
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, JsonOption, PolicyOption
+from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number
 from discreet.core.output_files import require_output, write_output
@@ -53,7 +52,7 @@ def run(
     _require_ending("--output", output, ".json")
     _require_ending("--draw", draw, ".svg")
     if draw is not None and kind in ("forest", "bayes"):
-        raise RequestError(f"A {kind} is not one tree to draw.", hint="Leave --draw out, or mine a tree.")
+        raise RequestError(f"A {kind} is not one tree to draw.", hint="Leave --draw out, or train a tree.")
     request = TrainRequest(
         kind=kind,
         table=table,
@@ -71,16 +70,16 @@ def run(
         Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator,
     ):
         tell("learning")
-        mined = train_private_model(curator, request, tell)
+        trained = train_private_model(curator, request, tell)
     written = [path for path in (output, draw) if path is not None]
     if output is not None:
-        write_output(output, mined.model_json)
+        write_output(output, trained.model_json)
     if draw is not None:
-        write_output(draw, mined.svg)
+        write_output(draw, model_view.draw_model(trained))
     if as_json:
-        print(json.dumps(model_view.model_to_json(mined, written)))
+        print(json.dumps(model_view.model_to_json(trained, written)))
     else:
-        model_view.print_model(Console(), mined, written)
+        model_view.print_model(Console(), trained, written)
 
 
 def _require_ending(option: str, path: Path | None, ending: str) -> None:

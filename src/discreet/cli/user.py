@@ -12,8 +12,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from discreet.cli.address_options import LedgerOption
-from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.rendering.terminal import Console

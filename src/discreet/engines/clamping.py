@@ -29,7 +29,7 @@ from decimal import Decimal
 
 from discreet.core.numeral_patterns import extract_numeral_sql
 from discreet.core.policy import LONGEST_TEXT, Column, ColumnType
-from discreet.engines.duckdb_connection import quote_identifier, quote_literal
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 
 TRUE_WORDS = "('true', 't', 'yes', 'y', '1', '1.0')"
 FALSE_WORDS = "('false', 'f', 'no', 'n', '0', '0.0')"

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Protocol
 
 from discreet.core.policy import Policy, Role, Table
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import clamping
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect
@@ -24,7 +25,6 @@ from discreet.engines.dialects.expression_writer import NotEncodedError
 from discreet.engines.dialects.sql_types import DeferredColumn, SqlType, TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator, get_or_translate
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
-from discreet.engines.duckdb_connection import quote_identifier
 from discreet.engines.policy_tables import SOURCE, EngineTable
 
 DEFERRED_PREFIX = "_discreet_late"

@@ -29,20 +29,15 @@ import duckdb
 import pyarrow as pa
 
 from discreet.core.closeable import Closeable
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.output_files import make_spill_folder
+from discreet.core.release_target import split_source
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import statement_timeout
-from discreet.engines.duckdb_connection import (
-    connect_duckdb,
-    lock_down_connection,
-    quote_identifier,
-    quote_literal,
-    quote_path,
-)
-from discreet.engines.engine_faults import run_guarded
+from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection, quote_path
 from discreet.engines.prepared_store import PreparedStore
-from discreet.engines.sources import split_source
 
 READERS = {
     ".parquet": "read_parquet({path})",

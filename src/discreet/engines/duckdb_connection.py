@@ -15,6 +15,8 @@ from pathlib import Path
 
 import duckdb
 
+from discreet.core.sql_quoting import quote_literal
+
 MEMORY_LIMIT = "1GiB"
 
 
@@ -47,16 +49,6 @@ def lock_down_connection(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-
-
-def quote_identifier(name: str) -> str:
-    """Return a name as a quoted SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_literal(text: str) -> str:
-    """Return a string as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def quote_path(path: Path) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
+from discreet.core.release_target import DATABASE_SUFFIXES
 from discreet.engines.file_schema import read_schemas
 from discreet.engines.inventory import InventoryTable
 from discreet.engines.pattern_shares import compute_file_pattern_shares
-from discreet.engines.sources import DATABASE_SUFFIXES
 
 MAIN = "main"
 

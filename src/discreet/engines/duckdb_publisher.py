@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -24,121 +23,29 @@ import pyarrow as pa
 from discreet.core.closeable import Closeable
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell_sql
 from discreet.core.engine import DataState
+from discreet.core.engine_faults import run_guarded, run_guarded_write
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.output_files import (
     get_draft_path,
     make_spill_folder,
-    remove_leftovers,
     replace_output,
     require_output,
 )
 from discreet.core.policy import Table
+from discreet.core.release_target import ReleaseTarget
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import sources
-from discreet.engines.duckdb_connection import connect_duckdb, quote_identifier, quote_literal, quote_path
-from discreet.engines.engine_faults import run_guarded, run_guarded_write
+from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import require_exact_identifiers
 
 PARQUET_OPTIONS = "FORMAT parquet, COMPRESSION zstd"
 FORMATS = {".parquet": PARQUET_OPTIONS, ".pq": PARQUET_OPTIONS, ".csv": "FORMAT csv, HEADER"}
-DATABASE_SUFFIXES = sources.DATABASE_SUFFIXES
 FLOAT_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
 """The certificate's entry about the marking of formula cells in a CSV file."""
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
-
-
-COMPANIONS = ("certificate.json", "report.html")
-"""Suffixes of the files that are written beside a release."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleaseTarget:
-    """The output of a release: a file, a table of a DuckDB file (`shop.duckdb#visits`), or one of an engine.
-
-    `engine_name` is the engine's table or folder; its companion files are written here, under that name.
-
-    >>> ReleaseTarget.parse("shop.duckdb#visits").make_companion_path("certificate.json").name
-    'shop.visits.certificate.json'
-    """
-
-    file: Path
-    table: str = ""
-    engine_name: str = ""
-
-    @staticmethod
-    def parse(text: str | Path, *, allows_engine_names: bool = False) -> ReleaseTarget:
-        """Return the target that a text names; without a file's suffix it may be a name in an engine."""
-        file, inner = sources.split_source(str(text))
-        path = Path(file)
-        known = path.suffix.lower() in (*FORMATS, *DATABASE_SUFFIXES)
-        if allows_engine_names and not known:
-            return ReleaseTarget(file=Path(path.name) if "://" in file else path, engine_name=str(text))
-        if not known:
-            raise RequestError(
-                f"{path.name} is not in a supported output format.",
-                hint=f"Name a file that ends in {', '.join((*FORMATS, *DATABASE_SUFFIXES))}.",
-            )
-        if not path.absolute().parent.is_dir():
-            raise RequestError(f"There is no folder {path.parent}.", hint="Create it, or name another file.")
-        return ReleaseTarget(
-            file=path, table=(inner or path.stem) if path.suffix.lower() in DATABASE_SUFFIXES else ""
-        )
-
-    @staticmethod
-    def from_ledger_entry(entry: Mapping[str, object]) -> ReleaseTarget | None:
-        """Return the file that a release's ledger entry names, or None."""
-        path = entry.get("path")
-        return (
-            ReleaseTarget(file=Path(path), table=str(entry.get("inner") or ""))
-            if isinstance(path, str)
-            else None
-        )
-
-    @property
-    def ledger_record(self) -> dict[str, object]:
-        """The ledger's record of the output, so that later releases can be attacked together with it."""
-        return (
-            {"kept_as": self.engine_name}
-            if self.engine_name
-            else {"path": str(self.file.absolute()), "inner": self.table}
-        )
-
-    @property
-    def source(self) -> str:
-        """The output as a policy's `source`."""
-        return f"{self.file}#{self.table}" if self.table else str(self.file)
-
-    @property
-    def name(self) -> str:
-        """The output's name in a ledger."""
-        if self.engine_name:
-            return self.engine_name
-        return self.file.name if self.table in ("", self.file.stem) else f"{self.file.name}#{self.table}"
-
-    @property
-    def certificate_fields(self) -> dict[str, object]:
-        """The certificate's fields that name the output."""
-        if self.engine_name:
-            return {"kept_as": self.engine_name}
-        named: dict[str, object] = {"file": self.file.name}
-        return named | ({"table_of_file": self.table} if self.table else {})
-
-    def require_output(self) -> None:
-        """Refuse a path that cannot be written, or that holds another kind of file."""
-        if not self.engine_name:
-            require_output(self.file)
-            remove_leftovers(self.file.absolute().parent, self.file.name)
-        for ending in COMPANIONS:
-            require_output(self.make_companion_path(ending))
-
-    def make_companion_path(self, ending: str) -> Path:
-        """Return the path of a companion file."""
-        if self.engine_name:
-            return self.file.with_name(f"{self.file.name}.{ending}")
-        stem = self.file.stem if self.table in ("", self.file.stem) else f"{self.file.stem}.{self.table}"
-        return self.file.with_name(f"{stem}.{ending}")
 
 
 class DuckDBPublisher(Closeable):

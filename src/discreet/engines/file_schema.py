@@ -21,8 +21,10 @@ import duckdb
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType
-from discreet.engines.duckdb_connection import connect_duckdb, quote_literal, quote_path
-from discreet.engines.sources import CSV_SUFFIXES, DATABASE_SUFFIXES, PARQUET_SUFFIXES, write_parquet_reader
+from discreet.core.release_target import DATABASE_SUFFIXES
+from discreet.core.sql_quoting import quote_literal
+from discreet.engines.duckdb_connection import connect_duckdb, quote_path
+from discreet.engines.sources import CSV_SUFFIXES, PARQUET_SUFFIXES, write_parquet_reader
 
 KINDS = {
     r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": ColumnType.INTEGER,

@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from discreet.core.engine import Engine
 from discreet.core.exact_values import Exact
-from discreet.engines.duckdb_connection import connect_duckdb, quote_identifier, quote_literal, quote_path
+from discreet.core.release_target import DATABASE_SUFFIXES
+from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.file_schema import Schema
-from discreet.engines.sources import DATABASE_SUFFIXES, PARQUET_SUFFIXES, write_parquet_reader
+from discreet.engines.sources import PARQUET_SUFFIXES, write_parquet_reader
 
 MAX_INSPECTED_ROWS = 10_000
 

@@ -25,8 +25,8 @@ from collections.abc import Iterable
 import duckdb
 
 from discreet.core.policy import Policy
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import clamping
-from discreet.engines.duckdb_connection import quote_identifier
 from discreet.engines.sources import SourceRelation
 
 KEY, LINK = "_discreet_key", "_discreet_link"

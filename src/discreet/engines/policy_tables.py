@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import person_links, row_ranking
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
-from discreet.engines.duckdb_connection import quote_identifier
 from discreet.engines.duckdb_publisher import select_without_negative_zero
 from discreet.engines.identifier_types import IdentifierType, require_exact_identifiers
 from discreet.engines.sources import SourceRelation

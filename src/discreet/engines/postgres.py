@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from discreet.core.closeable import Closeable
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
@@ -38,7 +39,6 @@ from discreet.engines.deferred_encoding import build_deferring_translator
 from discreet.engines.dialects.sql_types import TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
-from discreet.engines.engine_faults import run_guarded
 from discreet.engines.policy_tables import EngineTable, PolicyTables
 from discreet.engines.postgres_owners import require_own_table
 from discreet.engines.postgres_tables import DIALECT, PostgresTable, find_postgres_table, mark_qualified_name

@@ -32,12 +32,12 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from discreet.core.engine_faults import CUSTODIAN_LOG, run_guarded, run_guarded_write
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines import person_links, row_ranking, sources
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
-from discreet.engines.engine_faults import CUSTODIAN_LOG, run_guarded, run_guarded_write
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
 from discreet.engines.store_locks import LOCK_PREFIX, StoreLock, drop_store_file, lock_store_file

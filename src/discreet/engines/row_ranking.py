@@ -26,8 +26,8 @@ Keys        rows of one person that a link joins have the same hidden key (`pers
 from __future__ import annotations
 
 from discreet.core.policy import Policy, Role
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import clamping, person_links
-from discreet.engines.duckdb_connection import quote_identifier
 from discreet.engines.sources import SourceRelation
 
 PERSON, RANK, ROW = "_discreet_person", "_discreet_rank", "_discreet_row"

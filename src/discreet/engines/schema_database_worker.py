@@ -19,7 +19,8 @@ from typing import IO
 import duckdb
 import pyarrow as pa
 
-from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection, quote_identifier
+from discreet.core.sql_quoting import quote_identifier
+from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
 
 MAX_MEMORY = 512 << 20
 MAX_ROWS = 100_000

@@ -12,9 +12,11 @@ import hashlib
 
 import duckdb
 
-from discreet.engines.duckdb_connection import connect_duckdb, quote_identifier, quote_literal
-from discreet.engines.engine_faults import run_guarded
-from discreet.engines.sources import DATABASE_SUFFIXES, Source
+from discreet.core.engine_faults import run_guarded
+from discreet.core.release_target import DATABASE_SUFFIXES
+from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.engines.duckdb_connection import connect_duckdb
+from discreet.engines.sources import Source
 
 TABLE_DIGEST_PREFIX = "duckdb-"
 

@@ -28,12 +28,13 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
-from discreet.engines.duckdb_connection import quote_identifier, quote_literal, quote_path
+from discreet.core.release_target import DATABASE_SUFFIXES, split_source
+from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.engines.duckdb_connection import quote_path
 from discreet.engines.identifier_types import IdentifierType
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data")
 PARQUET_SUFFIXES = (".parquet", ".pq")
-DATABASE_SUFFIXES = (".duckdb", ".db", ".ddb")
 ATTACHED, FRAME = "_discreet_source", "_discreet_frame"
 PROBE = "_discreet_probe"
 EXACT_TYPES = re.compile(
@@ -174,12 +175,6 @@ def release_source(connection: duckdb.DuckDBPyConnection) -> None:
     connection.unregister(FRAME)
     for table in ("reject_errors", "reject_scans"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-
-
-def split_source(source: str) -> tuple[str, str]:
-    """Return the file and the table inside it that a source such as `file.duckdb#table` names."""
-    file, _, inner = source.rpartition("#")
-    return (file, inner) if Path(file).suffix.lower() in DATABASE_SUFFIXES else (source, "")
 
 
 def read_csv_header(path: Path, declared: Iterable[str]) -> list[str]:

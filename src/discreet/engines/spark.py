@@ -36,6 +36,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from discreet.core.closeable import Closeable
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
@@ -43,7 +44,6 @@ from discreet.engines import policy_tables, statement_timeout
 from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.spark_dialect import SparkDialect
 from discreet.engines.dialects.statement_verification import StatementTranslator
-from discreet.engines.engine_faults import run_guarded
 from discreet.engines.identifier_types import IdentifierType
 from discreet.engines.policy_tables import EngineTable, PolicyTables
 from discreet.engines.reachability import require_reachable
@@ -68,6 +68,9 @@ SETTINGS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # its parser caches every way through its grammar, without end: questions of enough forms fill the heap
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "10",
 }
 TYPES = {
     "boolean": ("{0}", "BOOLEAN"),

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.core.closeable import Closeable
+from discreet.core.engine_faults import run_guarded
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType
 from discreet.engines import spark
 from discreet.engines.dialects.statement_verification import StatementTranslator
-from discreet.engines.engine_faults import run_guarded
 from discreet.engines.file_schema import find_kind
 from discreet.engines.inventory import INSPECTED_TABLE, INSPECTION_SECONDS, InventoryTable, match_name
 from discreet.engines.pattern_shares import compute_pattern_shares

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from discreet.core.closeable import Closeable
 from discreet.core.engine import DataState
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DataError, RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Table
@@ -30,7 +31,6 @@ from discreet.engines import policy_tables, spark
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
 from discreet.engines.duckdb_publisher import DuckDBPublisher
-from discreet.engines.engine_faults import run_guarded
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.policy_tables import EngineTable, decode_dictionaries, order_by_all_columns
 from discreet.engines.spark import DIALECT

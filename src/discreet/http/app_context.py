@@ -10,8 +10,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from discreet.http.http_errors import TooManyRequestsError
+from anyio import CapacityLimiter
+
+from discreet.core.errors import BudgetError, EngineFault
+from discreet.http.http_errors import NotFoundError, TooManyRequestsError
 from discreet.http.metrics import Metrics
+from discreet.http.request_bodies import QuestionBody
+from discreet.services.answers import Answer
+from discreet.services.plans import Plan
+from discreet.services.release_files import find_release_target
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.dummy_answers import DummyAnswers
 from discreet.services.serving.job_queue import JobQueue
@@ -19,10 +26,14 @@ from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.api_tokens import ApiTokens
 from discreet.services.users.budget_requests import BudgetRequests
 from discreet.services.users.idempotency_keys import IdempotencyKeys
+from discreet.services.users.login import Logins
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.sessions import Sessions
 
 MAX_PENDING_QUERIES = 8
+QUERY_LIMITER = CapacityLimiter(64)
+"""Queries wait in threads of their own, so that they do not block other routes."""
+RELEASES_HINT = "GET /api/releases lists them."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +58,15 @@ class AppContext:
     @cached_property
     def sessions(self) -> Sessions:
         return Sessions(self.user_storage)
+
+    @cached_property
+    def logins(self) -> Logins:
+        return Logins(
+            users=self.users,
+            sessions=self.sessions,
+            throttle=self.throttle,
+            count_outcome=lambda outcome: self.metrics.increment("discreet_logins_total", outcome=outcome),
+        )
 
     @cached_property
     def tokens(self) -> ApiTokens:
@@ -78,6 +98,36 @@ class AppContext:
         finally:
             with self._lock:
                 self._pending_queries[analyst] -= 1
+
+    def plan(self, analyst: str, question: QuestionBody) -> Plan:
+        """Return the proposal for an analyst's question: free, and without reading data."""
+        return self.curators.plan(analyst, question.sql, **question.spending)
+
+    def ask(self, analyst: str, question: QuestionBody) -> Answer | EngineFault:
+        """Return the answer to an analyst's question, and count the outcome in the metrics.
+
+        An engine fault is charged, so it is returned like an answer; a refusal is raised.
+        """
+        outcome = "refused"
+        try:
+            answer = self.curators.ask(analyst, self.plan(analyst, question))
+            outcome = "answered"
+        except EngineFault as fault:
+            outcome = "fault"
+            return fault
+        except BudgetError:
+            outcome = "budget"
+            raise
+        finally:
+            self.metrics.increment("discreet_questions_total", outcome=outcome)
+        return answer
+
+    def find_release_file(self, number: int) -> str:
+        """Return the path of an open release's file, with the table's name if it is a database."""
+        target = find_release_target(self.curators.ledger, number)
+        if target is None:
+            raise NotFoundError(f"Release {number} has no file here.", hint=RELEASES_HINT)
+        return target.source
 
     def close(self) -> None:
         self.jobs.close()

@@ -1,7 +1,13 @@
-"""The FastAPI application: its routers, middleware and exception handlers."""
+"""The FastAPI application (routers, middleware, exception handlers) and its server on a bound socket."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
@@ -10,7 +16,6 @@ from starlette.exceptions import HTTPException
 from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
 from discreet.http import (
     ask_routes,
-    attack_routes,
     budget_request_routes,
     job_routes,
     ledger_routes,
@@ -18,30 +23,32 @@ from discreet.http import (
     release_routes,
 )
 from discreet.http.app_context import AppContext
+from discreet.http.connections import Connection
 from discreet.http.console import (
     account_page,
     ask_page,
     attack_page,
     ledger_page,
+    login_pages,
     promise_page,
     publish_page,
     tradeoff_page,
 )
-from discreet.http.console import login_pages as pages
-from discreet.http.console.error_page import is_page_request, render_error_page
-from discreet.http.console.page import RedirectError
-from discreet.http.http_errors import (
-    MethodNotAllowedError,
-    NotFoundError,
-    ThrottledLoginError,
-    TooManyRequestsError,
+from discreet.http.console.page import (
+    RedirectError,
+    is_page_request,
+    render_anonymous_error_page,
+    render_error_page,
 )
+from discreet.http.http_errors import MethodNotAllowedError, NotFoundError, TooManyRequestsError
 from discreet.http.middleware import SecurityMiddleware
 from discreet.http.openapi import COMMON_ERROR_RESPONSES, set_route_summaries
 from discreet.http.responses import build_error_response, to_http_response
+from discreet.services.serving.tls import TlsCertificate
+from discreet.services.users.login import ThrottledLoginError
 
 CONSOLE_ROUTERS = (
-    pages.router,
+    login_pages.router,
     promise_page.router,
     tradeoff_page.router,
     ask_page.router,
@@ -57,11 +64,12 @@ API_ROUTERS = (
     release_routes.router,
     budget_request_routes.router,
     job_routes.router,
-    attack_routes.router,
+    job_routes.attack_router,
 )
 
 
 OPENAPI_HINT = "See /api/openapi.json."
+SHUTDOWN_TIMEOUT_SECONDS = 30
 
 
 def create_app(context: AppContext) -> FastAPI:
@@ -84,7 +92,11 @@ def create_app(context: AppContext) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_exception)
     app.add_middleware(
-        SecurityMiddleware, metrics=context.metrics, uses_tls=context.uses_tls, host_names=context.host_names
+        SecurityMiddleware,
+        render_error=_render_unexpected_error,
+        metrics=context.metrics,
+        uses_tls=context.uses_tls,
+        host_names=context.host_names,
     )
     return app
 
@@ -131,3 +143,51 @@ def _render_error(request: Request, error: DiscreetError) -> Response:
         if is_page_request(request)
         else to_http_response(build_error_response(error))
     )
+
+
+def _render_unexpected_error(request: Request, error: DiscreetError) -> Response:
+    """Return an unexpected error without the user: the failure may have been in the user's own page."""
+    if is_page_request(request):
+        return render_anonymous_error_page(error)
+    return to_http_response(build_error_response(error))
+
+
+class _UvicornServer(uvicorn.Server):
+    """A server that leaves signal handling to the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve_http(
+    context: AppContext,
+    bound_socket: socket.socket,
+    *,
+    certificate: TlsCertificate | None = None,
+    on_ready: Callable[[], None] = lambda: None,
+    stop_event: asyncio.Event,
+) -> None:
+    """Serve on a bound socket until the stop event is set, without an access log."""
+    server = _UvicornServer(
+        uvicorn.Config(
+            create_app(context),
+            http=Connection,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="off",
+            ssl_certfile=None if certificate is None else certificate.certificate_file,
+            ssl_keyfile=None if certificate is None else certificate.key_file,
+            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[bound_socket]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    on_ready()
+    await asyncio.wait((serving, asyncio.create_task(stop_event.wait())), return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving

@@ -6,14 +6,11 @@ same Idempotency-Key is answered with the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import APIRouter, Response
 
-from discreet.core.errors import BudgetError, EngineFault, RequestError
-from discreet.http.app_context import AppContext
+from discreet.core.errors import EngineFault
+from discreet.http.app_context import QUERY_LIMITER
 from discreet.http.authentication import AskingCaller, Context
 from discreet.http.openapi import FILE_RESPONSES, FormatParameter, IdempotencyKeyHeader
 from discreet.http.request_bodies import QuestionBody
@@ -23,14 +20,9 @@ from discreet.http.responses import (
     build_error_response,
     to_http_response,
 )
-from discreet.services.answers import Answer
-from discreet.services.plans import Plan
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api", tags=["questions"])
-QUERY_LIMITER = CapacityLimiter(64)
-"""Queries wait in threads of their own, so that they do not block other routes."""
-T = TypeVar("T")
 
 
 @router.post("/plan")
@@ -38,7 +30,7 @@ async def plan_question(body: QuestionBody, caller: AskingCaller, context: Conte
     """Return what a question would cost and how wrong its answer may be. Free; reads no data."""
     analyst = caller.analyst
     with context.reserve_query_slot(analyst):
-        proposal = await to_thread.run_sync(lambda: plan_for_analyst(context, analyst, body))
+        proposal = await to_thread.run_sync(lambda: context.plan(analyst, body))
     return proposal.to_json()
 
 
@@ -54,7 +46,10 @@ async def ask_question(
     analyst, request = caller.analyst, [body.model_dump(), response_format.value]
 
     def compute_response() -> StoredResponse:
-        return build_ask_response(context, lambda: ask_for_analyst(context, analyst, body), response_format)
+        answer = context.ask(analyst, body)
+        if isinstance(answer, EngineFault):
+            return build_error_response(answer)
+        return build_answer_response(answer, response_format)
 
     def run_or_replay() -> StoredResponse:
         with context.reserve_query_slot(analyst):
@@ -76,42 +71,3 @@ async def ask_made_up_data(
     with context.reserve_query_slot(caller.analyst):
         answer = await to_thread.run_sync(lambda: context.dummies.ask(body.sql, body.spending))
     return to_http_response(build_answer_response(answer, response_format, is_made_up=True))
-
-
-def plan_for_analyst(context: AppContext, analyst: str, body: QuestionBody) -> Plan:
-    return context.curators.plan(analyst, body.sql, **body.spending)
-
-
-def ask_for_analyst(context: AppContext, analyst: str, body: QuestionBody) -> Answer:
-    return context.curators.ask(analyst, plan_for_analyst(context, analyst, body))
-
-
-def build_ask_response(
-    context: AppContext, ask: Callable[[], Answer], response_format: ResponseFormat
-) -> StoredResponse:
-    """Return the reply to a query. An engine fault is charged, so it is a reply; a refusal is raised."""
-    answer = count_outcome(context, ask)
-    return (
-        build_error_response(answer)
-        if isinstance(answer, EngineFault)
-        else build_answer_response(answer, response_format)
-    )
-
-
-def count_outcome(context: AppContext, ask: Callable[[], T]) -> T | EngineFault:
-    """Return the answer or the engine fault, and count the outcome in the metrics."""
-    outcome = "refused"
-    try:
-        found = ask()
-        outcome = "answered"
-    except EngineFault as fault:
-        outcome = "fault"
-        return fault
-    except BudgetError:
-        outcome = "budget"
-        raise
-    except RequestError:
-        raise
-    finally:
-        context.metrics.increment("discreet_questions_total", outcome=outcome)
-    return found

@@ -1,7 +1,7 @@
-"""Authentication by session cookie or bearer token, CSRF protection, and authorization by role.
+"""Authentication by session cookie or bearer token, and authorization by role.
 
 Cookie      HttpOnly, SameSite=Strict, Secure under TLS. A request that changes something and is authenticated
-            by cookie must carry the session's CSRF token in X-CSRF-Token.
+            by cookie must carry the session's CSRF token (`csrf`).
 Token       as `Authorization: Bearer …`. It acts as its user, but cannot create tokens or change passwords.
 One-time    A user with a one-time password may do nothing but choose another password.
 """
@@ -12,20 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
-from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi import Depends, Request, Response
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from discreet.http.app_context import AppContext
-from discreet.http.http_errors import AuthenticationError, ForbiddenError, PasswordChangeRequiredError
+from discreet.http.csrf import CSRF_HEADER_SCHEME, require_csrf_header
+from discreet.http.http_errors import ForbiddenError, PasswordChangeRequiredError
 from discreet.services.users import Role, User
-from discreet.services.users.sessions import Session
+from discreet.services.users.login import AuthenticationError
+from discreet.services.users.sessions import SESSION_SECONDS, Session
 
 SESSION_COOKIE = "discreet_session"
-CSRF_HEADER = "X-CSRF-Token"
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 SESSION_COOKIE_SCHEME = APIKeyCookie(name=SESSION_COOKIE, auto_error=False)
 BEARER_SCHEME = HTTPBearer(auto_error=False)
-CSRF_HEADER_SCHEME = APIKeyHeader(name=CSRF_HEADER, auto_error=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +77,7 @@ def authenticate(
     session = None if cookie is None else context.sessions.find(cookie)
     if session is None:
         raise AuthenticationError("Not logged in.", hint="POST /api/login, or send a bearer token.")
-    if request.method not in SAFE_METHODS and not context.sessions.is_csrf_token(session, csrf_token or ""):
-        raise ForbiddenError(f"{CSRF_HEADER} is missing or wrong.", hint="GET /api/session returns it.")
+    require_csrf_header(request, context.sessions, session, csrf_token)
     return Caller(user=session.user, session=session)
 
 
@@ -109,3 +107,28 @@ CurrentCaller = Annotated[Caller, Depends(require_permanent_password)]
 AskingCaller = Annotated[Caller, Depends(require_role(Role.ANALYST, Role.CUSTODIAN))]
 AuditorCaller = Annotated[Caller, Depends(require_role(Role.AUDITOR, Role.CUSTODIAN))]
 CustodianCaller = Annotated[Caller, Depends(require_role(Role.CUSTODIAN))]
+
+
+def get_client_address(request: Request) -> str:
+    """Return the client's network address; X-Forwarded-For is ignored, as any client can set it."""
+    return request.client.host if request.client is not None else ""
+
+
+def set_session_cookie(response: Response, context: AppContext, session_token: str) -> None:
+    """Set the session cookie, which scripts cannot read and other sites cannot send."""
+    response.set_cookie(
+        SESSION_COOKIE,
+        session_token,
+        max_age=SESSION_SECONDS,
+        path="/",
+        secure=context.uses_tls,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def delete_session_cookie(response: Response, context: AppContext) -> None:
+    """Let the browser forget the session cookie."""
+    response.delete_cookie(
+        SESSION_COOKIE, path="/", secure=context.uses_tls, httponly=True, samesite="strict"
+    )

@@ -1,7 +1,6 @@
 """Errors of the HTTP frontend; `responses` maps each code to its HTTP status.
 
 RequestError
-├── AuthenticationError           not logged in, or name and password do not match
 ├── ForbiddenError                the user is known and lacks the permission
 ├── PasswordChangeRequiredError   the user has to choose a password first
 ├── NotFoundError                 there is no such resource
@@ -9,19 +8,14 @@ RequestError
 ├── BodyTooLargeError             the body is larger than any request needs
 ├── MalformedRequestError         the end or the version of the request is ambiguous
 └── TooManyRequestsError          one analyst has too many queries waiting
-    └── ThrottledLoginError       too many logins have failed
 InternalError                     an unexpected exception
+
+Errors of logins are those of `services.users.login`.
 """
 
 from __future__ import annotations
 
-import math
-
 from discreet.core.errors import DiscreetError, RequestError
-
-
-class AuthenticationError(RequestError):
-    code = "login"
 
 
 class ForbiddenError(RequestError):
@@ -50,12 +44,6 @@ class MalformedRequestError(RequestError):
 
 class TooManyRequestsError(RequestError):
     code = "crowded"
-
-
-class ThrottledLoginError(TooManyRequestsError):
-    def __init__(self, seconds: float) -> None:
-        self.seconds = math.ceil(seconds)
-        super().__init__("Too many logins have failed.", hint=f"Try again in {self.seconds} seconds.")
 
 
 class InternalError(DiscreetError):

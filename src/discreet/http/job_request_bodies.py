@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.http.request_bodies import MAX_SQL_LENGTH, RequestBody, ShortText, UnitInterval
+from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.release_cache import MIN_EPSILON
 
 ShortTexts = Annotated[tuple[ShortText, ...], Field(max_length=100)]
@@ -77,7 +78,7 @@ class AnonymizeBody(RequestBody):
     force: bool = False
 
 
-class AuditBody(RequestBody):
+class AuditBody(AuditRequest):
     """An audit of a query or of a named mechanism: a lower bound on epsilon from runs on made-up tables."""
 
     kind: Literal["audit"]
@@ -86,8 +87,6 @@ class AuditBody(RequestBody):
     delta: UnitInterval | None = None
     runs: Annotated[int | None, Field(ge=1, le=10_000_000)] = None
     confidence: UnitInterval = 0.95
-    posterior: bool = False
-    session: bool = False
 
 
 JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody, Field(discriminator="kind")]

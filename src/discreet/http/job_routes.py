@@ -1,18 +1,24 @@
-"""Routes of jobs: start, follow and cancel long work, and fetch its result. Custodian only.
+"""Routes of jobs: start, follow and cancel long work, and fetch its result; attacks are jobs, too.
+
+Custodian   only: results of attacks come from real data.
 
 Analysts    start no jobs: a job shows how long work on the data takes, and that duration may depend on the
             data. A table that is synthesized for an analyst is charged to that analyst's share.
+Paths       A release is named by its number in the ledger, never by a path, so the custodian's password does
+            not open other files of the server.
 Idempotent  The same request under the same Idempotency-Key starts one job, and is charged once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 
 from discreet.core.errors import RequestError
+from discreet.http import job_work
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import Caller, Context, CustodianCaller
 from discreet.http.http_errors import NotFoundError
@@ -24,7 +30,7 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.release_files import convert_release_file
+from discreet.http.request_bodies import AttackBody
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,
@@ -34,10 +40,17 @@ from discreet.http.responses import (
     to_http_response,
     to_json_bytes,
 )
-from discreet.services.serving.job import Job, JobState, JobWork
+from discreet.rendering import attack_view
+from discreet.services.attack import attack_dispatch
+from discreet.services.attack.attack_request import AttackRequest
+from discreet.services.progress import ProgressCallback
+from discreet.services.release_files import convert_release_file
+from discreet.services.serving.job import Job, JobOutcome, JobState, JobWork
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+attack_router = APIRouter(prefix="/api", tags=["attacks"])
+ATTACK_STAGES = ("preparing", "choosing victims", "matching", "attacking")
 
 
 @router.post(
@@ -97,7 +110,7 @@ def get_job_result(
             "The file of this release is not here.",
             hint="Ask the server that made it; if it was moved away, start the job again.",
         )
-    file = convert_release_file(outcome.file, response_format)
+    file = convert_release_file(outcome.file, f".{response_format.value}")
     return FileResponse(file, media_type=MEDIA_TYPES[response_format], filename=file.name)
 
 
@@ -123,8 +136,6 @@ def start_or_replay_job(
 
 
 def _build_work(context: AppContext, body: JobBody) -> JobWork:
-    from discreet.http import job_work  # slow to import
-
     if isinstance(body, SynthesizeBody):
         return job_work.build_synthesize_work(context, body)
     return (
@@ -158,3 +169,37 @@ def _job_to_json(job: Job) -> dict[str, object]:
     if job.state is JobState.DONE and job.outcome is not None and job.outcome.document is not None:
         told["result"] = f"/api/jobs/{job.id}/result"
     return told
+
+
+@attack_router.post(
+    "/attacks", status_code=202, response_class=Response, responses=JOB_STARTED_RESPONSE | NOT_FOUND_RESPONSE
+)
+def start_attack(
+    body: AttackBody, caller: CustodianCaller, context: Context, idempotency_key: IdempotencyKeyHeader = None
+) -> Response:
+    """Start an attack. GET /api/jobs/ID returns its progress and result."""
+    return start_or_replay_job(
+        context,
+        caller,
+        idempotency_key,
+        ["attack", body.model_dump()],
+        lambda: _build_attack_work(context, body),
+    )
+
+
+def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
+    request = _build_attack_request(context, body)
+
+    def run_attack(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        return JobOutcome(
+            results=attack_view.evaluation_to_json(attack_dispatch.attack_release(request, tell))
+        )
+
+    what = "the answers" if body.release is None else f"release {body.release}"
+    return JobWork(kind="attack", name=f"attack on {what}", stages=ATTACK_STAGES, run=run_attack)
+
+
+def _build_attack_request(context: AppContext, body: AttackBody) -> AttackRequest:
+    release = str(context.policy_file) if body.release is None else context.find_release_file(body.release)
+    policy = None if body.release is None else context.policy_file
+    return AttackRequest.model_validate(body.model_dump() | {"release": release, "policy": policy})

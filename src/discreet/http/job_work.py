@@ -12,15 +12,16 @@ from pathlib import Path
 from discreet.cli import anonymize_command
 from discreet.http.app_context import AppContext
 from discreet.http.job_request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
-from discreet.http.release_routes import find_release_file
 from discreet.rendering import attack_view, private_release_view
 from discreet.rendering import release_view as anonymize_view
 from discreet.rendering import synthetic_view as synthesis_view
+from discreet.rendering.audit_view import audit_to_json
+from discreet.rendering.synthetic_report import write_synthetic_report
 from discreet.services.anonymize import private_options
 from discreet.services.anonymize.anonymize_options import build_anonymizer
 from discreet.services.anonymize.anonymize_validation import PRIVATE, require_known_names
 from discreet.services.anonymize.table_request import resolve_policy_table
-from discreet.services.audit import audit_dispatch
+from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
@@ -55,8 +56,8 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
         made = synthetic_publication.publish_synthetic(
             policy, request, _get_output_path(folder, body), analyst=analyst, report_progress=tell
         )
-        found = synthesis_view.synthetic_to_json(made.synthetic, made.comparison, made.trial, made.files)
-        return _build_outcome(found, made.files)
+        files = (*made.files, write_synthetic_report(made))
+        return _build_outcome(synthesis_view.synthetic_to_json(made, files), files)
 
     return JobWork(
         kind=body.kind,
@@ -97,25 +98,15 @@ def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
 
 def build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
     """Return the work of a job that audits a query or a mechanism."""
-    policy = context.curators.policy if audit_dispatch.is_question(body.audited) else None
+    request = AuditRequest.model_validate(body.model_dump(exclude={"kind"}))
+    policy = context.curators.policy if is_question(request.audited) else None
 
-    def run_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        found, beliefs = audit_dispatch.run_audit(
-            body.audited,
-            policy,
-            body.epsilon,
-            None if body.delta is None else str(body.delta),
-            body.runs,
-            body.confidence,
-            tell,
-            audits_posteriors=body.posterior,
-            audits_session=body.session,
-        )
-        told = audit_dispatch.audit_to_json(found, beliefs)
+    def perform_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        told = audit_to_json(run_audit(request, policy, tell))
         return JobOutcome(results=told, document=told)
 
     return JobWork(
-        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=run_audit
+        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=perform_audit
     )
 
 
@@ -161,7 +152,7 @@ def _build_anonymize_request(
         seconds=body.seconds,
         output=None if output is None else str(output),
         at_most=body.at_most,
-        others=[find_release_file(context, each) for each in body.others],
+        others=[context.find_release_file(each) for each in body.others],
         force=body.force,
     )
 

@@ -9,11 +9,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from discreet.accounting.accountant import get_amount
 from discreet.core.policy import Policy, Table
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import AuditorCaller, Caller, Context, CurrentCaller, CustodianCaller
-from discreet.http.release_routes import list_non_private_releases
-from discreet.rendering.ledger_json import belief_to_json, get_amount, ledger_to_json
+from discreet.rendering.ledger_json import belief_to_json, ledger_to_json, open_release_to_json
 from discreet.services.engine_addresses import remove_login
 from discreet.services.users import Role
 
@@ -37,7 +37,9 @@ def get_ledger(caller: CurrentCaller, context: Context) -> dict[str, object]:
     """Return entries, expenditure and remaining budget: of everyone, or an analyst's own part."""
     analyst, alone = _find_visible_analysts(context, caller)
     told = ledger_to_json(context.curators.ledger, analyst, belief_scope=alone)
-    return told | {"releases": list_non_private_releases(context, caller)}
+    for_custodian = caller.user.role is Role.CUSTODIAN
+    releases = context.curators.ledger.list_releases()
+    return told | {"releases": [open_release_to_json(each, for_custodian=for_custodian) for each in releases]}
 
 
 @router.get("/belief", tags=["reading"])

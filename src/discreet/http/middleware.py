@@ -10,13 +10,14 @@ Unexpected  exceptions become a constant text and an incident id; the custodian'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.engines.engine_faults import log_fault
-from discreet.http.console.error_page import is_page_request, render_anonymous_error_page
+from discreet.core.engine_faults import log_fault
+from discreet.core.errors import DiscreetError
 from discreet.http.host_names import CrossOriginError, MisdirectedRequestError, require_own_host
 from discreet.http.http_errors import BodyTooLargeError, InternalError, MalformedRequestError
 from discreet.http.metrics import Metrics
@@ -40,12 +41,19 @@ TLS_HEADERS = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class SecurityMiddleware:
-    """The ASGI middleware."""
+    """The ASGI middleware; `render_error` returns an unexpected error as a page or as JSON."""
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, uses_tls: bool, host_names: Sequence[str] = ()
+        self,
+        app: ASGIApp,
+        *,
+        render_error: Callable[[Request, DiscreetError], Response],
+        metrics: Metrics,
+        uses_tls: bool,
+        host_names: Sequence[str] = (),
     ) -> None:
         self._app, self._metrics, self._host_names = app, metrics, host_names
+        self._render_error = render_error
         self._headers = [
             (name.lower().encode(), value.encode())
             for name, value in (SECURITY_HEADERS | (TLS_HEADERS if uses_tls else {})).items()
@@ -76,12 +84,7 @@ class SecurityMiddleware:
             await refused(scope, receive, send_with_headers)
         except Exception as error:
             if not begun:
-                unforeseen, page = _log_internal_error(error), is_page_request(Request(scope))
-                reply = (
-                    render_anonymous_error_page(unforeseen)
-                    if page
-                    else to_http_response(build_error_response(unforeseen))
-                )
+                reply = self._render_error(Request(scope), _log_internal_error(error))
                 await reply(scope, receive, send_with_headers)
 
     def _count_request(self, scope: Scope, status: int) -> None:

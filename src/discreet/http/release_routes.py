@@ -21,30 +21,32 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from discreet.accounting.accountant import Accountant, Cost
-from discreet.accounting.entries import Entry, EntryState, NonPrivateRelease
+from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.errors import RequestError
-from discreet.engines.duckdb_publisher import ReleaseTarget
-from discreet.http.app_context import AppContext
+from discreet.http.app_context import RELEASES_HINT, AppContext
 from discreet.http.authentication import AskingCaller, Caller, Context, CurrentCaller
 from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import FILE_RESPONSES, NOT_FOUND_RESPONSE, FormatParameter
-from discreet.http.release_files import convert_release_file
 from discreet.http.responses import MEDIA_TYPES as KINDS_OF_FILES
 from discreet.http.responses import ResponseFormat, to_http_response
-from discreet.rendering.ledger_json import belief_to_json, entry_to_json, release_to_json
+from discreet.rendering.ledger_json import (
+    belief_to_json,
+    entry_to_json,
+    open_release_to_json,
+)
 from discreet.services.count_publication import ATTACKER
+from discreet.services.release_files import convert_release_file
 from discreet.services.users import Role
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
-CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
-"""Certificate entries for the custodian only: where the file is."""
 RELEASE_KINDS = {
     "select": "answer",
     "with": "answer",
-    "mine": "model",
+    "train": "model",
+    "mine": "model",  # the name of `train` in entries of older ledgers
     "synthesize": "synthetic table",
     "anonymize": "generalization",
 }
@@ -53,7 +55,6 @@ KINDS_WITH_ROWS = ("synthetic table", "counts")
 CERTIFICATE_FIELDS = ("question", "epsilon", "rho", "delta", "guarantee")
 DEFAULT_COUNT, MAX_COUNT, BELIEF_CACHE_SIZE = 100, 10_000, 10_000
 LastCount = Annotated[int, Query(ge=1, le=MAX_COUNT, description="Return only the last ones.")]
-RELEASES_HINT = "GET /api/releases lists them."
 
 
 @router.get("")
@@ -61,10 +62,10 @@ def list_releases(
     caller: CurrentCaller, context: Context, last: LastCount = DEFAULT_COUNT
 ) -> dict[str, object]:
     """Return the last releases with their certificates, oldest first, and the number of all."""
-    book, whole = context.curators.ledger, caller.user.role is Role.CUSTODIAN
+    book, for_custodian = context.curators.ledger, caller.user.role is Role.CUSTODIAN
     found: list[tuple[datetime, Callable[[], dict[str, object]]]] = [
         *(
-            (each.time, partial(_non_private_release_to_json, each, whole=whole))
+            (each.time, partial(open_release_to_json, each, for_custodian=for_custodian))
             for each in book.list_releases()
         ),
         *(
@@ -79,9 +80,9 @@ def list_releases(
 @router.get("/{number}", responses=NOT_FOUND_RESPONSE)
 def get_release(number: int, caller: CurrentCaller, context: Context) -> dict[str, object]:
     """Return a release without differential privacy, with its certificate."""
-    for each in list_non_private_releases(context, caller):
-        if each["id"] == number:
-            return each
+    for each in context.curators.ledger.list_releases():
+        if each.id == number:
+            return open_release_to_json(each, for_custodian=caller.user.role is Role.CUSTODIAN)
     raise NotFoundError("There is no such release.", hint=RELEASES_HINT)
 
 
@@ -115,7 +116,7 @@ def get_release_rows(
     with tempfile.TemporaryDirectory(prefix="discreet-rows-") as folder:
         file = Path(folder) / "rows.parquet"
         file.write_bytes(stored.answer)
-        content = convert_release_file(file, response_format).read_bytes()
+        content = convert_release_file(file, f".{response_format.value}").read_bytes()
     named = {"Content-Disposition": f'attachment; filename="rows.{response_format.value}"'}
     return to_http_response(
         StoredResponse(status=200, media_type=KINDS_OF_FILES[response_format], headers=named, body=content)
@@ -127,31 +128,6 @@ def _find_charged_entry(context: AppContext, caller: Caller, analyst: str, numbe
         if (each.analyst, place) == (analyst, number):
             return each
     raise NotFoundError("There is no such release.", hint=RELEASES_HINT)
-
-
-def list_non_private_releases(context: AppContext, caller: Caller) -> list[dict[str, object]]:
-    """Return the releases without differential privacy, as JSON objects."""
-    whole = caller.user.role is Role.CUSTODIAN
-    return [
-        _non_private_release_to_json(each, whole=whole) for each in context.curators.ledger.list_releases()
-    ]
-
-
-def find_release_file(context: AppContext, number: int) -> str:
-    """Return the path of an open release's file, with the table's name if it is a database."""
-    for each in context.curators.ledger.list_releases():
-        target = ReleaseTarget.from_ledger_entry(each.certificate)
-        if each.id == number and target is not None and target.file.is_file():
-            return target.source
-    raise NotFoundError(f"Release {number} has no file here.", hint=RELEASES_HINT)
-
-
-def _non_private_release_to_json(each: NonPrivateRelease, *, whole: bool) -> dict[str, object]:
-    shown = {
-        name: value for name, value in each.certificate.items() if whole or name not in CUSTODIAN_ONLY_FIELDS
-    }
-    kind = each.certificate.get("kind", "table")
-    return {"id": each.id, "private": False, "kind": kind} | release_to_json(each) | {"certificate": shown}
 
 
 def _list_charged_entries(context: AppContext, caller: Caller) -> list[tuple[int, Entry]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from discreet.services.serving.question_options import QuestionOptions
+from discreet.services.serving.curators import QuestionOptions
 from discreet.services.users.api_tokens import MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
 from discreet.sql.planner import CONFIDENCE

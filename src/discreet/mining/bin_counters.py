@@ -151,7 +151,7 @@ class EngineCounter:
         used = list(dict.fromkeys(name for names in sets for name in names))
         if len(used) > MAX_SETS:
             raise RequestError(
-                f"mine: the sets name {len(used)} columns.",
+                f"train: the sets name {len(used)} columns.",
                 hint=f"Ask for at most {MAX_SETS} columns at once.",
             )
         rows = RowSelection(
@@ -227,7 +227,7 @@ def require_countable(schema: Schema) -> None:
     """Refuse a model of more attributes than one statement can count, or without a target."""
     if schema.target is None or len(schema.attributes) > MAX_SETS:
         raise RequestError(
-            f"mine: a model needs a target and at most {MAX_SETS} attributes; there are "
+            f"train: a model needs a target and at most {MAX_SETS} attributes; there are "
             f"{len(schema.attributes)}.",
             hint="Name fewer columns as features.",
         )

@@ -91,7 +91,7 @@ def plan_training(
 ) -> TrainingPlan:
     """Return the plan, or refuse; reads no data."""
     if kind not in KINDS:
-        raise InvalidParameterError(f"mine: kind must be one of {', '.join(KINDS)}; got {kind}.")
+        raise InvalidParameterError(f"train: kind must be one of {', '.join(KINDS)}; got {kind}.")
     _require_applicable_options(kind, depth=depth, criterion=criterion, selection=selection)
     declared = _get_table(policy, table)
     number = bins if bins is not None else KINDS[kind]
@@ -128,10 +128,10 @@ def compute_budget(
 ) -> training_budget.Budget:
     """Return the budget of a model of this kind."""
     if kind == "forest":
-        return training_budget.make_noise_budget("mine", epsilon, delta, promise)
+        return training_budget.make_noise_budget("train", epsilon, delta, promise)
     if delta:
-        raise InvalidParameterError(f"mine: a {kind} spends a pure epsilon; delta must be 0.")
-    return training_budget.make_pure_budget("mine", epsilon, promise)
+        raise InvalidParameterError(f"train: a {kind} spends a pure epsilon; delta must be 0.")
+    return training_budget.make_pure_budget("train", epsilon, promise)
 
 
 def build_model_plan(
@@ -184,7 +184,7 @@ def train_from_counter(
 ) -> Model:
     """Train the model of a recipe; refuse a counter with more rows per person than the recipe allows."""
     if counter.rows_per_person > plan.rows_per_person:
-        raise RequestError("mine: the counter counts more rows a person than the plan pays for.")
+        raise RequestError("train: the counter counts more rows a person than the plan pays for.")
     told = progress or (lambda _: None)
     told(0.0)
     if isinstance(plan, TreePlan):
@@ -217,13 +217,13 @@ def _require_applicable_options(kind: str, **options: object) -> None:
         if value is not None and name not in OPTIONS[kind]:
             of = " and ".join(each for each, names in OPTIONS.items() if name in names)
             raise InvalidParameterError(
-                f"mine: {name} says nothing of {kind}; it is an option of {of}.", hint="Leave it out."
+                f"train: {name} says nothing of {kind}; it is an option of {of}.", hint="Leave it out."
             )
 
 
 def _get_table(policy: Policy, name: str) -> Table:
     if name not in policy.tables:
-        raise RequestError(f"mine: the policy has no table {name}.", hint="Name one that it declares.")
+        raise RequestError(f"train: the policy has no table {name}.", hint="Name one that it declares.")
     if policy.tables[name].person == "none":
-        raise RequestError(f"mine: {name} is about nobody.", hint="Learn from it directly.")
+        raise RequestError(f"train: {name} is about nobody.", hint="Learn from it directly.")
     return policy.tables[name]

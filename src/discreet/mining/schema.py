@@ -57,7 +57,7 @@ class Schema:
         for name in [*(features or ()), *logarithmic, *([target] if target is not None else [])]:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
                 raise RequestError(
-                    f"mine: the table has no column {name} that may be used.",
+                    f"train: the table has no column {name} that may be used.",
                     hint="Name columns that the policy declares and that are no identifiers.",
                 )
         usable = [name for name, column in table.columns.items() if _is_usable(table, name, column)]
@@ -73,10 +73,12 @@ class Schema:
             wanted = (
                 "a category with declared values" if is_classification else "a number with declared bounds"
             )
-            raise RequestError(f"mine: the target {target} must be {wanted}.", hint="Predict another column.")
+            raise RequestError(
+                f"train: the target {target} must be {wanted}.", hint="Predict another column."
+            )
         if goal is not None and goal.regular_bins < 2:
             raise RequestError(
-                f"mine: the target {target} has one declared value, so there is nothing to predict.",
+                f"train: the target {target} has one declared value, so there is nothing to predict.",
                 hint="Predict another column.",
             )
         made = cls(attributes=tuple(map(make_attribute, chosen)), target=goal)
@@ -90,7 +92,7 @@ class Schema:
         for name in logarithmic:
             if name not in numbers:
                 raise RequestError(
-                    f"mine: {name} is no number that is used, so a log scale says nothing of it.",
+                    f"train: {name} is no number that is used, so a log scale says nothing of it.",
                     hint="Leave it out of --log.",
                 )
 

@@ -24,7 +24,7 @@ def make_pure_budget(owner: object, epsilon: Real | None, promise: Promise | Non
 
     With a promise, `epsilon` is a part of its budget, for its own secret; without, it is the add/remove one.
 
-    >>> make_pure_budget("mine", None, Promise(0.01, 0.05)).epsilon
+    >>> make_pure_budget("train", None, Promise(0.01, 0.05)).epsilon
     0.8253...
     """
     if epsilon is None and promise is None:

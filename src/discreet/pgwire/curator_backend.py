@@ -1,7 +1,8 @@
 """The backend of the PostgreSQL listener: questions go to the curator, catalog queries to the catalog.
 
-Plan        `plan_columns` plans and reads no data: types follow from text and policy (`build_empty_release`).
+Plan        `plan_columns` plans and reads no data: types follow from text and policy (`build_empty_answer`).
 Charge      `run` asks once. The same question again is free, as at every listener.
+Notices     say what an answer cost, how wrong it may be, and what an attacker may believe.
 Parameters  are values of the parsed tree; a described statement keeps the types that were described.
 """
 
@@ -16,26 +17,29 @@ from decimal import Decimal
 import pyarrow as pa
 
 from discreet.accounting.accountant import format_remaining
+from discreet.belief.wording import (
+    format_count,
+    format_number,
+    format_number_up,
+    format_percent,
+    format_percent_up,
+)
 from discreet.core import policy
+from discreet.core.engine_faults import log_fault
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.engines.duckdb import query_released_tables
-from discreet.engines.engine_faults import log_fault
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Session, Values
 from discreet.pgwire.catalog import Catalog, is_catalog_query
-from discreet.pgwire.notices import format_explain, format_notices
 from discreet.pgwire.postgres_types import PostgresType
 from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
 from discreet.pgwire.wire_errors import WireError
-from discreet.services.answers import Answer, add_interval_bounds
+from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
 from discreet.services.plans import Plan
-from discreet.services.serving.curators import Curators
-from discreet.services.serving.question_options import QuestionOptions
+from discreet.services.serving.curators import Curators, QuestionOptions
 from discreet.services.users import User, UserLookup
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
 from discreet.sql import query_parameters
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.plan_execution import build_empty_release
 from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_statement
 
@@ -76,7 +80,7 @@ class ColumnCache:
     def get_columns(self, analyst: str, key: str, plan: QueryPlan, with_bounds: bool) -> Columns:
         found = self._cache.get((analyst, key, with_bounds))
         if found is None:
-            answer = build_empty_release(plan, query_released_tables)
+            answer = build_empty_answer(plan)
             table = add_interval_bounds(answer.table, answer.intervals) if with_bounds else answer.table
             found = tuple(Column(name=each.name, pg_type=_find_type(each.type)) for each in table.schema)
             if len(self._cache) >= MAX_CACHED_COLUMNS:
@@ -216,9 +220,8 @@ class _Question:
         proposal = self._plan_question(values)
         session, door = self.session, self.session.backend
         with door.curators.hold_planning_slot():
-            return door.column_cache.get_columns(
-                session.analyst, proposal.key, proposal.query_plan, with_bounds
-            )
+            cache, plan = door.column_cache, proposal.query_plan
+            return cache.get_columns(session.analyst, proposal.key, plan, with_bounds)
 
     def _plan_question(self, values: Values) -> Plan:
         """Return the proposal under the current settings; plan again if they have changed."""
@@ -268,3 +271,51 @@ def _find_type(arrow_type: pa.DataType) -> PostgresType:
         if is_one(arrow_type):
             return found
     return PostgresType.TEXT
+
+
+def format_notices(answer: Answer) -> tuple[str, ...]:
+    """Return the notices of an answer: cost, error bars, belief."""
+    cost = (
+        "nothing: the same question was answered before"
+        if answer.repeated
+        else f"epsilon {format_number(answer.epsilon)}"
+    )
+    bars = [_format_error_bar(answer, name) for name in answer.intervals if name not in answer.rank_errors]
+    bars += [f"{name}: {found.description}" for name, found in answer.rank_errors.items()]
+    errors = [f"error at {format_percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
+    errors += [f"error: {answer.no_interval_sentence}"] if answer.no_interval else []
+    return f"cost: {cost} (entry {answer.entry})", *errors, f"belief: {answer.sentence}"
+
+
+def _format_error_bar(answer: Answer, name: str) -> str:
+    """Return the half-widths of a column's intervals as text, from the narrowest to the widest."""
+    low, high = answer.intervals[name]
+    halves, blank = [], 0
+    for value, first, last in zip(answer.table[name].to_pylist(), low, high, strict=True):
+        if value is None or first is None or last is None:
+            blank += 1
+        else:
+            halves.append(max(last - float(value), float(value) - first))
+    ends = dict.fromkeys((format_number_up(min(halves)), format_number_up(max(halves)))) if halves else {}
+    shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
+    untold = [f"{name} unknown for {format_count(blank, 'row', 'rows')}"] if blank else []
+    return ", ".join(shown + untold) or f"{name} has no rows"
+
+
+def format_explain(proposal: Plan) -> list[str]:
+    """Return the lines of EXPLAIN: cost, errors, groups, belief; nothing is spent."""
+    plan = proposal.query_plan
+    lines = [f"cost: epsilon {format_number(proposal.cost)} of {format_number(plan.promise.epsilon)}"]
+    if proposal.repeated:
+        lines = ["cost: nothing: the same question was answered before"]
+    for each in proposal.expected_errors:
+        error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
+        lines.append(f"error at {format_percent(plan.confidence)}: {each.name}: {error} ({each.mechanism})")
+    groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}"
+    lines.append(f"groups: {groups}")
+    highest = format_percent_up(proposal.belief_after.highest)
+    after = f"at most {highest} after it" if proposal.fits else "it does not fit"
+    lines.append(f"belief: {format_percent(proposal.belief_before.prior)} → {after}")
+    if proposal.uncovered:
+        lines.append(f"not covered: {proposal.uncovered}")
+    return lines

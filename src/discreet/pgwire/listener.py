@@ -19,7 +19,7 @@ import math
 import shlex
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,7 +27,9 @@ from dataclasses import dataclass, field
 from discreet.core.randomness import Randomness
 from discreet.pgwire import messages
 from discreet.pgwire.backend import Backend, Session
+from discreet.pgwire.catalog import Catalog
 from discreet.pgwire.connection import Connection
+from discreet.pgwire.curator_backend import CuratorBackend
 from discreet.pgwire.message_handler import MessageHandler
 from discreet.pgwire.messages import (
     CANCEL_REQUEST,
@@ -41,7 +43,10 @@ from discreet.pgwire.messages import (
 from discreet.pgwire.scram_exchange import ScramExchange
 from discreet.pgwire.wire_errors import WireError, build_error_report
 from discreet.services.network_addresses import is_loopback
-from discreet.services.serving.tls import TlsChannel
+from discreet.services.serving.curators import Curators
+from discreet.services.serving.tls import TlsCertificate, TlsChannel
+from discreet.services.users import UserLookup
+from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
 
 MAX_CONNECTIONS = 100
@@ -266,3 +271,24 @@ async def _handle_messages(handler: MessageHandler, connection: Connection) -> N
         if kind == b"X":
             return
         await handler.handle_message(kind, content)
+
+
+async def serve_postgres(
+    curators: Curators,
+    users: UserLookup,
+    catalog: Catalog,
+    bound_socket: socket.socket,
+    *,
+    certificate: TlsCertificate | None = None,
+    throttle: LoginThrottle | None = None,
+    on_ready: Callable[[], None] = lambda: None,
+    stop_event: asyncio.Event,
+) -> None:
+    """Serve PostgreSQL clients on a socket until `stop_event`; listeners may share a `throttle`."""
+    door = CuratorBackend(
+        curators=curators, users=users, catalog=catalog, throttle=throttle or LoginThrottle()
+    )
+    channel = None if certificate is None else certificate.load_channel()
+    async with PostgresListener(door, channel).listen(bound_socket):
+        on_ready()
+        await stop_event.wait()

@@ -14,7 +14,7 @@ from typing import cast
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 from discreet.pgwire.wire_errors import WireError
-from discreet.services.serving.question_options import QuestionOptions
+from discreet.services.serving.curators import QuestionOptions
 
 FLAG_VALUES = {
     "on": True,

@@ -12,7 +12,7 @@ import vl_convert
 from discreet.belief import Promise, compute_belief, wording
 from discreet.core.errors import RequestError
 from discreet.core.output_files import require_output, write_output
-from discreet.rendering.colors import FAINT, GRAY, INK, VERMILLION
+from discreet.rendering.svg_charts import FAINT, GRAY, INK, VERMILLION
 
 PERSON_SHAPE = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
 

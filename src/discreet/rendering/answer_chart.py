@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
-from discreet.engines.duckdb import query_released_tables
 from discreet.rendering.altair_charts import apply_style
-from discreet.rendering.colors import BLUE, FAINT, INK
-from discreet.services.answers import Answer
-from discreet.sql.plan_execution import build_empty_release
+from discreet.rendering.svg_charts import BLUE, FAINT, INK
+from discreet.services.answers import Answer, build_empty_answer
 from discreet.sql.planner import QueryPlan
 
 MAX_BARS = 40
@@ -24,7 +22,7 @@ SUBTITLE_LENGTH = 70
 def require_drawable(plan: QueryPlan) -> None:
     """Refuse a question whose answer has no numeric measure to draw, before anything is charged."""
     table, noisy = (
-        build_empty_release(plan, query_released_tables).table,
+        build_empty_answer(plan).table,
         {**plan.column_errors.measures, **plan.column_errors.missing_reasons},
     )
     if not any(_is_numeric(table[name].type) for name in noisy):

@@ -27,6 +27,7 @@ def show_proposal(console: Console, proposal: Plan) -> None:
     facts = [
         ("cost", f"epsilon {format_number(proposal.cost)} of {format_number(promise.epsilon)}"),
         ("belief", f"{prior} → {proposal.belief_change} (promise: {posterior})"),
+        *([("not covered", proposal.uncovered)] if proposal.uncovered else []),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.description),
     ]
@@ -52,7 +53,8 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(answer.no_interval_sentence, style="dim", highlight=False, markup=False)
     if answer.rank_errors:
         told = "; ".join(f"{name}: {found.description}" for name, found in answer.rank_errors.items())
-        note = f"At {answer.confidence:.0%}, {told}. How far that is in values depends on the data."
+        remarks = dict.fromkeys(found.remark for found in answer.rank_errors.values() if found.remark)
+        note = " ".join([f"At {answer.confidence:.0%}, {told}.", *remarks])
         console.print(note, style="dim", highlight=False, markup=False)
     charge = f"epsilon {format_number(answer.epsilon)}"
     if answer.repeated:

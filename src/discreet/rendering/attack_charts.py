@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import altair as alt
+
 from discreet.attacks.findings import Finding, Findings, Points
 from discreet.belief.wording import format_percent
-from discreet.rendering.colors import BLUE, GRAY, VERMILLION
+from discreet.rendering.altair_charts import apply_style, chart_to_svg
 from discreet.rendering.report_document import Picture
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars, draw_steps
+from discreet.rendering.svg_charts import (
+    BLUE,
+    FAINT,
+    GRAY,
+    GRID_LINE,
+    VERMILLION,
+    Bar,
+    BarRow,
+    draw_bars,
+    draw_steps,
+)
 from discreet.services.attack.evaluation import JudgedRun
 
 MAX_VICTIMS, MAX_LABEL_LENGTH = 8, 46
+CHART_WIDTH = 480
+COLOURS = (BLUE, VERMILLION, FAINT)
+EXPECTED_PREFIX = "expected "
 
 
 def draw_attack_charts(judged_run: JudgedRun) -> list[Picture]:
@@ -105,9 +120,6 @@ def _render_curve(axis: CurveAxis, curves: Mapping[str, Points]) -> str:
     if axis.is_stepped and len(curves) == 1:
         ((what, points),) = curves.items()
         return draw_steps([(BLUE, points)], x_title=axis.title, title=what, height=180)
-    from discreet.rendering.attack_line_chart import (
-        draw_line_chart,  # what it draws with takes a second to load
-    )
 
     return draw_line_chart(curves, axis_title=axis.title, is_share=axis.is_share)
 
@@ -129,3 +141,35 @@ def _draw_success(findings: Findings) -> Picture:
     ]
     caption = f"How often it is right: {success}, guessing {guessing}."
     return Picture(svg=draw_bars(rows, title="right", bar_height=18), caption=caption)
+
+
+def draw_line_chart(curves: Mapping[str, Points], *, axis_title: str, is_share: bool) -> str:
+    """Return the chart as SVG: measured curves solid, expected ones dashed in the same color."""
+    values = [
+        {"what": what, "at": at, "share": each} for what, points in curves.items() for at, each in points
+    ]
+    names = list(curves)
+    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=300) if len(names) > 1 else None
+    dashes = [[4, 3] if name.startswith(EXPECTED_PREFIX) else [1, 0] for name in names]
+    plain = [name.removeprefix(EXPECTED_PREFIX) for name in names]
+    colours = [COLOURS[sorted(set(plain), key=plain.index).index(each)] for each in plain]
+    shares = alt.Axis(format="%", gridColor=GRID_LINE, domain=False, ticks=False, tickCount=5)
+    unit = alt.Scale(domain=[0, 1])
+    across = alt.Axis(format="~%" if is_share else "~s", grid=False, tickCount=6, labelOverlap=True)
+    chart = (
+        alt.Chart(alt.Data(values=values))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "at:Q",
+                title=axis_title,
+                axis=across,
+                scale=unit if is_share else alt.Scale(type="log", nice=False),
+            ),
+            y=alt.Y("share:Q", title=names[0] if len(names) == 1 else "share", axis=shares, scale=unit),
+            color=alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
+            strokeDash=alt.StrokeDash("what:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
+        )
+        .properties(width=CHART_WIDTH, height=180)
+    )
+    return chart_to_svg(apply_style(chart))

@@ -5,12 +5,16 @@ Everything in it is computed from real data, as its first line states.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 from discreet.anonymity.risk.reidentification_risk import THRESHOLD, AttackerRisks
 from discreet.attacks.anonymization_criteria import Criteria
 from discreet.attacks.findings import Finding
 from discreet.belief.wording import format_number, format_percent
+from discreet.core.errors import RequestError
 from discreet.rendering.attack_charts import draw_attack_charts
 from discreet.rendering.attack_verdicts import (
     describe_strongest_claim,
@@ -19,15 +23,59 @@ from discreet.rendering.attack_verdicts import (
     format_success_rates,
     select_release_runs,
 )
-from discreet.rendering.report_document import Document, DocumentPart, Grid, Paragraph, Section
+from discreet.rendering.attack_view import evaluation_to_json
+from discreet.rendering.deployment_section import build_deployment_section
+from discreet.rendering.report_document import (
+    Document,
+    DocumentPart,
+    Grid,
+    Paragraph,
+    Section,
+    write_private_report,
+)
 from discreet.services.attack.belief_bounds import BeliefBound
 from discreet.services.attack.evaluation import NOTICE, AttackEvaluation, JudgedRun
+from discreet.services.ledgers import open_ledger_readonly
 
 MAX_VICTIMS = 8
 CAUTION = (
     "An attack that finds nothing proves nothing about attackers who know more than it was given. What a "
     "promise of differential privacy bounds is bounded for all of them."
 )
+
+
+REPORT_SUFFIXES = (".html", ".md", ".json")
+
+
+def require_report_path(path: Path) -> None:
+    """Raise RequestError for a report path with an unknown suffix or a missing folder."""
+    if path.suffix.lower() not in REPORT_SUFFIXES:
+        raise RequestError(
+            f"A report is an .html, .md or .json file; got {path.name}.", hint="Name such a file."
+        )
+    if not path.absolute().parent.is_dir():
+        raise RequestError(f"There is no folder {path.parent}.", hint="Make it, or name another file.")
+
+
+def write_attack_report(evaluation: AttackEvaluation, path: Path) -> None:
+    """Write the report as JSON, HTML or Markdown, by the file's suffix."""
+    day = datetime.now(UTC).date().isoformat()
+    if path.suffix.lower() == ".json":
+        told = {"notice": NOTICE, "date": day} | evaluation_to_json(evaluation)
+        text = json.dumps(told, indent=2) + "\n"
+    else:
+        policy = evaluation.policy
+        more: list[Section] = []
+        if policy is not None and policy.promise is not None:
+            with open_ledger_readonly(policy) as ledger:
+                more.append(build_deployment_section(policy, ledger))
+        made = build_report(evaluation, *more, day=day)
+        text = made.to_html() if path.suffix.lower() == ".html" else made.to_markdown()
+    try:
+        write_private_report(text, path)
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None
 
 
 def build_report(evaluation: AttackEvaluation, *extra_sections: Section, day: str) -> Document:
@@ -69,15 +117,16 @@ def build_assumptions_section(evaluation: AttackEvaluation) -> Section:
 
 
 def _build_verdict_section(evaluation: AttackEvaluation) -> Section:
+    runs = list(select_release_runs(evaluation))
     rows = tuple(
         (
             tried.name,
-            f"{(score := format_success_rates(tried)).success} {_bracket_qualifier(score.qualifier)}".rstrip(),
+            f"{score.success} {_bracket_qualifier(score.qualifier)}".rstrip(),
             score.guessing,
             describe_strongest_claim(tried),
             "; ".join(f"{bound.text}: {_get_bound_verdict(bound, tried)}" for bound in tried.bounds) or "–",
         )
-        for tried in select_release_runs(evaluation)
+        for tried, score in zip(runs, map(format_success_rates, runs), strict=True)
     )
     head = ("attack", "right", "guessing", "the most that is learned of one person", "bound")
     return Section(

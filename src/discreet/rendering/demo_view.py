@@ -8,7 +8,7 @@ from rich.table import Table
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent, format_percent_up
 from discreet.rendering.answer_view import show_answer
-from discreet.rendering.promise_json import promise_to_json
+from discreet.rendering.ledger_json import promise_to_json
 from discreet.services.demo import SMALLEST, SQL, Demo
 from discreet.services.sample.census import PEOPLE
 
@@ -65,8 +65,10 @@ def _format_egm(demo: Demo) -> str:
 def _format_attack(demo: Demo) -> str:
     attack, prior = demo.attack, format_percent(demo.promise.prior)
     return (
-        f"Averaging. The same question {attack.repeats:,} more times: {attack.distinct_answers} answer, charged once. "
-        f"Then with a slightly different budget each time, for fresh noise: {attack.fresh_answers} answers, and the "
+        f"Averaging. The same question {attack.repeats:,} more times: {attack.distinct_answers} answer, "
+        f"charged once. "
+        f"Then with a slightly different budget each time, for fresh noise: {attack.fresh_answers} "
+        f"answers, and the "
         f"next was refused. All of them together take {prior} to at most "
         f"{format_percent_up(attack.belief.highest)}. "
         f"Without a ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "

@@ -33,7 +33,8 @@ def show_hierarchy(console: Console, preview: HierarchyPreview) -> None:
 
     where = "" if preview.column is None else f" of {preview.table}.{preview.column}"
     print_line(
-        f"The hierarchy {preview.spec.name}{where}: {KINDS[preview.kind]}{', a draft' if preview.is_draft else ''}."
+        f"The hierarchy {preview.spec.name}{where}: {KINDS[preview.kind]}"
+        f"{', a draft' if preview.is_draft else ''}."
     )
     levels = "1 level" if preview.hierarchy.height == 1 else f"{preview.hierarchy.height} levels"
     if preview.is_complete:

@@ -10,7 +10,7 @@ import altair as alt
 from discreet.accounting.entries import NonPrivateRelease
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise, wording
-from discreet.rendering.colors import FAINT, INK, VERMILLION
+from discreet.rendering.svg_charts import FAINT, INK, VERMILLION
 
 WIDTH, HEIGHT, SUBTITLE_LENGTH = 560, 300, 88
 

@@ -1,15 +1,18 @@
-"""A ledger as one JSON object: entries, amounts, accounts, belief, releases."""
+"""A promise and a ledger as JSON objects: entries, amounts, accounts, belief, releases."""
 
 from __future__ import annotations
 
 import json
 
-from discreet.accounting.accountant import Cost, name_unit
+from discreet.accounting.accountant import Cost, get_amount, name_unit
 from discreet.accounting.budget import AnalystAccount
 from discreet.accounting.entries import Entry, NonPrivateRelease, guarantee_to_json
 from discreet.accounting.ledger import Ledger
-from discreet.belief import Belief
+from discreet.belief import Belief, Promise
 from discreet.core.guarantees import PureDP
+
+CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
+"""Certificate entries for the custodian only: where the file is."""
 
 
 def ledger_to_json(
@@ -41,10 +44,6 @@ def ledger_to_json(
 def list_accounts(ledger: Ledger, analyst: str | None) -> list[AnalystAccount]:
     """Return all accounts, or one analyst's."""
     return ledger.list_accounts() if analyst is None else [ledger.get_account(analyst)]
-
-
-def get_amount(cost: Cost) -> float:
-    return float(cost.epsilon if isinstance(cost, PureDP) else cost.rho)
 
 
 def _get_delta(cost: Cost) -> float:
@@ -94,3 +93,28 @@ def release_to_json(release: NonPrivateRelease) -> dict[str, object]:
         "description": release.description,
         "certificate": dict(release.certificate),
     }
+
+
+def promise_to_json(promise: Promise) -> dict[str, object]:
+    """Return the parameters of a promise as a JSON object."""
+    return {
+        "prior": promise.prior,
+        "posterior": promise.posterior,
+        "secret": promise.secret.value,
+        "group": promise.group,
+        "tail": promise.tail,
+        "gamma": promise.gamma,
+        "epsilon": promise.epsilon,
+    }
+
+
+def open_release_to_json(release: NonPrivateRelease, *, for_custodian: bool) -> dict[str, object]:
+    """Return a release without differential privacy with its number; only a custodian sees its path."""
+    certificate = {
+        name: value
+        for name, value in release.certificate.items()
+        if for_custodian or name not in CUSTODIAN_ONLY_FIELDS
+    }
+    kind = release.certificate.get("kind", "table")
+    told = {"id": release.id, "private": False, "kind": kind} | release_to_json(release)
+    return told | {"certificate": certificate}

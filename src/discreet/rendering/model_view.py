@@ -14,9 +14,10 @@ from rich.tree import Tree as Branch
 
 from discreet.belief.wording import format_number, format_percent
 from discreet.mining.attributes import Attribute, format_range
-from discreet.mining.decision_tree import MIN_SHOWN_ROWS
+from discreet.mining.decision_tree import MIN_SHOWN_ROWS, DecisionTree
 from discreet.mining.schema import Schema
 from discreet.rendering.answer_view import show_facts
+from discreet.rendering.tree_drawing import draw_tree
 from discreet.services.train import TrainedModel
 
 MAX_SHOWN_DEPTH = 3
@@ -56,6 +57,12 @@ def print_model(console: Console, trained: TrainedModel, files: Sequence[Path]) 
     show_facts(console, [("cost", f"{charge} (entry {trained.entry})"), ("belief", trained.sentence)])
     for path in files:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def draw_model(trained: TrainedModel) -> str:
+    """Return the drawing of a trained tree as SVG."""
+    plan = trained.plan
+    return draw_tree(DecisionTree.from_json(trained.model_json, plan.schema, plan.model_plan.guarantee))
 
 
 def _render_tree(model: dict[str, Any], place: int, deep: int, word: str = "") -> Branch:

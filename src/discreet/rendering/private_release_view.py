@@ -5,14 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from discreet.accounting.belief_sentences import describe_membership_belief
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.belief import compute_belief
 from discreet.belief.wording import (
-    format_chance,
     format_count,
     format_number,
-    format_percent,
-    format_percent_up,
 )
 from discreet.rendering.release_view import build_plain_table
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
@@ -40,10 +38,7 @@ def describe_guarantee(release: PrivateRelease) -> str:
     return (
         f"(epsilon {format_number(float(guarantee.epsilon))}, delta "
         f"{float(guarantee.delta):.2g})-differentially "
-        f"private for added and removed people: for a person in the table, an attacker who was at most "
-        f"{format_percent(PRIOR)} sure of that becomes more than {format_percent_up(after)} sure "
-        "with a chance of at most "
-        f"{format_chance(rarely)}."
+        f"private for added and removed people: {describe_membership_belief(PRIOR, after, rarely)}."
     )
 
 

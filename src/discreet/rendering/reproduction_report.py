@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import altair as alt
 
+from discreet.core.errors import RequestError
 from discreet.papers import Reproduction
 from discreet.papers import reproduction as papers
 from discreet.rendering import reproduction_view
 from discreet.rendering.altair_charts import apply_style, chart_to_svg
-from discreet.rendering.colors import BLUE, VERMILLION
 from discreet.rendering.report_document import Document, DocumentPart, Grid, Paragraph, Picture, Section
+from discreet.rendering.svg_charts import BLUE, VERMILLION
 
 NOTICE = "Recomputed by discreet: printed values beside recomputed ones. The data is public."
 COLOURS = [BLUE, VERMILLION, "#009E73", "#CC79A7"]
@@ -88,3 +90,17 @@ def _draw_figure(figure: papers.Figure) -> str:
         .properties(width=460, height=260)
     )
     return chart_to_svg(apply_style(chart))
+
+
+def write_reproduction_report(reproductions: Sequence[Reproduction], folder: Path) -> None:
+    """Write the report as one HTML page into a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "reproduction.html").write_text(
+            build_reproduction_report(reproductions).to_html(), encoding="utf-8"
+        )
+    except OSError as error:
+        reason = error.strerror or "the system refuses"
+        raise RequestError(
+            f"reproduce: {folder} cannot be written: {reason}.", hint="Name another folder."
+        ) from None

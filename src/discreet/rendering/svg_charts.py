@@ -2,6 +2,9 @@
 
 Written by hand because a report has many of them and Altair takes a second to load. Each has one axis of
 shares. Everything shown is also there as text: row names, the value of each bar, the position of each step.
+
+The colors, also of other charts, are the palette of Okabe & Ito, which people with any color vision can
+distinguish; whatever a color shows is also given as text.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from discreet.belief.wording import format_percent
-from discreet.rendering.colors import FAINT, GRID_LINE, INK
 
 WIDTH, MARGIN, GAP = 480, 8, 8
 LETTER_WIDTH = 6.0  # about as wide as a letter of the text
@@ -20,6 +22,15 @@ MAX_LABEL_WIDTH = 330
 SHARE_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 MAX_MARKED_POINTS = 16
 SIZE_UNITS = ((1_000_000, "M"), (1000, "k"))
+Points = Sequence[tuple[float, float]]
+VERMILLION, BLUE, GRAY, INK, FAINT, GRID_LINE = (
+    "#D55E00",
+    "#0072B2",
+    "#C9CED6",
+    "#1F2933",
+    "#7B8794",
+    "#EEF1F4",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +61,7 @@ def draw_bars(
     legend: Mapping[str, str] | None = None,
     width: float = WIDTH,
 ) -> str:
-    """Return rows of bars over an axis from 0 to `axis_end`; `cap` is a vertical line, `legend` names colors."""
+    """Return rows of bars from 0 to `axis_end`; `cap` is a vertical line, `legend` names colors."""
     left = min(MAX_LABEL_WIDTH, LETTER_WIDTH * max(len(row.name) for row in rows)) + MARGIN + GAP
     top = 24.0 if legend else MARGIN
     heights = [bar_height * len(row.bars) + GAP for row in rows]
@@ -70,9 +81,6 @@ def draw_bars(
         parts.append(draw_line(axis.get_x(cap), top, axis.get_x(cap), bottom, across))
     room = LETTER_WIDTH * max(len(bar.label) for row in rows for bar in row.bars)
     return wrap_svg(left + width + MARGIN + max(room, 3 * LETTER_WIDTH), bottom + 38, [*parts, *said], title)
-
-
-Points = Sequence[tuple[float, float]]
 
 
 def draw_steps(curves: Sequence[tuple[str, Points]], *, x_title: str, title: str, height: float) -> str:

@@ -1,93 +1,38 @@
-"""Documents about a synthetic table: the public certificate, and the custodian's report.
-
-The certificate has parameters and the error that follows from them. The report compares the table with real
-rows, so it is not public.
-"""
+"""The custodian's report on a synthetic table: it compares the table with real rows, so it is not public."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from discreet.belief.wording import format_number, format_percent
-from discreet.core.engine import Engine
-from discreet.core.policy import Policy
-from discreet.mining.bin_counters import EngineCounter
-from discreet.mining.synthesis.marginal_comparison import Comparison, compare_marginals
+from discreet.mining.synthesis.marginal_comparison import Comparison
 from discreet.rendering import attack_report
+from discreet.rendering.release_report import write_report
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
-from discreet.services.attack.evaluation import NOTICE, AttackEvaluation
-from discreet.services.attack.release_evaluation import bound_from_option
+from discreet.services.attack.evaluation import NOTICE
+from discreet.services.synthesize.synthetic_publication import LIMITS, SyntheticPublication
 from discreet.services.synthesize.synthetic_table import SyntheticTable
 
 MAX_PAIRS = 200
-LIMITS = (
-    "Rows are generated from noisy counts and are as private as those counts. Relations between columns that "
-    "were measured together are approximated; relations between other columns are lost."
-)
 
 
-def build_synthetic_certificate(
-    synthetic: SyntheticTable, trial: AttackEvaluation, *, at_most: float | None = None, forced: bool = False
-) -> dict[str, object]:
-    """Return the certificate to publish with the table.
-
-    `forced` means that attacks could not have prevented publication, not that a bound was exceeded: the
-    latter depends on the data.
-    """
-    plan = synthetic.plan
-    return {
-        "kind": "differentially private synthetic table",
-        "table": plan.table,
-        "quality": plan.quality,
-        "columns": [each.name for each in plan.schema.attributes],
-        "left_out": list(plan.left_out),
-        "relation": plan.guarantee.relation.value,
-        "epsilon": float(synthetic.epsilon),
-        "delta": float(synthetic.delta),
-        "guarantee": repr(plan.guarantee),
-        "earlier": [
-            {"columns": list(counts.columns), "guarantee": repr(entry.guarantee)}
-            for counts, entry in zip(plan.earlier, synthetic.earlier, strict=True)
-        ],
-        "attacker": "knows all other records, or takes records as independent",
-        "limits": LIMITS,
-        "expected_error": [
-            {
-                "columns": list(each.columns),
-                "mechanism": each.mechanism,
-                "error95": each.error95,
-                "variation": each.variation,
-            }
-            for each in plan.expected_error
-        ],
-        "attacks_run": list(trial.attack_names),
-        "bounds": [bound.to_json() for bound in bound_from_option(at_most)],
-        "forced": forced,
-    }
+def write_synthetic_report(made: SyntheticPublication) -> Path:
+    """Write the custodian's report beside the published rows."""
+    return write_report(build_synthetic_report(made), made.place)
 
 
-def compare_with_table(synthetic: SyntheticTable, engine: Engine, policy: Policy) -> Comparison:
-    """Compare every column and pair of columns with the real table."""
-    counter = EngineCounter.from_table(engine, policy, synthetic.plan.table, synthetic.plan.schema)
-    return compare_marginals(synthetic.plan.schema, counter, synthetic.codes)
-
-
-def build_synthetic_report(
-    synthetic: SyntheticTable,
-    comparison: Comparison,
-    trial: AttackEvaluation,
-    useful: Mapping[str, tuple[float, float]],
-) -> Document:
+def build_synthetic_report(made: SyntheticPublication) -> Document:
     """Return the report: accuracy of the rows, usefulness for learning, and results of attacks."""
     return Document(
-        title=f"{synthetic.plan.table}: a synthetic table",
+        title=f"{made.synthetic.plan.table}: a synthetic table",
         notice=NOTICE,
         sections=(
-            _build_summary(synthetic, comparison),
-            *([_build_usefulness_section(useful)] if useful else []),
-            *attack_report.build_sections(trial),
-            attack_report.build_assumptions_section(trial),
-            _build_comparison_section(comparison),
+            _build_summary(made.synthetic, made.comparison),
+            *([_build_usefulness_section(made.useful)] if made.useful else []),
+            *attack_report.build_sections(made.trial),
+            attack_report.build_assumptions_section(made.trial),
+            _build_comparison_section(made.comparison),
         ),
     )
 
@@ -105,7 +50,8 @@ def _build_summary(synthetic: SyntheticTable, comparison: Comparison) -> Section
         ),
         (
             "total variation, on average",
-            f"{format_percent(comparison.compute_mean(1))} of columns, {format_percent(comparison.compute_mean(2))} "
+            f"{format_percent(comparison.compute_mean(1))} of columns, "
+            f"{format_percent(comparison.compute_mean(2))} "
             "of pairs of columns",
         ),
     )

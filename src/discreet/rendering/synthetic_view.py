@@ -10,17 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.belief.wording import format_number, format_percent
-from discreet.mining.synthesis.marginal_comparison import Comparison
 from discreet.rendering import attack_view
-from discreet.rendering.synthetic_report import LIMITS
-from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.synthesize.synthetic_publication import LIMITS, SyntheticPublication
 from discreet.services.synthesize.synthetic_table import SyntheticTable
 
 
-def synthetic_to_json(
-    synthetic: SyntheticTable, comparison: Comparison, trial: AttackEvaluation, files: Sequence[Path]
-) -> dict[str, object]:
+def synthetic_to_json(made: SyntheticPublication, files: Sequence[Path]) -> dict[str, object]:
     """Return the JSON object; comparison and attack evaluation are for the custodian only."""
+    synthetic, comparison = made.synthetic, made.comparison
     return {
         "table": synthetic.plan.table,
         "rows": synthetic.table.num_rows,
@@ -31,7 +28,7 @@ def synthetic_to_json(
         "delta": float(synthetic.delta),
         "guarantee": repr(synthetic.plan.guarantee),
         "variation": {"columns": comparison.compute_mean(1), "pairs": comparison.compute_mean(2)},
-        "trial": attack_view.evaluation_to_json(trial),
+        "trial": attack_view.evaluation_to_json(made.trial),
         "earlier": [each.number for each in synthetic.earlier],
         "entry": synthetic.entry,
         "repeated": synthetic.repeated,
@@ -40,21 +37,17 @@ def synthetic_to_json(
     }
 
 
-def print_synthetic(
-    console: Console,
-    synthetic: SyntheticTable,
-    comparison: Comparison,
-    trial: AttackEvaluation,
-    files: Sequence[Path],
-) -> None:
+def print_synthetic(console: Console, made: SyntheticPublication, files: Sequence[Path]) -> None:
     """Print figures, results of attacks, cost and belief."""
+    synthetic, comparison, trial = made.synthetic, made.comparison, made.trial
     charge = f"epsilon {format_number(float(synthetic.epsilon))}"
     if synthetic.delta:
         charge += f", delta {float(synthetic.delta):g}"
     if synthetic.repeated:
         charge = "nothing: the same table was made before"
     pairs = (
-        f"{format_percent(comparison.compute_mean(1))} of columns, {format_percent(comparison.compute_mean(2))} "
+        f"{format_percent(comparison.compute_mean(1))} of columns, "
+        f"{format_percent(comparison.compute_mean(2))} "
         "of pairs, on average"
     )
     facts = [

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 
 from discreet.belief.odds import logit
 from discreet.belief.wording import format_number, format_percent
-from discreet.rendering.colors import BLUE, FAINT, GRID_LINE, INK, VERMILLION
-from discreet.rendering.svg_charts import draw_label, draw_line, wrap_svg
+from discreet.rendering.svg_charts import (
+    BLUE,
+    FAINT,
+    GRID_LINE,
+    INK,
+    VERMILLION,
+    draw_label,
+    draw_line,
+    wrap_svg,
+)
 from discreet.services.tradeoff import Tradeoff, TradeoffPoint
 
 WIDTH, HEIGHT = 380.0, 250.0

@@ -17,8 +17,11 @@ from discreet.belief.wording import format_count
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
+from discreet.engines.duckdb import query_released_tables
 from discreet.services.released_tables import arrow_to_pandas, arrow_to_polars, describe_cost
 from discreet.sql.accuracy import RankError
+from discreet.sql.plan_execution import Release, build_empty_release
+from discreet.sql.planner import QueryPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +169,7 @@ def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str
 def _format_value(answer: Answer, name: str, value: object) -> str:
     """Return a value without ±; a NULL that has an interval could not be estimated."""
     if value is None:
-        return "cannot be told" if name in answer.intervals and name not in answer.rank_errors else "NULL"
+        return "cannot be told" if name in answer.intervals else "NULL"
     if isinstance(value, float):
         return f"{value:,.3f}"
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -244,3 +247,8 @@ def build_damaged_ledger_error() -> RequestError:
 
 def _to_json_value(value: object) -> object:
     return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+def build_empty_answer(plan: QueryPlan) -> Release:
+    """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
+    return build_empty_release(plan, query_released_tables)

@@ -18,14 +18,15 @@ from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
-from discreet.services.anonymize.table_request import require_not_source
 from discreet.services.curator import Curator
 from discreet.services.release_cache import release_or_replay, resolve_epsilon
 from discreet.services.released_tables import ReleasedTable, describe_cost
+from discreet.services.source_tables import require_not_source
 from discreet.services.stored_tables import table_from_bytes, table_to_bytes
 
 ATTACKER = "knows all other records, or takes records as independent"

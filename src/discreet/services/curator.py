@@ -29,6 +29,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.closeable import Closeable
 from discreet.core.engine import Engine, Stoppable, ValidatesStatements
+from discreet.core.engine_faults import log_fault, run_charged, run_guarded
 from discreet.core.errors import BudgetError, EngineFault
 from discreet.core.guarantees import Guarantee
 from discreet.core.html_summary import build_facts, build_summary
@@ -36,10 +37,9 @@ from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
-from discreet.engines.engine_faults import log_fault, run_charged, run_guarded
 from discreet.services import fault_log, policy_engines
-from discreet.services.anonymize.frames import frames_to_tables
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
+from discreet.services.data_frames import frames_to_tables
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.plans import Plan
 from discreet.services.policies import compute_policy_version, get_promise, load_policy
@@ -212,6 +212,7 @@ class Curator(Closeable):
             key=key,
             belief_before=before,
             belief_after=after,
+            uncovered=self.ledger.describe_uncovered(),
             repeated=repeated,
             fits=fits,
             plan_at=priced,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.engines.engine_faults import CUSTODIAN_LOG
+from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.services.ledger_addresses import find_sibling_file
 
 

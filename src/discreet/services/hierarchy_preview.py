@@ -20,7 +20,9 @@ from discreet.anonymity.hierarchies import (
 )
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Policy, Table
+from discreet.core.sql_quoting import quote_identifier
 from discreet.services.policy_errors import find_nearest_name
+from discreet.services.publishers import open_publisher
 
 KINDS: dict[type[HierarchySpec], str] = {
     ListedHierarchy: "listing",
@@ -112,3 +114,14 @@ def _unknown_name_error(policy: Policy, name: str) -> RequestError:
         f"hierarchy: the policy has no column and no hierarchy {name}.",
         hint=f"Did you mean {meant}?" if meant else "Name one that it has.",
     )
+
+
+def read_distinct_values(name: str, table: Table, column: str, address: str) -> list[str | None]:
+    """Return the distinct values of the column as sorted text, with None if a value is missing."""
+    rows = table.model_copy(update={"columns": {column: table.columns[column]}, "links": {}, "person": "row"})
+    with open_publisher(address, {name: rows}) as engine:
+        text = (
+            f"SELECT DISTINCT CAST({quote_identifier(column)} AS VARCHAR) AS v FROM {quote_identifier(name)}"
+        )
+        found = engine.count(text).secret["v"].to_pylist()
+    return sorted(found, key=lambda value: (value is None, value or ""))

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from discreet.accounting.accountant import get_amount
 from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.guarantees import PureDP
-from discreet.rendering.ledger_json import get_amount
 
 PAGE_SIZE = 1_000
 SCHEMA = pa.schema(

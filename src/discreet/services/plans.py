@@ -38,7 +38,8 @@ class ExpectedError:
 class Plan:
     """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
-    `fits` is whether the remaining budget allows it; `plan_at` returns the same question's plan for another
+    `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
+    remaining budget allows it; `plan_at` returns the same question's plan for another
     epsilon.
     """
 
@@ -49,6 +50,7 @@ class Plan:
     belief_after: Belief
     repeated: bool
     fits: bool
+    uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -72,6 +74,7 @@ class Plan:
         facts = [
             ("cost", f"epsilon {format_number(self.cost)} of {format_number(promise.epsilon)}"),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
+            *([("not covered", self.uncovered)] if self.uncovered else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
         return build_summary(build_table(columns, rows, caption="Plan"), build_facts(facts))
@@ -116,6 +119,7 @@ class Plan:
                 "prior": self.belief_before.prior,
                 "before": self.belief_before.highest,
                 "after": self.belief_after.highest,
+                "uncovered": self.uncovered or None,
             },
         }
 

@@ -161,7 +161,8 @@ def _format_error(place: KeyPath, detail: ErrorDetails) -> str:
     if kind in ("enum", "literal_error"):
         entry = next(str(part) for part in reversed(detail["loc"]) if isinstance(part, str))
         return _format_choice_error(entry, given, str(context["expected"]))
-    return f"must be {_describe_expected(kind, context)}; got {_describe_given(given)}{_suggest_form(place, kind, given)}"
+    expected = _describe_expected(kind, context)
+    return f"must be {expected}; got {_describe_given(given)}{_suggest_form(place, kind, given)}"
 
 
 def _suggest_form(place: KeyPath, kind: str, given: object) -> str:

@@ -19,7 +19,8 @@ from discreet.core.engine import DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.file_schema import find_kind
 from discreet.services.engine_addresses import parse_engine_address
 
@@ -40,8 +41,8 @@ def open_publisher(
 ) -> Publisher:
     """Open a publisher over tables and frames, each under its name; `store` is where the engine may write.
 
-    Columns whose lower-case names are in `list_columns` are read as lists; engines other than DuckDB read other
-    list columns as text.
+    Columns whose lower-case names are in `list_columns` are read as lists; engines other than DuckDB read
+    other list columns as text.
     """
     there = {
         name: table for name, table in tables.items() if parse_engine_address(address).can_read(table.source)
@@ -88,7 +89,7 @@ def _open_remote_publisher(
 
 
 class CombinedPublisher(Closeable):
-    """Two publishers as one: local files and frames `local`, the tables `remote_names` of a remote engine `remote`."""
+    """Two publishers as one: `local` for files and frames, `remote` for the tables `remote_names`."""
 
     def __init__(
         self, *, local: DuckDBPublisher, remote: RemotePublisher, remote_names: frozenset[str]

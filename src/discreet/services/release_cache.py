@@ -52,7 +52,7 @@ def resolve_epsilon(curator: Curator, epsilon: Real | None, verb: str) -> Real:
 def require_min_epsilon(verb: str, epsilon: Real) -> None:
     """Raise `RequestError` for an epsilon so small that only noise would be released; nothing is charged.
 
-    >>> require_min_epsilon("mine", 0.5)
+    >>> require_min_epsilon("train", 0.5)
     """
     require_positive(verb, "epsilon", epsilon)
     if epsilon < MIN_EPSILON:
@@ -71,9 +71,13 @@ def release_or_replay(
     *,
     serialize: Callable[[T], bytes],
     deserialize: Callable[[bytes], T],
+    stored_verb: str | None = None,
 ) -> CachedRelease[T]:
-    """Return the release of `compute`; the same terms, analyst, policy and data replay it for free."""
-    key = _compute_key(curator, verb, terms)
+    """Return the release of `compute`; the same terms, analyst, policy and data replay it for free.
+
+    `stored_verb` is the verb in the key of stored releases, for a verb that had another name before.
+    """
+    key = _compute_key(curator, stored_verb or verb, terms)
     try:
         found = curator.release_or_replay(key, text, guarantee, compute, serialize)
     except BudgetError as refusal:

@@ -1,4 +1,4 @@
-"""The Adult survey for the papers: UCI's files if they exist, otherwise the sample census."""
+"""Reproduction of the papers' tables and figures, from UCI's Adult files or else the sample census."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ import pyarrow.csv
 
 from discreet.core.errors import DataError
 from discreet.engines.duckdb_publisher import DuckDBPublisher
-from discreet.papers import ReproductionInputs
+from discreet.papers import (
+    REPRODUCTIONS,
+    Reproduction,
+    ReproductionInputs,
+    find_reproductions,
+    run_reproduction,
+)
 from discreet.papers.adult_survey import AdultSurvey, count_adult_survey
+from discreet.services.progress import ProgressCallback
 from discreet.services.sample.census import make_census
 
 FILES = ("adult.data", "adult.test")
@@ -35,6 +42,17 @@ def make_inputs(folder: Path, *, required: bool) -> ReproductionInputs:
         open_engine=lambda tables: DuckDBPublisher({}, tables),
         load_adult=lambda: _load_files(folder) if there else _load_census(),
     )
+
+
+def reproduce_papers(
+    name: str | None, inputs: ReproductionInputs, report_progress: ProgressCallback
+) -> list[Reproduction]:
+    """Recompute all tables and figures, or those that `name` means: one of them, or those of a document."""
+    found = []
+    for each in tuple(REPRODUCTIONS) if name is None else find_reproductions(name):
+        report_progress(f"recomputing {each}")
+        found.append(run_reproduction(each, inputs))
+    return found
 
 
 def _load_files(folder: Path) -> AdultSurvey:

@@ -35,7 +35,9 @@ Labels = dict[str, list[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class TabulateRequest:
-    """A request for a table of counts: all combinations of `columns`, their `from_marginals`, or `from_ranges`."""
+    """A request for a table of counts: all combinations of `columns`, their
+    `marginals`, or `ranges`.
+    """
 
     table: str
     columns: Sequence[str] = ()

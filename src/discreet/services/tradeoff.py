@@ -38,10 +38,7 @@ class TradeoffPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Tradeoff:
-    """Points by rising cap; errors are of one measure, in `unit`.
-
-    `promised` is the index of the policy's cap.
-    """
+    """Points by rising cap, with the error of one measure in `unit`; `promised` is the policy's cap."""
 
     points: tuple[TradeoffPoint, ...]
     promised_index: int

@@ -16,13 +16,15 @@ from typing import Any
 from discreet.belief.belief_update import Belief
 from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
-from discreet.mining.decision_tree import DecisionTree
 from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
-from discreet.mining.tree_drawing import draw_tree
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, resolve_epsilon
 from discreet.services.released_tables import describe_cost
+
+# Part of the key under which a ledger stores models. The command was called `mine` once: under another key, a
+# model of an older ledger would be charged a second time.
+STORED_VERB = "mine"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class TrainRequest:
     @property
     def ledger_text(self) -> str:
         """The text of the ledger entry."""
-        return f"mine {self.kind} {self.table} --target {self.target}"
+        return f"train {self.kind} {self.table} --target {self.target}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -78,13 +80,6 @@ class TrainedModel:
         found: dict[str, Any] = json.loads(self.model_json)
         return found
 
-    @property
-    def svg(self) -> str:
-        """The drawing of a tree as SVG."""
-        return draw_tree(
-            DecisionTree.from_json(self.model_json, self.plan.schema, self.plan.model_plan.guarantee)
-        )
-
 
 def plan_model(curator: Curator, request: TrainRequest) -> TrainingPlan:
     """Return the plan of a model and its cost; reads no data."""
@@ -93,7 +88,7 @@ def plan_model(curator: Curator, request: TrainRequest) -> TrainingPlan:
         curator.policy,
         request.table,
         request.target,
-        epsilon=resolve_epsilon(curator, request.epsilon, "mine"),
+        epsilon=resolve_epsilon(curator, request.epsilon, "train"),
         delta=request.delta,
         promise=curator.promise,
         features=request.features,
@@ -113,20 +108,21 @@ def train_private_model(
     curator: Curator, request: TrainRequest, report_progress: ProgressCallback
 ) -> TrainedModel:
     """Charge and train a model; repeating the same request is free for the analyst."""
-    made, epsilon = plan_model(curator, request), resolve_epsilon(curator, request.epsilon, "mine")
+    made, epsilon = plan_model(curator, request), resolve_epsilon(curator, request.epsilon, "train")
 
     def report_share(share: float) -> None:
         report_progress(f"learning a {request.kind}" if request.kind != "bayes" else "learning", share)
 
     found = release_or_replay(
         curator,
-        "mine",
+        "train",
         request.ledger_text,
         asdict(request) | {"epsilon": epsilon} | _resolve_defaults(request),
         made.guarantee,
         lambda engine, random: train_model(made, engine, random, progress=report_share).to_json(),
         serialize=str.encode,
         deserialize=bytes.decode,
+        stored_verb=STORED_VERB,
     )
     return TrainedModel(
         plan=made,

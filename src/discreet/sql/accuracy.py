@@ -29,7 +29,7 @@ from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, parse_probability, require_positive
 from discreet.sql.aggregates.average import LEAST_ROWS
 from discreet.sql.aggregates.base import PlannedNoise, RankError
-from discreet.sql.aggregates.selected import SelectedAggregate
+from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
 from discreet.sql.planner import QueryPlan

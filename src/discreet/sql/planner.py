@@ -30,7 +30,7 @@ from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.sql import key_domains
 from discreet.sql import sql_compiler as compiled
-from discreet.sql.aggregates.selected import SelectedAggregate
+from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.budget_split import GROUPS, split_budget
 from discreet.sql.contribution_bounding import BoundedQuery, bound_contributions
 from discreet.sql.error_tracking import ColumnErrors, track_errors

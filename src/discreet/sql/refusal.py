@@ -11,6 +11,8 @@ from sqlglot import exp
 from discreet.core.errors import RequestError
 
 NAMED = 12
+# sqlglot would write a CAST around their argument, which nobody asked for
+WRITTEN_PLAINLY: dict[type[exp.Expr], str] = {exp.LogicalOr: "BOOL_OR", exp.LogicalAnd: "BOOL_AND"}
 
 
 class Refusal(RequestError):  # noqa: N818  (an outcome of planning, not a fault of it)
@@ -50,7 +52,14 @@ def suggest_names(wanted: str, names: Iterable[str]) -> str:
 
 
 def _format_node(node: exp.Expr) -> str:
+    if node.find(*WRITTEN_PLAINLY) is not None:
+        node = node.transform(_write_plainly)
     try:
         return node.sql(dialect="duckdb", comments=False)
     except Exception:  # sqlglot cannot print every tree that it parses; its class name is shown instead
         return type(node).__name__.upper()
+
+
+def _write_plainly(node: exp.Expr) -> exp.Expr:
+    name = WRITTEN_PLAINLY.get(type(node))
+    return node if name is None else exp.Anonymous(this=name, expressions=[node.this])

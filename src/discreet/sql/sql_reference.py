@@ -13,7 +13,7 @@ import sys
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.sql.aggregates import SQL_NAMES
+from discreet.sql.aggregates import AGGREGATES
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.joins import MOST_ROWS
 from discreet.sql.planner import plan_query
@@ -134,7 +134,8 @@ def format_reference() -> str:
     sections = (
         _OPENING,
         _format_functions(),
-        _AGGREGATES.format(aggregates=SQL_NAMES),
+        _format_aggregates(),
+        _AGGREGATES,
         _format_errors(),
         _REST,
         _format_refusals(),
@@ -149,6 +150,14 @@ def _format_functions() -> str:
         lines.append(f"| {title} | {', '.join(f'`{FUNCTIONS[name].syntax}`' for name in names)} |")
     types = ", ".join(["DECIMAL(p, s)", *(kind for kinds in CASTS.values() for kind in kinds)])
     return "\n".join(lines) + _FUNCTIONS.format(parts=", ".join(PARTS), units=", ".join(UNITS), types=types)
+
+
+def _format_aggregates() -> str:
+    lines = ["## Aggregates", "", "| | |", "|---|---|"]
+    for each in AGGREGATES:
+        names = ", ".join(f"`{name}`" for name in each.sql_names)
+        lines.append(f"| {names} | {each.documentation} |")
+    return "\n".join([*lines, "", "```sql", *(each.example for each in AGGREGATES), "```"])
 
 
 def _format_errors() -> str:
@@ -259,24 +268,18 @@ Numbers have the types of DuckDB, and are computed as DuckDB computes them, on e
 - An answer shows group keys and values that are not whole as DOUBLE.
 """
 _AGGREGATES = """
-## Aggregates
+Each may be followed by `FILTER (WHERE …)`.
 
-{aggregates}; each may be followed by `FILTER (WHERE …)`. DISTINCT is allowed only in COUNT(DISTINCT x).
-
-- COUNT is a whole number. Where it is shown as itself, a negative one is shown as 0, unless the question is
-  asked with `--raw`; in all that is computed from it, and in HAVING and ORDER BY, it keeps its sign, so that
-  sums over many groups are right on average. SUM, AVG and VARIANCE need bounds (What bounds do).
-- AVG, SUM and COUNT of the same column share what they pay for. Of a column that the policy declares with
-  `nulls: false`, and of whatever is computed from such columns and cannot be NULL, COUNT(x) is COUNT(*), so
-  they share that too. A row that lacks the value all the same counts as one in the middle of the range.
-- AVG of a group that may have no rows is unknown, and so are VARIANCE and STDDEV of one that may have fewer
-  than two: the value is NULL, and its interval is the whole range.
+- Of a column that the policy declares with `nulls: false`, and of whatever is computed from such columns and
+  cannot be NULL, COUNT(x) is COUNT(*), so they share what they pay for. A row that lacks the value all the
+  same counts as one in the middle of the range.
 - MEDIAN, QUANTILE_CONT, PERCENTILE_CONT, MIN and MAX choose a value of the declared range, MODE one of the
-  declared values. The probability of a quantile is a constant from 0 to 1, of four digits at most.
-- Those have no interval: what an error in ranks means in values depends on data that are not released. The
-  answer states instead, under `ranks`, by how many rows each may be off; this does not depend on the data.
-  To see the spread in values, ask for more quantiles:
+  declared values. Those have no interval: what an error in ranks means in values depends on data that are not
+  released. The answer states instead, under `ranks`, by how many rows each may be off; this does not depend
+  on the data. To see the spread in values, ask for more quantiles:
   `QUANTILE_CONT(x, 0.45), MEDIAN(x), QUANTILE_CONT(x, 0.55)`.
+- BOOL_OR and BOOL_AND have no interval either. Under `ranks` stands from how many rows on each is right: a
+  BOOL_OR that is "right where no row is true, or at least 61 rows are" may be either if one to 60 rows are.
 
 ## What an answer costs
 
@@ -288,6 +291,7 @@ _AGGREGATES = """
 | AVG | `--within 0.5 --least-rows 1000`: if a group has that many rows, its ± is no wider |
 | MEDIAN, QUANTILE_CONT, MIN, MAX | `--within 2% --least-rows 1000`: 2% of the rows, in ranks |
 | VARIANCE, STDDEV, MODE | their errors depend on the data: give epsilon |
+| BOOL_OR, BOOL_AND | they are true or false: give epsilon |
 
 `--least-rows` is an assumption of the analyst. Accuracy depends on it, privacy does not; if it is wrong, the
 intervals are wider and still hold. AVG needs none where the number of rows is public. `--within` is
@@ -302,7 +306,7 @@ stated confidence. It has none, and the answer says why under `no_interval`, whe
 |---|---|
 | HAVING, or WHERE over an answer, that reads a noisy value | what remains are rows with large noise |
 | LIMIT after ORDER BY a noisy value, in the same query or an inner one | the same |
-| COUNT, SUM, AVG, MIN, MAX and MEDIAN over an answer | the errors of many groups add up |
+| an aggregate over an answer | the errors of many groups add up |
 | arithmetic, CASE and functions of a measure | their errors are not computed |
 
 Rows that are ordered by a noisy value and all shown keep their error bars, and so do rows that HAVING, WHERE
@@ -331,8 +335,8 @@ Where the policy names a person column, one person counts with at most `rows_per
 column itself is never released, but it can be used in three ways:
 
 - `COUNT(DISTINCT patient)` counts people;
-- a subquery that groups by it returns one row per person, with COUNT, COUNT(DISTINCT x), SUM, AVG, MIN and
-  MAX, arithmetic over them, and HAVING; with further keys, one row per person and key:
+- a subquery that groups by it returns one row per person, with COUNT, COUNT(DISTINCT x), SUM, AVG, MIN,
+  MAX, BOOL_OR and BOOL_AND, arithmetic over them, and HAVING; with further keys, one row per person and key:
 
 ```sql
 SELECT AVG(total) AS mean
@@ -347,11 +351,11 @@ One run, with epsilon 0.5: `mean` 16,518, between 15,417 and 17,618 with 95% con
 If a person has more rows than may count, a secret key selects the rows that do, the same ones every time.
 With `bounding: weights` in the policy all of them count, each for less: of ten rows where five may count,
 each counts for half a row. This is the expectation of selecting rows, without its randomness; the noise is
-the same. It serves COUNT, SUM, AVG, VARIANCE and STDDEV of one table, filtered or not, by declared groups, of
-numbers within 65,536 steps of their resolution (256 for the last two), whose sums surely fit in parts of a
-row; everything else uses truncated rows, as with `bounding: rows`. By default rows are weighted where an
-engine is queried in place ([scale](scale.md)), and truncated where a prepared table is. `discreet plan` says
-which.
+the same. It serves COUNT, SUM, AVG, VARIANCE, STDDEV, BOOL_OR and BOOL_AND of one table, filtered or not, by
+declared groups, of numbers within 65,536 steps of their resolution (256 for VARIANCE and STDDEV), whose sums
+surely fit in parts of a row; everything else uses truncated rows, as with `bounding: rows`. By default rows
+are weighted where an engine is queried in place ([scale](scale.md)), and truncated where a prepared table is.
+`discreet plan` says which.
 
 Beside the person, a foreign key joins that the policy declares under `links`:
 
@@ -397,7 +401,7 @@ holds, groups are selected privately (partition selection), which needs a promis
 
 Post-processing of numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`),
 HAVING, ORDER BY, LIMIT, and outer queries over an answer, as many as you like, with WHERE, GROUP BY and
-COUNT, SUM, AVG, MIN, MAX and MEDIAN:
+COUNT, SUM, AVG, MIN, MAX, MEDIAN, BOOL_OR and BOOL_AND:
 
 ```sql
 SELECT MAX(n) AS largest, SUM(n) AS everybody

@@ -21,7 +21,7 @@ from discreet.mechanisms.sampling import Integers
 from discreet.mechanisms.value_counts import ValueCounts
 from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
-from discreet.sql.aggregates.selected import SelectedAggregate, SelectionBudget
+from discreet.sql.aggregates.selection import SelectedAggregate, SelectionBudget
 from discreet.sql.contribution_bounding import BoundedQuery
 from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column

@@ -25,7 +25,7 @@ from discreet.attacks.tracker import Tracker
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.laplace import Laplace
-from discreet.services.attack.curator_answerer import CuratorAnswerer
+from discreet.services.attack.answers_evaluation import CuratorAnswerer
 from tests.attacks.answerers import (
     CLAIM,
     PEOPLE,

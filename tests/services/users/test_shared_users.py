@@ -36,31 +36,31 @@ import sys
 from discreet.accounting import process_identity
 if sys.argv[2]:
     process_identity._identify_machine = lambda: sys.argv[2]
-from discreet.services.users import users_of
-from discreet.services.users.idempotency_keys import Attempts
+from discreet.services.users import open_user_storage
+from discreet.services.users.idempotency_keys import IdempotencyKeys
 
 def work():
     print("begun", flush=True)
     sys.stdin.readline()
 
-Attempts(users_of(sys.argv[1])).once("alice", "key", "request", work)
+IdempotencyKeys(open_user_storage(sys.argv[1])).run_or_replay("alice", "key", "request", work)
 """
 WORKING = """
 import sys
 from discreet.accounting import process_identity
 if sys.argv[2]:
     process_identity._identify_machine = lambda: sys.argv[2]
-from discreet.services.serving.job import Work
-from discreet.services.serving.job_queue import Jobs
-from discreet.services.users import users_of
+from discreet.services.serving.job import JobWork
+from discreet.services.serving.job_queue import JobQueue
+from discreet.services.users import open_user_storage
 
 def do(tell, folder):
     tell("counting")
     print("begun", flush=True)
     sys.stdin.readline()
 
-work = Work(kind="steps", name="steps", stages=("counting",), do=do)
-Jobs(users_of(sys.argv[1])).start("carl", work)
+work = JobWork(kind="steps", name="steps", stages=("counting",), run=do)
+JobQueue(open_user_storage(sys.argv[1])).submit("carl", work)
 """
 
 
@@ -152,7 +152,7 @@ def test_a_key_that_is_under_way_at_one_server_is_answered_by_the_other_as_it_wa
 @contextmanager
 def begun(script: str, ledger: str, machine: str) -> Iterator[subprocess.Popen[str]]:
     """A server that is at work under a key, or at a job; on another machine, if one is named."""
-    command, here = [sys.executable, "-c", script, ledger, machine], Path(__file__).parents[2]
+    command, here = [sys.executable, "-c", script, ledger, machine], Path(__file__).parents[3]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here
     ) as process:

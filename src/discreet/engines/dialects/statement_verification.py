@@ -24,6 +24,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from discreet.core.engine_faults import CUSTODIAN_LOG, FAULT_MESSAGE
 from discreet.core.errors import EngineFault
 from discreet.core.randomness import Randomness
 from discreet.engines.dialects import sql_marks
@@ -36,7 +37,6 @@ from discreet.engines.dialects.statement_writer import (
     parse_statement,
     translate_select,
 )
-from discreet.engines.engine_faults import CUSTODIAN_LOG, FAULT_MESSAGE
 
 MAX_CACHED = 256
 NUMBER = re.compile(r"-?(\d+\.?\d*([eE][+-]?\d+)?|inf|nan)")

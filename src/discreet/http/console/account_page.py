@@ -8,8 +8,7 @@ from fastapi import APIRouter, Depends, Response
 from starlette.concurrency import run_in_threadpool
 
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.http.console.login_pages import redirect_to
-from discreet.http.console.page import Page, require_login
+from discreet.http.console.page import Page, redirect_to, require_login
 from discreet.services.users import Role
 from discreet.services.users.api_tokens import MAX_LABEL_LENGTH, MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS

@@ -10,16 +10,18 @@ from fastapi import APIRouter, Depends, Response
 from pydantic import ValidationError
 
 from discreet.belief.wording import format_number
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
 from discreet.core.number_checks import parse_number
 from discreet.core.policy import Column, Policy, TrueValues
-from discreet.engines.engine_faults import run_guarded
-from discreet.http.ask_routes import QUERY_LIMITER, ask_for_analyst, count_outcome, plan_for_analyst
+from discreet.http.app_context import QUERY_LIMITER
 from discreet.http.authentication import Caller
 from discreet.http.console.page import CHART_WIDTH, Page, require_login
 from discreet.http.http_errors import ForbiddenError
 from discreet.http.request_bodies import QuestionBody
 from discreet.http.responses import ResponseFormat, build_answer_response, to_http_response
+from discreet.rendering.altair_charts import chart_to_svg
+from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.services.answers import Answer, format_cell
 from discreet.services.plans import Plan
 from discreet.services.users import Role
@@ -74,15 +76,15 @@ def _choose_action(
     page: Page, button: str, analyst: str, question: QuestionBody
 ) -> Callable[[], Plan | Answer | EngineFault]:
     """Return the action of a button: plan, try on made-up people, or ask."""
-    door = page.context
+    context = page.context
     works: dict[str, Callable[[], Plan | Answer | EngineFault]] = {
-        "plan": lambda: plan_for_analyst(door, analyst, question),
-        "dummy": lambda: door.dummies.ask(question.sql, question.spending),
+        "plan": lambda: context.plan(analyst, question),
+        "dummy": lambda: context.dummies.ask(question.sql, question.spending),
     }
-    work = works.get(button, lambda: count_outcome(door, lambda: ask_for_analyst(door, analyst, question)))
+    work = works.get(button, lambda: context.ask(analyst, question))
 
     def run_action() -> Plan | Answer | EngineFault:
-        with door.reserve_query_slot(analyst):
+        with context.reserve_query_slot(analyst):
             return work()
 
     return run_action
@@ -97,7 +99,7 @@ def can_see_true_values(page: Page) -> bool:
 
 def _measure_true_values(page: Page, analyst: str, question: QuestionBody) -> TrueMeasures:
     """Return the answer without noise; it is computed outside the curators and stored nowhere."""
-    made = plan_for_analyst(page.context, analyst, question).query_plan
+    made = page.context.plan(analyst, question).query_plan
     with page.context.curators.open_engine() as engine:
         return run_guarded(lambda: compute_true_values(made, engine))
 
@@ -182,9 +184,6 @@ def _format_true_value(value: object) -> str:
 
 def _draw_answer(answer: Answer) -> str | None:
     """Return the answer as SVG, or None without a measure or with a single bar."""
-    from discreet.rendering.altair_charts import chart_to_svg
-    from discreet.rendering.answer_chart import draw_answer_chart  # slow to import
-
     try:
         return (
             chart_to_svg(draw_answer_chart(answer, width=CHART_WIDTH)) if answer.table.num_rows > 1 else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Response
@@ -23,15 +23,19 @@ from discreet.http.console.job_progress import (
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.login_pages import redirect_to
-from discreet.http.console.page import BAR_LENGTH, Page, require_custodian
-from discreet.rendering.colors import GRAY, VERMILLION
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars
+from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
+from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.progress import ProgressCallback
+from discreet.services.record_evaluation import (
+    BeliefAfterRelease,
+    RecordEvaluation,
+    RecordRequest,
+    attack_record,
+    list_attackable_tables,
+    list_quasi_identifiers,
+    list_sensitive_columns,
+)
 from discreet.services.serving.job import Job, JobOutcome, JobWork
-
-if TYPE_CHECKING:
-    from discreet.services.attack.record_evaluation import BeliefAfterRelease, RecordEvaluation, RecordRequest
 
 router = APIRouter(include_in_schema=False)
 KNOWN_PREFIX = "known:"
@@ -86,8 +90,6 @@ def _start_job(page: Page, fields: Mapping[str, str]) -> Job:
 
 
 def _build_attack_work(page: Page, fields: Mapping[str, str]) -> JobWork:
-    from discreet.services.attack.record_evaluation import attack_record  # slow to import
-
     curators, named = page.context.curators, _parse_target_record(page.context.curators.policy, fields)
 
     def run_attack(tell: ProgressCallback, folder: Path) -> JobOutcome:
@@ -101,8 +103,6 @@ def _build_attack_work(page: Page, fields: Mapping[str, str]) -> JobWork:
 
 
 def _parse_target_record(policy: Policy, fields: Mapping[str, str]) -> RecordRequest:
-    from discreet.services.attack.record_evaluation import RecordRequest, list_attackable_tables
-
     name = fields.get("table", "")
     if name not in list_attackable_tables(policy):
         raise RequestError("attack: this table cannot be attacked here.", hint="Choose a listed table.")
@@ -121,12 +121,6 @@ def _parse_target_record(policy: Policy, fields: Mapping[str, str]) -> RecordReq
 
 
 def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
-    from discreet.services.attack.record_evaluation import (
-        list_attackable_tables,
-        list_quasi_identifiers,
-        list_sensitive_columns,
-    )
-
     policy = page.context.curators.policy
     tables = list_attackable_tables(policy)
     chosen = fields.get("table", "")
@@ -191,7 +185,8 @@ def _describe_observation(trial: RecordEvaluation, observation: BeliefAfterRelea
         told = "no row fits the person"
     else:
         fits = "fits" if observation.matching_rows == 1 else "fit"
-        told = f"{format_count(observation.matching_rows, 'row', 'rows')} {fits} the person, {observation.rows_with_value:,} with the value"
+        rows = format_count(observation.matching_rows, "row", "rows")
+        told = f"{rows} {fits} the person, {observation.rows_with_value:,} with the value"
     return (
         observation.release,
         told,

@@ -13,9 +13,10 @@ from discreet.accounting.ledger import Ledger
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.number_checks import parse_probability
 from discreet.http.authentication import Caller
-from discreet.http.console.login_pages import redirect_to
-from discreet.http.console.page import CHART_WIDTH, Page, require_login
+from discreet.http.console.page import CHART_WIDTH, Page, redirect_to, require_login
 from discreet.http.http_errors import ForbiddenError
+from discreet.rendering.altair_charts import chart_to_svg
+from discreet.rendering.ledger_chart import draw_ledger_chart
 from discreet.rendering.ledger_json import list_accounts
 from discreet.services.users import Role
 
@@ -86,9 +87,6 @@ def _build_template_context(page: Page) -> dict[str, object]:
 
 
 def _draw_ledger(ledger: Ledger, analyst: str | None) -> str:
-    from discreet.rendering.altair_charts import chart_to_svg  # slow to import
-    from discreet.rendering.ledger_chart import draw_ledger_chart
-
     return chart_to_svg(
         draw_ledger_chart(
             ledger, analyst=analyst, show_sentence=False, width=CHART_WIDTH + 60, height=CHART_WIDTH

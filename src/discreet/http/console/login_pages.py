@@ -5,32 +5,26 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
-from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from discreet.core.errors import RequestError
-from discreet.http.authentication import SESSION_COOKIE
+from discreet.http.authentication import (
+    delete_session_cookie,
+    get_client_address,
+    set_session_cookie,
+)
 from discreet.http.console.page import (
     STATIC_MEDIA_TYPES,
     Page,
     RedirectError,
     get_visitor_page,
     read_static_file,
+    redirect_to,
 )
 from discreet.http.http_errors import NotFoundError
-from discreet.http.login_routes import (
-    authenticate_user,
-    change_user_password,
-    get_client_address,
-    set_session_cookie,
-)
 
 router = APIRouter(include_in_schema=False)
 VisitorPage = Annotated[Page, Depends(get_visitor_page)]
-
-
-def redirect_to(location: str) -> RedirectResponse:
-    return RedirectResponse(location, 303)
 
 
 @router.get("/")
@@ -52,16 +46,16 @@ def show_login(page: VisitorPage, ended: bool = False) -> Response:
 
 @router.post("/login")
 async def log_in(page: VisitorPage) -> Response:
-    fields, door = await page.read_form(), page.context
+    fields, context = await page.read_form(), page.context
     name, password = fields.get("name", "")[:200], fields.get("password", "")[:200]
     try:
         user = await run_in_threadpool(
-            authenticate_user, door, name, password, get_client_address(page.request)
+            context.logins.authenticate_user, name, password, get_client_address(page.request)
         )
     except RequestError as error:
         return page.render_error("login.html", error, {"ended": False})
     response = redirect_to("/password" if user.must_change_password else "/promise")
-    set_session_cookie(response, door, door.sessions.open(user)[1])
+    set_session_cookie(response, context, context.sessions.open(user)[1])
     return response
 
 
@@ -79,7 +73,8 @@ async def change_password(page: VisitorPage) -> Response:
     fields, place = await page.read_form(), get_client_address(page.request)
     old, new = fields.get("old", "")[:200], fields.get("new", "")[:400]
     try:
-        _, text = await run_in_threadpool(change_user_password, page.context, page.caller, old, new, place)
+        session = page.caller.required_session
+        _, text = await run_in_threadpool(page.context.logins.change_password, session, old, new, place)
     except RequestError as error:
         return page.render_error("password.html", error)
     response = redirect_to("/promise")
@@ -93,7 +88,5 @@ async def log_out(page: VisitorPage) -> Response:
     if page.caller is not None:
         page.context.sessions.end(page.caller.required_session)
     response = redirect_to("/login")
-    response.delete_cookie(
-        SESSION_COOKIE, path="/", secure=page.context.uses_tls, httponly=True, samesite="strict"
-    )
+    delete_session_cookie(response, page.context)
     return response

@@ -1,27 +1,31 @@
-"""Pages: templates, forms with their CSRF check, the logged-in user, redirects to the login.
+"""Pages: templates, forms with their CSRF check, the logged-in user, redirects to the login, the error page.
 
 Script      only from this server's files, never inline: the Content-Security-Policy has no exception.
-CSRF        Forms carry the session's CSRF token in a hidden field. The login form, which has no session yet,
-            is accepted from this server's own pages only.
+CSRF        Forms carry the session's CSRF token in a hidden field (`http.csrf`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from urllib.parse import parse_qsl
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError
 from discreet.http.app_context import AppContext
-from discreet.http.authentication import SESSION_COOKIE, Caller, get_app_context
+from discreet.http.authentication import (
+    SESSION_COOKIE,
+    Caller,
+    get_app_context,
+)
+from discreet.http.csrf import CSRF_FIELD, require_csrf_field
 from discreet.http.http_errors import ForbiddenError
 from discreet.http.responses import STATUS_BY_CODE, error_to_json
 from discreet.services.serving.job import JobFailure
@@ -37,6 +41,8 @@ BAR_LENGTH = 180
 COMMAND_PREFIX = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
 """The prefix of command-line errors, which repeats what the page already says."""
 STATIC_MEDIA_TYPES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
+OPENAPI_PATH = "/api/openapi.json"
+SCREENS_HINT = "Choose a screen above."
 
 
 class RedirectError(Exception):
@@ -116,21 +122,17 @@ class Page:
     async def read_form(self) -> Mapping[str, str]:
         """Return the fields of a form after the CSRF check, without the CSRF token."""
         fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
-        proof = fields.pop("csrf", "")
+        token = fields.pop(CSRF_FIELD, "")
         session = None if self.caller is None else self.caller.session
-        if session is not None:
-            if not self.context.sessions.is_csrf_token(session, proof):
-                raise ForbiddenError("This form belongs to another session.", hint="Open the page again.")
-        elif self.request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise ForbiddenError("This form was sent by another site.", hint="Open the page itself.")
+        require_csrf_field(self.request, self.context.sessions, session, token)
         return fields
 
 
 def strip_command_prefix(message: str) -> str:
     """Return a message without its command-line prefix, starting with a capital.
 
-    >>> strip_command_prefix("ask: there is no table people."), strip_command_prefix("Name or password is wrong.")
-    ('There is no table people.', 'Name or password is wrong.')
+    >>> strip_command_prefix("ask: there is no table people.")
+    'There is no table people.'
     """
     bare = COMMAND_PREFIX.sub("", message)
     return bare[:1].upper() + bare[1:]
@@ -160,3 +162,28 @@ def require_custodian(request: Request) -> Page:
     if not page.is_custodian:
         raise ForbiddenError("This page is for custodians.", hint="Log in as one.")
     return page
+
+
+def redirect_to(location: str) -> RedirectResponse:
+    return RedirectResponse(location, 303)
+
+
+def is_page_request(request: Request) -> bool:
+    """Return True if the request is for a page, by a client that accepts HTML."""
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+
+
+def render_anonymous_error_page(error: DiscreetError) -> HTMLResponse:
+    """Return the error page without a user, for requests that were not authenticated."""
+    problem = {"message": strip_command_prefix(error.message), "hint": error.hint}
+    nobody = {"screens": (), "path": "", "user": None, "csrf": None, "problem": problem}
+    return HTMLResponse(
+        load_templates().get_template("error.html").render(nobody), STATUS_BY_CODE.get(error.code, 400)
+    )
+
+
+def render_error_page(request: Request, error: DiscreetError) -> HTMLResponse:
+    """Return the error page for the user who is logged in."""
+    said = JobFailure.from_error(error)
+    shown = replace(said, hint=SCREENS_HINT) if OPENAPI_PATH in said.hint else said
+    return get_visitor_page(request).render_error("error.html", shown)

@@ -9,7 +9,7 @@ from pathlib import Path
 from discreet.belief.wording import format_percent
 from discreet.cli.anonymize_command import find_and_publish
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.page import BAR_LENGTH, Page
 from discreet.http.console.publish_form import (
     DISTANCES,
@@ -22,9 +22,8 @@ from discreet.http.console.publish_form import (
 )
 from discreet.http.job_work import ANONYMIZATION_STAGES
 from discreet.rendering.attack_verdicts import describe_verdict
-from discreet.rendering.colors import GRAY, VERMILLION
 from discreet.rendering.release_view import format_examples, list_figures
-from discreet.rendering.svg_charts import Bar, BarRow, draw_bars
+from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize_options import build_anonymizer
 from discreet.services.anonymize.anonymize_validation import OBJECTIVES
 from discreet.services.anonymize.release import Release

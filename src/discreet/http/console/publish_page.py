@@ -17,15 +17,14 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import FileResponse
 
 from discreet.core.errors import DiscreetError
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.job_progress import (
     build_job_context,
     cancel_page_job,
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.login_pages import redirect_to
-from discreet.http.console.page import Page, require_custodian
+from discreet.http.console.page import Page, redirect_to, require_custodian
 from discreet.http.http_errors import NotFoundError
 from discreet.services.serving.job import Job, JobFailure, JobOutcome
 from discreet.services.users.idempotency_keys import StoredResponse

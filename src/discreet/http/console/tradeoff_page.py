@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from discreet.core.errors import DiscreetError
 from discreet.core.policy import Policy
-from discreet.http.ask_routes import QUERY_LIMITER
+from discreet.http.app_context import QUERY_LIMITER
 from discreet.http.console.page import Page, require_login
 from discreet.http.request_bodies import MAX_SQL_LENGTH
 from discreet.rendering.tradeoff_chart import TradeoffPlot, draw_tradeoff

@@ -52,7 +52,8 @@ def _render_question(question: Question, found: EstimateResult) -> str:
     return (
         f'<section class="card"><h2>{escape(question.text)}</h2><table class="bars"><thead><tr>'
         '<th scope="col">Answer</th><th scope="col"><span class="hidden">Picture</span></th>'
-        f'<th scope="col">Share</th></tr></thead><tbody>{body}</tbody></table>{_render_warnings(found)}</section>\n'
+        f'<th scope="col">Share</th></tr></thead><tbody>{body}</tbody></table>'
+        f"{_render_warnings(found)}</section>\n"
     )
 
 

@@ -40,6 +40,7 @@ PRIVILEGE_FUNCTIONS = {
 MACROS = (
     f"pg_version() AS '{SERVER_VERSION}'",
     "pg_schema() AS 'public'",
+    "divisor(b) AS list_transform([b], lambda v: CASE WHEN v = 0 THEN error('zero') ELSE v END)[1]",
     f"pg_database_name() AS '{DATABASE_NAME}'",
     "pg_schemas(implicit) AS ['pg_catalog', 'public']",
     f"pg_get_userbyid(role) AS '{OWNER_NAME}'",

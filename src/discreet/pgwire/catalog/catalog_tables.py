@@ -235,7 +235,8 @@ def _pg_constraint_rows(policy: Policy) -> Iterator[Row]:
     for place, (name, column, link) in enumerate(links):
         number = [*policy.tables[name].columns].index(column) + 1
         target = [*policy.tables[link.table].columns].index(link.column) + 1
-        definition = f"FOREIGN KEY ({_quote_identifier(column)}) REFERENCES {_quote_identifier(link.table)}({_quote_identifier(link.column)})"
+        references = f"{_quote_identifier(link.table)}({_quote_identifier(link.column)})"
+        definition = f"FOREIGN KEY ({_quote_identifier(column)}) REFERENCES {references}"
         oid = FIRST_OID + len(oids) + place
         yield _pg_constraint_row(
             oid, oids[name], number, oids[link.table], target, f"{name}_{column}_fkey", definition

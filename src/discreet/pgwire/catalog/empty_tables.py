@@ -1,4 +1,4 @@
-"""Catalog tables that are always empty here, and their elimination from queries.
+"""Names of catalog tables, those that are always empty here, and their elimination from queries.
 
 A SELECT from an empty table has no rows, whatever its other clauses; columns of an empty table in a LEFT JOIN
 are NULL. So those clauses need not be supported, and most client queries about triggers, policies or
@@ -12,7 +12,6 @@ from collections.abc import Set
 
 from sqlglot import exp
 
-from discreet.pgwire.catalog.catalog_names import find_builtin_name, find_output_name, is_catalog_table
 from discreet.pgwire.wire_errors import WireError
 
 EMPTY_TABLES = frozenset(
@@ -33,6 +32,7 @@ EMPTY_TABLES = frozenset(
     """,
     )
 )
+CATALOG_SCHEMAS = ("pg_catalog", "information_schema")
 
 
 def eliminate_empty_tables(node: exp.Expr, table_names: Set[str]) -> exp.Expr:
@@ -82,3 +82,28 @@ def _remove_outer_join(select: exp.Expr, join: exp.Join) -> None:
         if column.table == alias:
             column.replace(exp.alias_(exp.Null(), column.name) if column.parent is select else exp.Null())
     join.pop()
+
+
+def is_catalog_table(table: exp.Table) -> bool:
+    """Return True if a table is one of the catalog, by its name."""
+    return table.db in CATALOG_SCHEMAS or (not table.db and table.name.startswith("pg_"))
+
+
+def find_builtin_name(table: exp.Table) -> str:
+    """Return the name of a catalog table in the built-in catalog."""
+    return f"information_schema.{table.name}" if table.db == "information_schema" else table.name
+
+
+def find_output_name(node: exp.Expr) -> str:
+    """Return PostgreSQL's name of an output column without an alias."""
+    if isinstance(node, exp.Alias | exp.Column):
+        return node.alias or node.name
+    if isinstance(node, exp.Cast | exp.Paren):
+        return find_output_name(node.this)
+    if isinstance(node, exp.Dot):
+        return find_output_name(node.expression)
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    if isinstance(node, exp.Func):
+        return "version" if isinstance(node, exp.CurrentVersion) else node.sql_name().lower()
+    return "?column?"

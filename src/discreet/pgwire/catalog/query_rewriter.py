@@ -19,8 +19,12 @@ from discreet.pgwire.catalog.catalog_functions import (
     PRIVILEGE_FUNCTIONS,
     STANDARD_FUNCTIONS,
 )
-from discreet.pgwire.catalog.catalog_names import find_builtin_name, find_output_name, is_catalog_table
-from discreet.pgwire.catalog.empty_tables import eliminate_empty_tables
+from discreet.pgwire.catalog.empty_tables import (
+    eliminate_empty_tables,
+    find_builtin_name,
+    find_output_name,
+    is_catalog_table,
+)
 from discreet.pgwire.wire_errors import WireError
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.query_parameters import fill_parameters
@@ -185,6 +189,15 @@ class QueryRewriter:
         found = kind(this=node.this, expression=node.expression)
         return exp.Not(this=found) if negated else found
 
+    def rewrite_division(self, node: exp.Expr) -> exp.Expr:
+        """Return a division or remainder that fails for 0, as in PostgreSQL; whole numbers stay whole."""
+        left, right = node.this.unnest(), node.expression.unnest()
+        if isinstance(right, exp.Literal) and right.is_number and float(right.this) == 0:
+            raise WireError("22012", "Division by zero.")
+        whole = isinstance(node, exp.Div) and left.is_int and right.is_int
+        kind = exp.IntDiv if whole else type(node)
+        return kind(this=node.this, expression=exp.Anonymous(this="divisor", expressions=[node.expression]))
+
     def rewrite_cast(self, node: exp.Expr) -> exp.Expr:
         """Return PostgreSQL's casts between OIDs and names as calls of macros."""
         assert isinstance(node, exp.Cast)
@@ -215,6 +228,8 @@ REWRITES: tuple[tuple[type[exp.Expr], Callable[[QueryRewriter, exp.Expr], exp.Ex
     (exp.Dot, QueryRewriter.rewrite_dot),
     (exp.Collate, lambda _, node: node.this),
     (exp.Operator, QueryRewriter.rewrite_operator),
+    (exp.Div, QueryRewriter.rewrite_division),
+    (exp.Mod, QueryRewriter.rewrite_division),
     (exp.Cast, QueryRewriter.rewrite_cast),
     (exp.Func, QueryRewriter.rewrite_call),
 )

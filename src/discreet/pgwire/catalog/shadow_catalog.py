@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_connection import quote_identifier, quote_literal
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.shadow_database import ShadowDatabase
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Values
 from discreet.pgwire.catalog.catalog_tables import COLUMN_TYPES, describe_column
@@ -81,7 +81,8 @@ def _build_statements(name: str, policy: Policy) -> Iterator[str]:
     """Yield CREATE TABLE and a comment per column; links are left out, since they would need keys."""
     table = policy.tables[name]
     columns = [
-        f"{quote_identifier(each)} {COLUMN_TYPES[column.type][1]}{' NOT NULL' if column.nulls is False else ''}"
+        f"{quote_identifier(each)} {COLUMN_TYPES[column.type][1]}"
+        + (" NOT NULL" if column.nulls is False else "")
         for each, column in table.columns.items()
     ]
     yield f"CREATE TABLE {name} ({', '.join(columns)})"

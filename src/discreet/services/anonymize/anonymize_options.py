@@ -19,7 +19,7 @@ from discreet.anonymity.search import OBJECTIVES
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_probability
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.anonymizer import Anonymizer, Method
 from discreet.services.anonymize.model_options import ModelOptions, PosteriorCap, build_models
 from discreet.services.anonymize.release_publishing import SIGNATURES

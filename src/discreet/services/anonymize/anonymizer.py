@@ -28,11 +28,11 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.anonymize.counted_table import CountedTable, count_table, require_values
 from discreet.services.anonymize.exposure import require_declared_roles
-from discreet.services.anonymize.frames import resolve_frame
 from discreet.services.anonymize.model_options import PosteriorCap, build_posterior_models
 from discreet.services.anonymize.recoding_methods import list_generalizations, recode_table
 from discreet.services.anonymize.release import Release, list_published_columns
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal, parse_suppression_limit
+from discreet.services.data_frames import resolve_frame
 from discreet.services.policies import load_policy
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]

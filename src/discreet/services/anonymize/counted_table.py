@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,16 +11,11 @@ from discreet.anonymity.equivalence_classes import SensitiveCounts, Tuples
 from discreet.anonymity.hierarchies import (
     MISSING,
     Hierarchy,
-    HierarchySpec,
-    build_column_hierarchy,
-    build_column_spec,
 )
-from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.anonymity.models import MInvariance, Model
 from discreet.anonymity.release_statement import build_duplicate_query
 from discreet.anonymity.republication import EARLIER, add_earlier_signatures
 from discreet.anonymity.tuple_counts import (
-    Combinations,
     ReleaseSource,
     count_combinations,
     count_excluded,
@@ -29,13 +24,13 @@ from discreet.anonymity.tuple_counts import (
 from discreet.core.engine import DataState, Publisher, SupportsWrites
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchy_entry import MissingValues
-from discreet.core.policy import ColumnType, Policy, Role, Table
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.policy import Policy, Role, Table
+from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.exposure import require_no_identifiers
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal
 from discreet.services.publishers import open_publisher
+from discreet.services.release_sources import NUMBERS, build_hierarchies, build_release_source
 
-NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP)
 ProgressCallback = Callable[[str], None]
 
 
@@ -150,49 +145,6 @@ def count_table(
     )
 
 
-def build_release_source(
-    name: str,
-    table: Table,
-    models: Sequence[Model],
-    *,
-    unit: str | None = None,
-    population: str | None = None,
-) -> ReleaseSource:
-    """Return the release source of a policy's table; raise if a column is missing or has the wrong role."""
-    quasi = tuple(each for each, column in table.columns.items() if column.role is Role.QUASI)
-    if not quasi:
-        raise RequestError(
-            "anonymize: the table has no quasi-identifiers.",
-            hint="Give role: quasi to the columns that an attacker may know, in the policy or with --quasi.",
-        )
-    wanted = dict.fromkeys(model.column for model in models if model.column is not None)
-    for column in wanted:
-        if column not in table.columns:
-            raise RequestError(
-                f"anonymize: a model is about the column {column}, which the table does not have.",
-                hint=f"It has {', '.join(table.columns)}.",
-            )
-        if column in quasi:
-            raise RequestError(
-                f"anonymize: {column} is a quasi-identifier, so no model can treat it as sensitive.",
-                hint="Give it role: sensitive, or leave the model out.",
-            )
-    sensitive = [each for each, column in table.columns.items() if column.role is Role.SENSITIVE]
-    person = None if table.person in ("row", "none") or unit == "row" else table.person
-    if not isinstance(person, str | None):
-        raise RequestError(
-            f"anonymize: the people in {name} are identified by another table.",
-            hint="Publish a table with its own person column, or count rows with --unit row.",
-        )
-    return ReleaseSource(
-        table=name,
-        quasi=quasi,
-        sensitive=tuple(dict.fromkeys([*wanted, *sensitive])),
-        person=person,
-        population=population,
-    )
-
-
 def _find_required_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that no row may lack; hierarchies handle those of quasi-identifiers."""
     return tuple(
@@ -217,36 +169,6 @@ def require_values(table: Table, sensitive: Mapping[str, SensitiveCounts], model
                 hint="Add missing: category (it counts as a value of its own) or missing: suppress to the "
                 "column in a policy.",
             )
-
-
-def build_hierarchies(
-    combinations: Combinations, table: Table, policy: Policy, *, span_domain: bool = False
-) -> tuple[Hierarchy, ...]:
-    """Return the hierarchy of every quasi-identifier over the values that occur, named after its column.
-
-    With `span_domain`, hierarchies of numbers and times cover the whole declared domain, so that an interval
-    can end at any value and not only at values that occur.
-    """
-    made = []
-    for name, found in combinations.collect_values().items():
-        column = table.columns[name]
-        spec = build_column_spec(name, column, policy)
-        values = _span_domain(spec, found) if span_domain and column.type in NUMBERS else found
-        made.append(
-            replace(build_column_hierarchy(spec, values, missing=column.missing, column=name), name=name)
-        )
-    return tuple(made)
-
-
-def _span_domain(spec: HierarchySpec, found: Collection[str]) -> list[str]:
-    present = set(found)
-    numbers = {parse_number(value) for value in found} - {None}
-    between = (
-        value
-        for value in spec.list_example_values()
-        if value not in present and parse_number(value) not in numbers
-    )
-    return [*found, *between]
 
 
 def _add_earlier_column(model: Model) -> Model:

@@ -20,9 +20,9 @@ from discreet.anonymity.models import MeasuredModel, WorstClass, find_strongest,
 from discreet.anonymity.tuple_counts import count_combinations, count_tuples
 from discreet.anonymity.tuple_grouping import group_tuples
 from discreet.belief.wording import format_count, format_number
-from discreet.services.anonymize.counted_table import build_release_source
 from discreet.services.anonymize.table_request import ResolvedTable
 from discreet.services.publishers import open_publisher
+from discreet.services.release_sources import build_release_source
 
 PER_COLUMN = ("distinct", "probabilistic", "entropy", "equal", "ordered", "alpha", "disclosure", "likeness")
 MEANING = {

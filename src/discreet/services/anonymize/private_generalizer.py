@@ -29,6 +29,7 @@ from discreet.anonymity.hierarchies import Mask, build_column_spec
 from discreet.anonymity.key_numbering import number_rows
 from discreet.anonymity.sampled_generalization import for_guarantee
 from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
+from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import ApproximateDP
@@ -37,13 +38,12 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real
 from discreet.core.policy import Column, Policy, Table
 from discreet.core.randomness import Randomness
-from discreet.engines.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
 from discreet.services import fault_log
 from discreet.services.anonymize.counted_table import Sources, require_columns
 from discreet.services.anonymize.exposure import require_declared_roles
-from discreet.services.anonymize.frames import resolve_frame
 from discreet.services.anonymize.private_release import GeneralizedColumn, PrivateRelease
 from discreet.services.anonymize.release import list_published_columns
+from discreet.services.data_frames import resolve_frame
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.source_digests import require_unchanged_sources

@@ -13,7 +13,8 @@ from discreet.anonymity.hierarchies import HierarchySpec
 from discreet.anonymity.sampled_generalization import SampledGeneralization
 from discreet.anonymity.tuple_counts import COUNT
 from discreet.core.policy import Table
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 
 CLASSES = "_discreet_classes"
 

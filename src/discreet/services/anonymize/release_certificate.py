@@ -17,7 +17,8 @@ from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Role
-from discreet.engines.duckdb_publisher import FORMULA_CELLS, ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.belief_bounds import BeliefBound, derive_model_bounds

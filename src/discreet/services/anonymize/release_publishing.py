@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import ReleaseTarget
+from discreet.core.release_target import ReleaseTarget
 from discreet.rendering.release_report import build_release_report, write_report
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import (
@@ -19,8 +19,9 @@ from discreet.services.anonymize.release_certificate import (
     require_own_certificate,
     write_certificate,
 )
+from discreet.services.anonymize.release_evaluation import evaluate_release
+from discreet.services.attack.belief_bounds import bound_from_option
 from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.attack.release_evaluation import bound_from_option, evaluate_release
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"
@@ -46,7 +47,7 @@ def publish_release(
     """Record the release in the ledger, then write the table, its certificate and its report.
 
     The certificate names the attacks, the bounds of the models and of `at_most`, and whether the release was
-    `is_forced`; no result. A release to which later ones will be chained also writes its signatures, for the
+    `forced`; no result. A release to which later ones will be chained also writes its signatures, for the
     custodian.
     """
     target = parse_release_target(release.policy, path)

@@ -6,25 +6,24 @@ table of a policy these options are refused, so that a column is declared in one
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from glob import iglob
 from pathlib import Path
 
 from discreet.core.errors import RequestError
-from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues
-from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
-from discreet.engines.file_schema import Schema, read_schemas
-from discreet.engines.sources import split_source
+from discreet.core.hierarchy_entry import HierarchyEntry
+from discreet.core.policy import Policy, Role, Table
 from discreet.services.anonymize import undeclared_files
 from discreet.services.engine_addresses import parse_engine_address
-from discreet.services.policies import load_policy, require_engine_address
-from discreet.services.policy_draft.column_roles import guess_role, is_code
-from discreet.services.publishers import Columns, describe_remote_table
+from discreet.services.policies import load_policy
+from discreet.services.source_tables import (
+    build_file_table,
+    choose_engine,
+    find_source_table,
+    read_file_schema,
+)
 
 OF_BOUNDS = ("widths", "cuts", "dates")
-BOUNDED = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +92,6 @@ def resolve_policy_table(policy: Policy, name: str, population: str | None) -> R
     return ResolvedTable(name=name, policy=policy, population=population)
 
 
-def choose_engine(policy: Policy | None, name: str | None) -> str:
-    """Return the address of the engine: the one that was named, else the policy's, else DuckDB."""
-    if name is not None:
-        return require_engine_address(name)
-    return "duckdb" if policy is None else policy.engine
-
-
 def _refuse_options(request: TableRequest) -> None:
     if request.quasi or request.sensitive or request.hierarchies:
         raise RequestError(
@@ -107,32 +99,6 @@ def _refuse_options(request: TableRequest) -> None:
             "are for files.",
             hint="Change the policy, or name the file.",
         )
-
-
-def find_source_table(policy: Policy, file: str) -> str | None:
-    """Return the table of the policy that has a file among its sources, in any spelling, or None."""
-    path, inner = split_source(file)
-    for name, table in policy.tables.items():
-        declared, other = split_source(table.source)
-        files = (declared, *iglob(declared, recursive=True))
-        if inner in ("", other or name) and any(_is_same_file(path, each) for each in files):
-            return name
-    return None
-
-
-def require_not_source(policy: Policy, output: str | Path, *, command: str = "") -> None:
-    """Raise if the output is a source of any table of the policy."""
-    lost = find_source_table(policy, str(output))
-    if lost is not None:
-        told = f"{command}: {output}" if command else f"{output}"
-        raise RequestError(f"{told} is the table {lost} of the policy.", hint="Write to another file.")
-
-
-def _is_same_file(path: str, other: str) -> bool:
-    """Return whether two paths lead to one file, also through links."""
-    if Path(path).resolve() == Path(other).resolve():
-        return True
-    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def _refuse_source(request: TableRequest, policy: Policy | None) -> None:
@@ -182,64 +148,6 @@ def require_domains(request: TableRequest, declared: Mapping[str, HierarchyEntry
                 f"The policy's hierarchy {name} has no bounds of its own, and {request.table} declares none.",
                 hint=f"Add low and high to that hierarchy, or give --hierarchy {name}=FILE.",
             )
-
-
-def build_file_table(
-    named: str, roles: Mapping[str, Role], hierarchies: Collection[str] = (), *, engine: str
-) -> Table:
-    """Return the declaration of a file or of an engine's table, with every column.
-
-    Missing values are a category of their own, except in sensitive columns. Numbers and dates are text,
-    because their bounds are not declared, unless they have a hierarchy. A column without a role is an
-    identifier if its name suggests one.
-    """
-    source, found = read_engine_schema(engine, named)
-    unnamed = [at for at, (name, _) in enumerate(found, 1) if not WORD.fullmatch(name)]
-    if unnamed:
-        raise RequestError(
-            f"The name of column {unnamed[0]} of {named} must be letters, digits, blanks and . - _.",
-            hint="Give the column another name.",
-        )
-    columns = {
-        name: _build_column(
-            name, _choose_kind(name, kind, has_hierarchy=name in hierarchies), roles.get(name)
-        )
-        for name, kind in found
-    }
-    return Table(source=source, columns=columns)
-
-
-def read_engine_schema(engine: str, name: str) -> tuple[str, Columns]:
-    """Return the source that a name means to an engine, and the names and types of its columns."""
-    address = parse_engine_address(engine)
-    source = address.source_from_name(name)
-    if address.scheme != "duckdb" and address.can_read(source):
-        return source, describe_remote_table(engine, source)
-    schema = read_file_schema(source if address.text.startswith("duckdb:///") else name)
-    return schema.source, schema.columns
-
-
-def _build_column(name: str, kind: ColumnType, role: Role | None) -> Column:
-    """Return a column with the given role, or as an identifier if its name suggests one."""
-    column = Column(type=kind, missing=None if role is Role.SENSITIVE else MissingValues.CATEGORY)
-    said = role or (Role.IDENTIFIER if guess_role(name) is Role.IDENTIFIER else None)
-    return column if said is None else column.model_copy(update={"role": said})
-
-
-def _choose_kind(name: str, kind: ColumnType | None, *, has_hierarchy: bool) -> ColumnType:
-    if kind is None or (kind in BOUNDED and (not has_hierarchy or is_code(name))):
-        return ColumnType.TEXT
-    return kind
-
-
-def read_file_schema(file: str) -> Schema:
-    """Return the schema of a file's only table, or of the one that `shop.duckdb#visits` names."""
-    path, inner = split_source(file)
-    found = [each for each in read_schemas(Path(path).absolute()) if not inner or each.table == inner]
-    if len(found) == 1:
-        return found[0]
-    what = f"no table {inner}" if inner else f"{len(found)} tables"
-    raise RequestError(f"{path} has {what}.", hint=f"Name one of its tables: {path}#TABLE.")
 
 
 def _list_quasi_identifiers(table: Table) -> list[str]:

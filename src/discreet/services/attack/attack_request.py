@@ -1,10 +1,16 @@
-"""The request of `discreet attack`, and the parsing of its options: names, victims, facts."""
+"""The request of an attack, shared by `discreet attack`, `POST /api/attacks` and Python.
+
+Fields are typed. Where a command line or a JSON body can only give text ("zip,age", "name=Joe", "30%"), the
+validators here parse it, so that every frontend has the same syntax and the same refusals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from discreet.attacks import Fact
 from discreet.core.errors import RequestError
@@ -15,79 +21,91 @@ from discreet.services.name_lists import split_names
 CONDITION_SEPARATOR = " if "
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttackRequest:
-    """An attack request as typed."""
+def _parse_pair(option: str, text: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not sign or not column.strip() or not value.strip():
+        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
+    return column.strip(), value.strip()
 
-    release: str
+
+def _accept_pairs(option: str) -> BeforeValidator:
+    """Return a validator that accepts a mapping, or texts such as name=Joe."""
+
+    def parse(value: Mapping[str, object] | Iterable[str] | str | None) -> dict[str, str] | None:
+        if value is None:
+            return None
+        if isinstance(value, Mapping):
+            return {name: str(each) for name, each in value.items()}
+        return dict(
+            _parse_pair(option, each) for each in (value.split(",") if isinstance(value, str) else value)
+        )
+
+    return BeforeValidator(parse)
+
+
+def _accept_text(option: str, parse: Callable[[str, str], float]) -> BeforeValidator:
+    """Return a validator that accepts a number, or its text as typed."""
+    return BeforeValidator(lambda value: None if value is None else parse(option, str(value)))
+
+
+def _accept_path(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: split_names(value) if value is None or isinstance(value, str) else value),
+]
+FileName = Annotated[str, BeforeValidator(_accept_path)]
+OptionalFile = Annotated[str | None, BeforeValidator(_accept_path)]
+
+
+class AttackRequest(BaseModel):
+    """The release to attack, and what attackers know; which fields apply depends on the kind of release."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    release: FileName
     policy: Path | None = None
     table: str | None = None
-    knows: str | None = None
-    victim: str | None = None
-    earlier: str | None = None
-    quasi: str | None = None
-    sensitive: str | None = None
-    hierarchies: Sequence[str] = ()
-    columns: Sequence[str] = ()
-    earlier_columns: Sequence[str] = ()
-    rules_out: Sequence[str] = ()
-    base_rates: Sequence[str] = ()
-    at_most: str | None = None
-    posterior: str | None = None
+    knows: OptionalFile = None
+    victim: Annotated[Mapping[str, str] | None, _accept_pairs("--victim")] = None
+    earlier: OptionalFile = None
+    quasi: Names = ()
+    sensitive: Names = ()
+    hierarchies: Annotated[Mapping[str, str], _accept_pairs("--hierarchy")] = {}
+    # the register's names of columns of the release, and of the earlier release
+    columns: Annotated[Mapping[str, str], _accept_pairs("--column")] = {}
+    earlier_columns: Annotated[Mapping[str, str], _accept_pairs("--earlier-column")] = {}
+    rules_out: tuple[str, ...] = ()
+    base_rates: tuple[str, ...] = ()
+    at_most: Annotated[float | None, _accept_text("--at-most", parse_probability)] = None
+    posterior: Annotated[float | None, _accept_text("--posterior", parse_probability)] = None
     claim: str | None = None
     person: str | None = None
     title: str | None = None
     rating: str | None = None
     date: str | None = None
     days: int | None = None
-    stars: str | None = None
-    wrong: str | None = None
-    genomes: str | None = None
-    reference: str | None = None
-    panel: str | None = None
+    stars: Annotated[float | None, _accept_text("--stars", parse_number)] = None
+    wrong: Annotated[float | None, _accept_text("--wrong", parse_probability)] = None
+    genomes: OptionalFile = None
+    reference: OptionalFile = None
+    panel: OptionalFile = None
     people: int | None = None
-    epsilon: str | None = None
-    original: str | None = None
+    epsilon: Annotated[float | None, _accept_text("--epsilon", parse_number)] = None
+    original: OptionalFile = None
     victims: int | None = None
     engine: str | None = None
 
     @property
-    def quasi_names(self) -> tuple[str, ...]:
-        return split_names(self.quasi)
-
-    @property
-    def sensitive_names(self) -> tuple[str, ...]:
-        return split_names(self.sensitive)
-
-    @property
-    def hierarchy_files(self) -> dict[str, str]:
-        return dict(_parse_pair("--hierarchy", each) for each in self.hierarchies)
-
-    @property
-    def column_names(self) -> dict[str, str]:
-        """The register's names of columns of the release."""
-        return dict(_parse_pair("--column", each) for each in self.columns)
-
-    @property
-    def earlier_column_names(self) -> dict[str, str]:
-        """The register's names of columns of the earlier release."""
-        return dict(_parse_pair("--earlier-column", each) for each in self.earlier_columns)
-
-    @property
-    def victim_values(self) -> dict[str, str] | None:
-        if self.victim is None:
-            return None
-        return dict(_parse_pair("--victim", each) for each in self.victim.split(","))
-
-    @property
     def bounds(self) -> tuple[BeliefBound, ...]:
         """The highest belief allowed for any attack, by the option that sets it."""
-        given = {"--at-most": self.at_most, "--posterior": self.posterior}
-        said = [(option, text) for option, text in given.items() if text is not None]
-        if len(said) > 1:
+        if self.at_most is not None and self.posterior is not None:
             raise RequestError("--at-most and --posterior set the same bound.", hint="Give one of them.")
+        limits = {"--at-most": self.at_most, "--posterior": self.posterior}
         return tuple(
-            BeliefBound(limit=parse_probability(option, text), source=option) for option, text in said
+            BeliefBound(limit=limit, source=option) for option, limit in limits.items() if limit is not None
         )
 
     def parse_facts(self, sensitive: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
@@ -127,10 +145,3 @@ def _parse_fact(option: str, text: str, times: float, sensitive: Sequence[str]) 
         )
     conditions = dict(_parse_pair(option, each) for each in where.split(",")) if where else {}
     return column, Fact(value=value.strip(), times=times, where=conditions)
-
-
-def _parse_pair(option: str, text: str) -> tuple[str, str]:
-    column, sign, value = text.partition("=")
-    if not sign or not column.strip() or not value.strip():
-        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
-    return column.strip(), value.strip()

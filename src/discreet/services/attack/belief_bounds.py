@@ -33,6 +33,8 @@ from discreet.belief.wording import format_percent_up
 from discreet.core.neighbor_relations import Relation
 
 Shares = Mapping[str, float]
+
+
 PERSON_MODELS = (
     ProbabilisticDiversity,
     AlphaKAnonymity,
@@ -171,3 +173,8 @@ def count_ruled_out_values(models: Iterable[Model]) -> dict[str, int]:
         if isinstance(model, RecursiveDiversity) and model.l > 2:
             allowed[model.column] = min(model.l - 2, allowed.get(model.column, model.l))
     return allowed
+
+
+def bound_from_option(at_most: float | None, option: str = "--at-most") -> tuple[BeliefBound, ...]:
+    """Return the bound that a custodian set for every attack, if any."""
+    return () if at_most is None else (BeliefBound(limit=at_most, source=option),)

@@ -8,7 +8,7 @@ so an evaluation is for the custodian only; a certificate names which attacks we
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from discreet.attacks.anonymization_criteria import Criteria
 from discreet.attacks.findings import Finding, Findings
@@ -16,6 +16,7 @@ from discreet.belief import Promise
 from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import ModelNotMetError
 from discreet.core.html_summary import build_note, build_sentence, build_summary, build_table
+from discreet.core.policy import Policy
 from discreet.services.attack.belief_bounds import BeliefBound
 
 NOTICE = (
@@ -91,7 +92,7 @@ class JudgedRun:
 class AttackEvaluation:
     """The attacked release, the attacker's knowledge, the judged runs, and the labels that could not be read.
 
-    `remarks` are about the release, and precede all findings.
+    `remarks` are about the release, and precede all findings. `policy` is the release's, if it has one.
     """
 
     subject: str
@@ -104,6 +105,7 @@ class AttackEvaluation:
     unreadable_labels: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     sha256: str | None = None
+    policy: Policy | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Return the attacks that were run; what they found says things about real people."""

@@ -33,18 +33,17 @@ from discreet.attacks.simulation.genome_study import draw_genotypes
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number
-from discreet.core.policy import ColumnType, Policy
+from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.skipped_attacks import skip_other_attacks
+from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 SIMULATED_PEOPLE = 400
 ROUNDING_SLACK = 1 + 1e-9
@@ -66,9 +65,7 @@ class _Study:
     assumptions: tuple[str, ...]
 
 
-def attack_frequencies(
-    request: AttackRequest, report_progress: ProgressReporter
-) -> tuple[AttackEvaluation, Policy | None]:
+def attack_frequencies(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Judge everybody by both statistics."""
     for option, given in (("--genomes", request.genomes), ("--reference", request.reference)):
         if given is None:
@@ -81,7 +78,7 @@ def attack_frequencies(
     study = _read_study(request, address)
     report_progress("judging who was in the study")
     runs = [AttackRun(findings=_judge_candidates(attack, study)) for attack in STATISTICS]
-    trial = AttackEvaluation(
+    return AttackEvaluation(
         subject=Path(request.release).name,
         knowledge=f"the genomes of {len(study.names):,} people, over {study.published.share.size:,} SNPs",
         runs=apply_bounds(runs, (*_bounds_from_epsilon(study.published), *request.bounds)),
@@ -89,7 +86,6 @@ def attack_frequencies(
         assumptions=study.assumptions,
         sha256=compute_sha256(parse_engine_address(address).source_from_name(request.release)),
     )
-    return trial, None
 
 
 def _judge_candidates(attack: GenomeMembership, study: _Study) -> Findings:
@@ -154,7 +150,7 @@ def _list_numeric_columns(address: str, named: str) -> list[str]:
 
 
 def _parse_victim_name(request: AttackRequest) -> str:
-    values = request.victim_values or {}
+    values = request.victim or {}
     if list(values) != ["name"]:
         raise RequestError(
             "attack: --victim must name a column of --genomes.", hint="Write --victim name=COLUMN."
@@ -172,7 +168,7 @@ def _build_published_frequencies(request: AttackRequest, shares: AlleleShares, s
     share = shares.select_snps(snps)
     if request.epsilon is None:
         return Frequencies(share=share, people=people)
-    epsilon = Fraction(parse_number("--epsilon", request.epsilon))
+    epsilon = Fraction(request.epsilon)
     noise = DiscreteLaplace(epsilon=epsilon, sensitivity=2 * len(shares.snps)).variance
     return Frequencies(share=share, people=people, noise=noise, epsilon=epsilon)
 
@@ -186,7 +182,8 @@ def _select_outsiders(
             SIMULATED_PEOPLE, reference.clipped_shares, np.random.Generator(np.random.Philox(0))
         )
         said = (
-            f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, their SNPs "
+            f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
+            f"their SNPs "
             "apart from one another. Of real people who were not in the study, more may be taken for "
             "members.",
         )

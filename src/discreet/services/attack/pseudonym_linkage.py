@@ -17,7 +17,7 @@ from discreet.attacks.distinct_tuples import list_columns
 from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import read_release
 from discreet.core.engine import Publisher
-from discreet.engines.duckdb_connection import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.services.attack.evaluation import AttackRun
 from discreet.services.attack.target_release import TargetRelease

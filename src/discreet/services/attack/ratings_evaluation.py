@@ -15,19 +15,18 @@ from pathlib import Path
 
 from discreet.attacks import Scoreboard
 from discreet.attacks.rating_tables import RatingColumns, RatingTables, read_rating_tables
-from discreet.belief.wording import format_percent
+from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number, parse_probability
 from discreet.core.policy import ColumnType, Policy, Role, Table
-from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
-from discreet.services.attack.attack_preparation import find_name_column
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.skipped_attacks import skip_other_attacks
+from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.table_evaluation import find_name_column
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import guess_role
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 RATING_NAMES = ("rating", "stars", "score", "grade")
 NUMERIC_TYPES, DATE_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL), (ColumnType.DATE, ColumnType.TIMESTAMP)
@@ -35,9 +34,7 @@ ProgressReporter = Callable[[str], None]
 ColumnTypes = Mapping[str, ColumnType | None]
 
 
-def attack_ratings(
-    request: AttackRequest, report_progress: ProgressReporter
-) -> tuple[AttackEvaluation, Policy | None]:
+def attack_ratings(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(
@@ -58,19 +55,19 @@ def attack_ratings(
     shown = replace(shown, rating=told.rating and shown.rating, date=told.date and shown.date)
     with open_publisher(address, tables) as engine:
         report_progress("reading ratings")
-        heard = read_rating_tables(engine, shown, told, request.victim_values)
+        heard = read_rating_tables(engine, shown, told, request.victim)
     report_progress("looking for their records")
     attack = _build_attack(request, shown, heard)
     run = AttackRun(findings=attack.run(heard.released, heard.known))
-    trial = AttackEvaluation(
+    return AttackEvaluation(
         subject=name,
         knowledge=f"{heard.known.victim.size:,} ratings of {_count_people_text(heard)}, from {register}",
         runs=apply_bounds([run], request.bounds),
         skipped=skip_other_attacks(Scoreboard),
         assumptions=tuple(_list_assumptions(request, attack, shown, told, heard)),
         sha256=compute_sha256(tables[name].source),
+        policy=policy,
     )
-    return trial, policy
 
 
 def _count_people_text(rating_tables: RatingTables) -> str:
@@ -130,17 +127,13 @@ def _resolve_register_columns(
     request: AttackRequest, release_columns: RatingColumns, register: str, table: Table
 ) -> RatingColumns:
     """Return the roles of the register's columns."""
-    called = request.column_names
-    unknown = [
-        name
-        for name in called
-        if name
-        not in (release_columns.title, release_columns.rating, release_columns.date, release_columns.person)
-    ]
+    called = request.columns
+    compared = (release_columns.title, release_columns.rating, release_columns.date)
+    unknown = [name for name in called if name not in (*compared, release_columns.person)]
     if unknown:
         raise RequestError(
             f"attack: --column names {unknown[0]}, which is not compared.",
-            hint=f"Compared are {', '.join(filter(None, (release_columns.title, release_columns.rating, release_columns.date)))}.",
+            hint=f"Compared are {', '.join(filter(None, compared))}.",
         )
 
     def find_register_column(name: str | None) -> str | None:
@@ -151,7 +144,8 @@ def _resolve_register_columns(
     if title is None:
         raise RequestError(
             f"attack: {register} has no column {release_columns.title}.",
-            hint=f"Say how it calls it: --column {release_columns.title}=NAME. It has {', '.join(table.columns)}.",
+            hint=f"Say how it calls it: --column {release_columns.title}=NAME. It has "
+            f"{', '.join(table.columns)}.",
         )
     truth = find_register_column(release_columns.person)
     others = {name: column for name, column in table.columns.items() if name not in (title, truth)}
@@ -169,7 +163,7 @@ def _build_attack(
     request: AttackRequest, release_columns: RatingColumns, rating_tables: RatingTables
 ) -> Scoreboard:
     default = Scoreboard()
-    stars = 0.0 if request.stars is None else parse_number("--stars", request.stars)
+    stars = request.stars or 0.0
     if request.stars is not None and rating_tables.steps_per_star is None:
         raise RequestError(
             "attack: --stars applies to numeric ratings, and none are compared.",
@@ -181,7 +175,7 @@ def _build_attack(
         stars=None
         if release_columns.rating is None
         else int(stars * (rating_tables.steps_per_star or 1) + 1e-9),
-        wrong=default.wrong if request.wrong is None else parse_probability("--wrong", request.wrong),
+        wrong=default.wrong if request.wrong is None else request.wrong,
     )
 
 
@@ -197,10 +191,11 @@ def _list_assumptions(
         if release_columns.rating is None and release_columns.date is None
         else "Titles, ratings and dates are compared."
         if release_columns.rating is not None and release_columns.date is not None
-        else f"Titles and {'ratings' if release_columns.date is None else 'dates'} are compared, and nothing else."
+        else f"Titles and {'ratings' if release_columns.date is None else 'dates'} are compared, and "
+        f"nothing else."
     ]
     if release_columns.rating is not None:
-        near.append(f"Ratings may be off by {request.stars or 0}.")
+        near.append(f"Ratings may be off by {format_number(request.stars or 0)}.")
     if release_columns.date is not None:
         near.append(f"Dates may be off by {attack.days} days.")
     scored = (

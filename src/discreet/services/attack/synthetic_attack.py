@@ -8,37 +8,47 @@ Columns     those that all three tables have, without identifiers; types are the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+
+from discreet.attacks import AttributeInference, Linkability, SinglingOut
 from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
+from discreet.attacks.synthetic_release import build_synthetic_release
+from discreet.attacks.synthetic_sweep import sweep_attacks
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType, Policy, Role, Table
-from discreet.engines.sources import split_source
-from discreet.services.anonymize.table_request import build_file_table, choose_engine, read_engine_schema
+from discreet.core.release_target import split_source
+from discreet.core.sql_quoting import quote_identifier
+from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
-from discreet.services.attack.skipped_attacks import skip_other_attacks
-from discreet.services.attack.synthetic_evaluation import (
-    APPLICABLE_ATTACKS,
-    ASSUMPTIONS,
-    KNOWLEDGE,
-    People,
-    read_columns,
-    run_attacks,
-)
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
+from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256, read_certificate
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 ReportStage = Callable[[str], None]
+APPLICABLE_ATTACKS = (SinglingOut, Linkability, AttributeInference)
+KNOWLEDGE = "some columns of everybody"
+NO_PANEL = "it needs people who are not in the data, as a baseline: name them with --panel"
+ASSUMPTIONS = (
+    "Attackers have the synthetic table and know some columns of a person. Half of the people were used to "
+    "choose those columns, the other half to evaluate the attack.",
+    "The baseline is the better of the same attack on people who are not in the data, and one guess for "
+    "everybody.",
+    "The prior belief about a person is the success rate of such guesses about people who are not in the "
+    "data and as near to a synthetic row. A difference that chance makes in one of twenty evaluations is "
+    "ignored.",
+)
 
 
-def attack_synthetic(
-    request: AttackRequest, report_progress: ReportStage
-) -> tuple[AttackEvaluation, Policy | None]:
-    """Run singling out, linkability and attribute inference; return the evaluation, and the policy if any."""
+def attack_synthetic(request: AttackRequest, report_progress: ReportStage) -> AttackEvaluation:
+    """Run singling out, linkability and attribute inference."""
     if request.panel is None:
         raise RequestError(
             "attack: a synthetic table needs a panel: people who are not in the data, as a baseline.",
@@ -50,7 +60,7 @@ def attack_synthetic(
     made, panel = (_LocatedTable.from_name(each, address) for each in (request.release, request.panel))
     original, called = _find_original(request, policy, address)
     kinds = _find_shared_columns(request, made, original.table, panel.table)
-    for name in request.sensitive_names:
+    for name in request.sensitive:
         if name not in kinds:
             raise RequestError(
                 f"attack: {name} is not in all three tables.", hint=f"They share {', '.join(kinds)}."
@@ -59,8 +69,8 @@ def attack_synthetic(
     places = (made, original, panel)
     rows, people, others = (read_columns(each.table, list(kinds), each.address) for each in places)
     report_progress("attacking")
-    runs = run_attacks(rows, People(original=people, panel=others), kinds, request.sensitive_names)
-    trial = AttackEvaluation(
+    runs = run_attacks(rows, People(original=people, panel=others), kinds, request.sensitive)
+    return AttackEvaluation(
         subject=path.name,
         knowledge=KNOWLEDGE,
         runs=apply_bounds(runs, request.bounds),
@@ -73,8 +83,8 @@ def attack_synthetic(
             f"{', '.join(kinds)}.",
         ),
         sha256=compute_sha256(made.table.source),
+        policy=policy,
     )
-    return trial, policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,3 +135,34 @@ def _find_shared_columns(
 
 def _is_identifier(name: str, original: Table) -> bool:
     return original.columns[name].role is Role.IDENTIFIER or guess_role(name) is Role.IDENTIFIER
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class People:
+    """Unprotected rows for the custodian's own attack: people in the data, and a panel of others."""
+
+    original: pa.Table = field(repr=False)
+    panel: pa.Table = field(repr=False)
+
+    @classmethod
+    def read(cls, plan: SynthesisPlan, table: Table, panel: Path, address: str) -> People:
+        """Read the synthesized columns of both: of the table from its engine, of the panel from a file."""
+        names = [each.name for each in plan.schema.attributes]
+        others = table.model_copy(update={"source": str(panel)})
+        return cls(original=read_columns(table, names, address), panel=read_columns(others, names))
+
+
+def run_attacks(
+    rows: pa.Table, people: People, kinds: Mapping[str, ColumnType], secrets: Sequence[str] = ()
+) -> tuple[AttackRun, ...]:
+    """Run the three attacks, each with the columns that find most; `secrets` are the columns to infer."""
+    release = build_synthetic_release(rows.select(list(kinds)), people.original, people.panel, kinds)
+    return tuple(AttackRun(findings=findings) for findings in sweep_attacks(release, secrets=secrets))
+
+
+def read_columns(table: Table, names: Sequence[str], address: str = "duckdb") -> pa.Table:
+    """Return some columns of a table, unprotected."""
+    with open_publisher(address, {"rows": table}) as engine:
+        return engine.count(
+            f"SELECT {', '.join(map(quote_identifier, names))} FROM {quote_identifier('rows')}"
+        ).secret

@@ -7,12 +7,12 @@ People      if a person has several rows, and so several values of a column, rul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.anonymity.equivalence_classes import Integers
-from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.hierarchies import Hierarchy, HierarchySpec, build_column_hierarchy, build_column_spec
 from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.attacks import (
     ATTACKS,
@@ -30,16 +30,18 @@ from discreet.attacks import (
 from discreet.attacks.class_elimination import eliminate_classes, merge_strongest
 from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.published_table import PublishedTable
 from discreet.core.errors import DataError
+from discreet.core.hierarchy_entry import MissingValues
+from discreet.core.policy import Policy, Table
 from discreet.services.attack.evaluation import AttackRun, SkippedAttack
-from discreet.services.attack.skipped_attacks import skip_attack
+from discreet.services.attack.release_kinds import skip_attack
 
 DEFAULT_RULED_OUT = 1
 ONE_RELEASE = "there is but one release; --with names an earlier one"
 NO_SENSITIVE_COLUMN = "the release has no sensitive column"
 REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
 DIFFERENT_UNITS = "of one release people are counted, and of the other rows"
-
 Outcome = AttackRun | SkippedAttack
 
 
@@ -190,3 +192,32 @@ COLUMN_ATTACKS: dict[type[Any], Callable[[Scenario, str], Outcome]] = {
     ClassInference: _run_class_inference,
 }
 PAIR_ATTACKS = (Intersection, Birthday)
+
+
+def find_declared_specs(names: Iterable[str], table: Table, policy: Policy) -> dict[str, HierarchySpec]:
+    """Return the hierarchies that a policy declares for some columns; drafted ones are left out."""
+    columns = {name: table.columns[name] for name in names if name in table.columns}
+    return {
+        name: build_column_spec(name, column, policy)
+        for name, column in columns.items()
+        if (column.hierarchy or name) in policy.hierarchies
+    }
+
+
+def build_covering_hierarchy(spec: HierarchySpec, values: Iterable[str]) -> Hierarchy:
+    """Return a hierarchy over the values that it covers."""
+    given = list(values)
+    beyond = set(spec.find_uncovered([value for value in given if value]))
+    covered = [value for value in given if value not in beyond]
+    return build_column_hierarchy(spec, covered, missing=MissingValues.CATEGORY, column=spec.name)
+
+
+def build_sensitive_hierarchies(
+    published: PublishedTable, specs: Mapping[str, HierarchySpec]
+) -> dict[str, Hierarchy]:
+    """Return the hierarchies of sensitive columns, over the values in a release."""
+    return {
+        name: build_covering_hierarchy(specs[name], column.names)
+        for name, column in published.classes.sensitive.items()
+        if name in specs
+    }

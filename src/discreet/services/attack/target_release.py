@@ -17,12 +17,12 @@ from pathlib import Path
 from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
-from discreet.engines.sources import split_source
-from discreet.services.anonymize.table_request import build_file_table, choose_engine
+from discreet.core.release_target import split_source
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
 from discreet.services.engine_addresses import PATH_SUFFIXES
 from discreet.services.policies import load_policy
+from discreet.services.source_tables import build_file_table, choose_engine
 
 Certificate = Mapping[str, object]
 
@@ -50,7 +50,7 @@ class TargetRelease:
 
 def resolve_release(request: AttackRequest) -> TargetRelease:
     """Return the release that the request names, with the roles of its columns."""
-    if request.knows is None and (request.column_names or request.earlier_column_names):
+    if request.knows is None and (request.columns or request.earlier_columns):
         raise RequestError(
             "attack: --column maps a column to a register, and there is no register.",
             hint="Name it with --knows.",
@@ -151,11 +151,11 @@ def _resolve_roles(
         }
     elif policy is not None and original is not None:
         roles = {name: column.role.value for name, column in policy.tables[original].columns.items()}
-    roles |= dict.fromkeys(request.quasi_names, Role.QUASI.value)
-    both = [name for name in request.sensitive_names if name in request.quasi_names]
+    roles |= dict.fromkeys(request.quasi, Role.QUASI.value)
+    both = [name for name in request.sensitive if name in request.quasi]
     if both:
         raise RequestError(f"{both[0]} is both a quasi-identifier and sensitive.", hint="Name it in one.")
-    roles |= dict.fromkeys(request.sensitive_names, Role.SENSITIVE.value)
+    roles |= dict.fromkeys(request.sensitive, Role.SENSITIVE.value)
     quasi, sensitive = (
         tuple(name for name, each in roles.items() if each == role.value)
         for role in (Role.QUASI, Role.SENSITIVE)

@@ -6,9 +6,9 @@ Pair        the most distinguishable of several generated pairs, by the distribu
             (`distinguishability`). Its exact counts may be used, as no real person is in them.
 Runs        are simulated by `question_simulation`; memory limits their number.
 Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the victim is as
-            `outputs` or as `neighbor_outputs`, has a posterior for the truth. It started from the promise's
-            prior and must not exceed the promised posterior, or only with the probability of the tail. The
-            tail covers everything that the ledger ever allows; a single question stays below it.
+            `outputs` or as `neighbor_outputs`, has a posterior for the truth. It started from the prior and
+            must not exceed the promised posterior, or only with the probability of the tail. The tail covers
+            everything that the ledger ever allows; a single question stays below it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,19 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
-from discreet.services.audit.distinguishability import estimate_distinguishability
 from discreet.services.audit.neighboring_databases import (
     NeighboringDatabases,
     Rows,
     generate_neighbors,
     write_database,
 )
-from discreet.services.audit.question_simulation import LOSS, ExactCounts, NeighborCounts, count_exactly
+from discreet.services.audit.question_simulation import (
+    LOSS,
+    ExactCounts,
+    NeighborCounts,
+    count_exactly,
+    estimate_distinguishability,
+)
 from discreet.services.curator import Curator
 from discreet.services.plans import Plan
 from discreet.services.policies import get_promise

@@ -9,6 +9,11 @@ Loss        the log-likelihood ratio of an output between the two neighbors, by 
             distributions. If the mechanisms are correct, thresholds on the loss are the most powerful
             events. If they are not, the other columns of the output still show it.
 Groups      that are equal on both neighbors get identically distributed noise; all but a few are left out.
+Distance    how well the mechanisms can tell the two neighbors apart decides which pair to audit. For noise it
+            is the distance of the exact counts in units of the noise, over all groups: for discrete Laplace
+            noise, the largest privacy loss. For picks it is the lower bound on epsilon that an audit can
+            expect from the best event: picking one of the values whose likelihood ratio exceeds a threshold.
+            A larger loss at a value that is hardly ever picked could not be observed.
 """
 
 from __future__ import annotations
@@ -23,10 +28,12 @@ from numpy.typing import NDArray
 
 from discreet.attacks.distinguishing_events import Columns
 from discreet.attacks.epsilon_audit import Sampler
+from discreet.attacks.lower_bound import compute_epsilon_lower_bound
 from discreet.core.engine import Engine
 from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.value_counts import ValueCounts
@@ -39,10 +46,10 @@ Key = tuple[object, ...]
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Integers = NDArray[np.int64]
-
 LOSS = ("loss",)
 MAX_EQUAL_GROUPS = 4
 NO_VALUES = np.zeros(0, np.int64)
+ERROR_RATE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -258,3 +265,64 @@ def _are_equal(rows: ValueCounts | None, others: ValueCounts | None) -> bool:
     if rows is None or others is None:
         return rows is others
     return np.array_equal(rows.values, others.values) and np.array_equal(rows.counts, others.counts)
+
+
+def estimate_distinguishability(neighbor_counts: NeighborCounts, runs: int) -> float:
+    """Estimate the lower bound on epsilon that `runs` runs can show."""
+    groups = neighbor_counts.groups
+    told = sum(
+        _compute_noise_weight(each.noise) * _compute_distance(neighbor_counts, name, groups)
+        for name, each in neighbor_counts.plan.noisy_primitives.items()
+    )
+    if neighbor_counts.plan.partition_selection is not None:
+        told += float(neighbor_counts.plan.partition_selection.rate) * _compute_distance(
+            neighbor_counts, "people", groups
+        )
+    for name, counted in neighbor_counts.plan.value_selections.items():
+        told += sum(_estimate_pick_bound(neighbor_counts, name, counted, key, runs) for key in groups)
+    return float(told)
+
+
+def _compute_noise_weight(noise: Noise) -> float:
+    return float(noise.rate) if isinstance(noise, DiscreteLaplace) else float(noise.variance) ** -0.5
+
+
+def _compute_distance(neighbor_counts: NeighborCounts, name: str, groups: list[Key]) -> float:
+    here, there = (
+        get_exact_counts(side, name, groups)
+        for side in (neighbor_counts.counts, neighbor_counts.neighbor_counts)
+    )
+    return float(np.abs(here - there).sum())
+
+
+def _estimate_pick_bound(
+    neighbor_counts: NeighborCounts, name: str, counted: ValueSelection, key: Key, runs: int
+) -> float:
+    sides = [
+        get_value_counts(side, name, key)
+        for side in (neighbor_counts.counts, neighbor_counts.neighbor_counts)
+    ]
+    mechanism = counted.mechanism
+    if isinstance(mechanism, Quantile):
+        starts = [mechanism.candidate_runs(rows)[0] for rows in sides]
+        outputs = np.unique(np.concatenate(starts))
+        outputs = outputs[outputs <= mechanism.high]
+        many = np.diff(outputs, append=mechanism.high + 1)
+    else:
+        outputs = np.arange(len(counted.domain))
+        many = np.ones(outputs.size, np.int64)
+    ours, theirs = (compute_pick_log_probabilities(counted, rows, outputs) for rows in sides)
+    return _find_best_bound(ours, theirs, many, runs)
+
+
+def _find_best_bound(ours: Floats, theirs: Floats, many: Integers, runs: int) -> float:
+    """Return the best bound over the events that are thresholds on the loss, in either direction."""
+    order = np.argsort(theirs - ours, kind="stable")
+    masses = [np.exp(side[order]) * many[order] for side in (ours, theirs)]
+    ahead = [np.minimum(np.cumsum(mass), 1) for mass in masses]
+    behind = [np.minimum(np.cumsum(mass[::-1]), 1) for mass in masses]
+    return max(
+        compute_epsilon_lower_bound(int(more * runs), int(fewer * runs), runs, error_rate=ERROR_RATE)
+        for likelier, rarer in (ahead, behind[::-1])
+        for more, fewer in zip(likelier, rarer, strict=True)
+    )

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.engines.duckdb_connection import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb_publisher import select_without_negative_zero
 from discreet.local import BASKET_OPERATORS
 from discreet.local.baskets import design_baskets
@@ -57,7 +57,8 @@ class BasketClients:
         if not isinstance(operator, BASKET_OPERATORS):
             raise RequestError(
                 f"{get_mechanism_name(type(operator))} does not randomize baskets.",
-                hint=f"Choose from {', '.join(sorted(get_mechanism_name(kind) for kind in BASKET_OPERATORS))}.",
+                hint=f"Choose from "
+                f"{', '.join(sorted(get_mechanism_name(kind) for kind in BASKET_OPERATORS))}.",
             )
         if operator.items != len(self.values):
             raise RequestError(
@@ -86,7 +87,8 @@ class BasketClients:
         number = "basket" if self.basket is None else "dense_rank() OVER (ORDER BY basket)"
         kept = "" if self.answers.policy is None else "WHERE basket IS NOT NULL"
         looked_up = (
-            f"SELECT basket, people, item IS NOT NULL AS given, {self._code_sql} AS code FROM (SELECT basket, "
+            f"SELECT basket, people, item IS NOT NULL AS given, {self._code_sql} AS code FROM (SELECT "
+            f"basket, "
             f"people, {select_without_negative_zero('item', kind)} FROM ({self._rows_sql()}) AS several) "
             "AS bought "
             f"LEFT JOIN {quote_identifier(DOMAIN)} AS d ON d.value = {text}"

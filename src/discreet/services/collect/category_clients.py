@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.engines.duckdb_connection import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.local.design import design_frequencies
 from discreet.local.operator import FrequencyOracle, Operator
 from discreet.mechanisms.sampling import Integers

@@ -18,7 +18,7 @@ from discreet.belief import Promise
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.number_checks import parse_number
-from discreet.engines.duckdb_connection import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.local import MEAN_OPERATORS
 from discreet.local.design import design_mean
 from discreet.local.number_grids import DEFAULT_POINTS

@@ -4,7 +4,7 @@
     values: 3
     truth: 60%
 
-With a `parse_promise`, an operator that does not keep it is refused. An operator may be given by its parameters, by
+With a `promise`, an operator that does not keep it is refused. An operator may be given by its parameters, by
 an epsilon, or by the promise alone: {operator: kary-response, values: 3, promise: 1%:5%}. A matrix is
 {operator: matrix-operator, rows: [[0.6, 0.4], [0.4, 0.6]]}.
 """

@@ -23,12 +23,12 @@ from discreet.local import BASKET_OPERATORS
 from discreet.local.design import require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.report_formats import Reports
-from discreet.services.anonymize.table_request import find_source_table
 from discreet.services.collect.clients import AnswerColumn, Clients
 from discreet.services.collect.report_files import ReportDescription, open_draft, write_reports
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import get_promise
+from discreet.services.source_tables import find_source_table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.accounting.belief_sentences import describe_report_belief
 from discreet.belief import Promise, highest_posterior
-from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.output_files import get_draft_path, make_unwritable_error, remove_leftovers, require_output
 from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS, operator_json
@@ -60,10 +60,7 @@ class ReportDescription:
     def belief_sentence(self) -> str:
         """The belief as a sentence."""
         prior, posterior = self.belief_bound
-        return (
-            f"An attacker who was at most {format_percent(prior)} sure of a claim about one person's "
-            f"{self.column} can, after that person's report, be at most {format_percent_up(posterior)} sure."
-        )
+        return describe_report_belief(prior, posterior, self.column)
 
 
 @contextmanager

@@ -47,7 +47,8 @@ def describe_omitted_password(address: str) -> str | None:
     """Return a sentence that the password was left out of the draft; None if there was none."""
     if remove_password(address) == address:
         return None
-    return f"The password is not in the draft: put it in {PASSWORD_PLACES[parse_engine_address(address).scheme]}."
+    place = PASSWORD_PLACES[parse_engine_address(address).scheme]
+    return f"The password is not in the draft: put it in {place}."
 
 
 def _quote_address(address: str) -> str:

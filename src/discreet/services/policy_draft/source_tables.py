@@ -23,11 +23,11 @@ from pathlib import Path
 
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
+from discreet.core.release_target import split_source
 from discreet.engines.duckdb_inventory import DuckDBInventory
 from discreet.engines.file_schema import Schema, read_glob_schema, read_schemas
 from discreet.engines.inventory import Inventory, InventoryTable
 from discreet.engines.pattern_shares import compute_file_pattern_shares
-from discreet.engines.sources import split_source
 from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
 from discreet.services.policy_draft.hipaa_identifiers import PATTERNS
 from discreet.services.policy_errors import find_nearest_name
@@ -178,7 +178,8 @@ def _compute_match_shares(inventory: Inventory, source: str, columns: Sequence[s
 def _guess_table_name(source: str) -> str:
     """Return a table name: the last word of the source, or the folder of a table in parts.
 
-    >>> [_guess_table_name(source) for source in ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")]
+    >>> sources = ("clinic.visits", "s3a://shop/visits/*.parquet", "/data/visits.csv")
+    >>> [_guess_table_name(source) for source in sources]
     ['visits', 'visits', 'visits']
     """
     if "/" not in source:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
+from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, ColumnType, Role
 from discreet.services.policy_draft.column_roles import guess_role, is_code, is_key, is_person_key
@@ -23,21 +25,23 @@ from discreet.services.policy_draft.hipaa_identifiers import (
 from discreet.services.policy_draft.source_tables import SourceTable
 from discreet.services.yaml_quoting import quote_scalar
 
-HEAD = """\
+PROMISE_MEANING = fill(
+    describe_policy_belief("`prior`", "`posterior`"), 108, initial_indent="# ", subsequent_indent="# "
+)
+HEAD = f"""\
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
 # Take bounds and values from what is public: a questionnaire, a standard, an expert. Never from the data, as
 # they would reveal its rarest people. Values beyond a bound are clamped to it.
 
-# An attacker who is at most `prior` sure of a claim about one person is at most `posterior` sure after all
-# answers.
+{PROMISE_MEANING}
 # What that means in words: discreet promise --prior 1% --posterior 5%
-promise: {prior: 1%, posterior: 5%, secret: value}    # secret: value, or presence (that one is in the data)
+promise: {{prior: 1%, posterior: 5%, secret: value}}    # secret: value, or presence (that one is in the data)
 
 # Roles: identifier (never released), quasi (known to others), sensitive, other.
 # A category may omit `values`; groups are then selected privately, and the promise needs a tail above 0.
 # Free text, not one of a few values: type: text.
-# A table may link to others: links: {visit: visits.id}. If only the linked row names the person:
-# person: {through: visit}. A table about no person, such as a list of clinics: person: none.
+# A table may link to others: links: {{visit: visits.id}}. If only the linked row names the person:
+# person: {{through: visit}}. A table about no person, such as a list of clinics: person: none.
 # nulls: false declares that the column has no NULL, so that its count and the count of rows are charged once;
 # nulls: true makes NULL a group of its own in GROUP BY.
 # scale: log bins a number by its logarithm for training and synthesis: incomes, sizes, durations.
@@ -170,7 +174,8 @@ def _draft_column(name: str, kind: ColumnType, shares: Mapping[str, float]) -> C
 
 
 def _format_table(table: TableDraft) -> str:
-    person = f"row, if every row is a different person; or the column that identifies it{_format_person_proposal(table.person)}"
+    proposal = _format_person_proposal(table.person)
+    person = f"row, if every row is a different person; or the column that identifies it{proposal}"
     width = max(len(quote_scalar(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",

@@ -1,4 +1,4 @@
-"""`make_census`: 48,842 made-up people shaped like Adult, one row each.
+"""`census`: 48,842 made-up people shaped like Adult, one row each.
 
 The size and mean hours of each workclass follow the EGM paper's Table 1. The other columns depend on each
 other as in such a survey: education and marital status on age, occupation on education and sex, income on all

@@ -1,4 +1,4 @@
-"""`make_hospital`: the visits of 20,000 made-up people to a hospital in 2023, one row a visit.
+"""`hospital`: the visits of 20,000 made-up people to a hospital in 2023, one row a visit.
 
 A person has 1 to 60 visits (about three on average; a few people have very many), one age (on 1 January), sex
 and zipcode, and mostly returns for the same disease. Diseases depend on age and sex, the flu also on the

@@ -6,12 +6,13 @@ import json
 import os
 from pathlib import Path
 
+from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.services.sample.hospital import GROUPS
 from discreet.services.sample.table_schema import SampleColumn, TableSchema
 
-HEAD = """\
-# An attacker who was at most 1% sure of a claim about one person can, after all answers, be at most 5% sure.
-promise: {prior: 1%, posterior: 5%, secret: value}
+HEAD = f"""\
+# {describe_policy_belief("1%", "5%")}
+promise: {{prior: 1%, posterior: 5%, secret: value}}
 epsilon: 0.1          # the cost of a question, unless it gives another
 tables:
 """

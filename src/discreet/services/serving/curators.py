@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import pyarrow as pa
 
@@ -33,8 +33,7 @@ from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.plans import Plan
 from discreet.services.policy_engines import make_engine_opener
 from discreet.services.serving.admission import Admission
-from discreet.services.serving.query_timeouts import Deadlines
-from discreet.services.serving.timeout_calibration import measure_slowness
+from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
 from discreet.services.source_digests import require_unchanged_sources
 from discreet.services.work_limits import LateResult
 from discreet.sql.plan_execution import Release
@@ -211,3 +210,14 @@ def _require_not_cancelled(should_continue: Callable[[], bool]) -> None:
 def _load_answer_libraries() -> None:
     """Run one empty answer: loading its libraries would take longer than the first deadline allows."""
     query_released_tables("SELECT n FROM released", {"released": pa.table({"n": [0]})})
+
+
+class QuestionOptions(TypedDict):
+    """The cost and accuracy of a question: keyword arguments of `Curator.plan`."""
+
+    epsilon: float | None
+    share: float | None
+    within: float | str | None
+    least_rows: int | None
+    confidence: float
+    raw: bool

@@ -28,7 +28,7 @@ from discreet.services.audit.neighboring_databases import (
 )
 from discreet.services.curator import Curator
 from discreet.services.policies import get_promise
-from discreet.services.serving.question_options import QuestionOptions
+from discreet.services.serving.curators import QuestionOptions
 
 PERSON_COUNT = 1_000
 VALUES_PER_COLUMN = 200

@@ -18,21 +18,21 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DiscreetError
 from discreet.core.randomness import Randomness
-from discreet.engines.engine_faults import run_guarded
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import (
     Job,
     JobCancelledError,
     JobOutcome,
     JobState,
+    JobStore,
     JobWork,
     NotCancellableError,
     QueueFullError,
     ServerStoppedError,
 )
-from discreet.services.serving.job_store import JobStore
 from discreet.services.users.user_storage import UserStorage
 
 MAX_JOBS_IN_MEMORY = 50

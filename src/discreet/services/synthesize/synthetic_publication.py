@@ -1,4 +1,4 @@
-"""Publication of a synthetic table: from a request to rows, certificate and report.
+"""Publication of a synthetic table: from a request to rows, certificate and figures for a report.
 
 Requests are validated before anything is charged. If an attack exceeds a bound, the table is charged, as its
 counts were read, but not written; the ledger stores its rows, so `--force` publishes them at no further cost.
@@ -6,31 +6,45 @@ counts were read, but not written; the ledger stores its rows, so `--force` publ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
+from discreet.belief import Promise
+from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import DuckDBPublisher, ReleaseTarget, stage_output
+from discreet.core.policy import Policy, Table
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.mechanisms.sampling import Integers
+from discreet.mining.bin_counters import EngineCounter
 from discreet.mining.synthesis import SynthesisPlan
-from discreet.mining.synthesis.marginal_comparison import Comparison, measure_usefulness
-from discreet.rendering.release_report import write_report
-from discreet.rendering.synthetic_report import (
-    build_synthetic_certificate,
-    build_synthetic_report,
-    compare_with_table,
-)
+from discreet.mining.synthesis.marginal_comparison import Comparison, compare_marginals, measure_usefulness
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
-from discreet.services.anonymize.table_request import require_not_source
-from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.attack.synthetic_evaluation import People, evaluate_synthetic
+from discreet.services.attack.belief_bounds import bound_from_option
+from discreet.services.attack.evaluation import (
+    AttackEvaluation,
+    AttackRun,
+    SkippedAttack,
+    apply_bounds,
+)
+from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.synthetic_attack import (
+    APPLICABLE_ATTACKS,
+    ASSUMPTIONS,
+    KNOWLEDGE,
+    NO_PANEL,
+    People,
+    run_attacks,
+)
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
+from discreet.services.source_tables import require_not_source
 from discreet.services.synthesize.synthetic_table import (
     SynthesizeRequest,
     SyntheticTable,
@@ -38,14 +52,25 @@ from discreet.services.synthesize.synthetic_table import (
     synthesize_table,
 )
 
+LIMITS = (
+    "Rows are generated from noisy counts and are as private as those counts. Relations between columns that "
+    "were measured together are approximated; relations between other columns are lost."
+)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SyntheticPublication:
-    """A published synthetic table, with the custodian's comparison and attack evaluation."""
+    """A published synthetic table, with the custodian's comparison and attack evaluation.
+
+    `useful` is a learner's accuracy by predicted column, trained on synthetic and on real rows. `files` are
+    the rows and their certificate; the frontend writes the custodian's report beside them.
+    """
 
     synthetic: SyntheticTable
     comparison: Comparison
     trial: AttackEvaluation
+    useful: Mapping[str, tuple[float, float]]
+    place: ReleaseTarget
     files: tuple[Path, ...]
 
 
@@ -80,13 +105,18 @@ def publish_synthetic(
         report_progress("comparing it with the table")
         comparison = curator.inspect_data(lambda engine: compare_with_table(found, engine, curator.policy))
     useful = {} if people is None or target is None else {target: _measure_usefulness(found, people, target)}
-    document = build_synthetic_report(found, comparison, trial, useful)
     report_progress("writing")
     with stage_output(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
         engine.write('SELECT * FROM "rows"', file)
     public = build_synthetic_certificate(found, trial, at_most=at_most, forced=force)
-    written = (output, write_certificate(public, place), write_report(document, place))
-    return SyntheticPublication(synthetic=found, comparison=comparison, trial=trial, files=written)
+    return SyntheticPublication(
+        synthetic=found,
+        comparison=comparison,
+        trial=trial,
+        useful=useful,
+        place=place,
+        files=(output, write_certificate(public, place)),
+    )
 
 
 def _require_people(panel: Path | None, target: str | None, at_most: float | None) -> None:
@@ -128,3 +158,71 @@ def _fit_boosting(features: Integers, targets: Integers) -> object:
             "synthesize: --target needs scikit-learn.", hint="Install discreet[mining], or leave it out."
         ) from None
     return HistGradientBoostingClassifier().fit(features, targets)
+
+
+def evaluate_synthetic(
+    synthetic: SyntheticTable, table: Table, people: People | None, *, at_most: float | None, promise: Promise
+) -> AttackEvaluation:
+    """Run the attacks that apply on rows that are not written yet."""
+    runs: tuple[AttackRun, ...] = ()
+    skipped = skip_other_attacks(*APPLICABLE_ATTACKS)
+    if people is None:
+        skipped += tuple(SkippedAttack(name=each.name, reason=NO_PANEL) for each in APPLICABLE_ATTACKS)
+    else:
+        names = [each.name for each in synthetic.plan.schema.attributes]
+        runs = run_attacks(synthetic.table, people, {name: table.columns[name].type for name in names})
+    return AttackEvaluation(
+        subject=f"the synthetic table of {synthetic.plan.table}",
+        knowledge=KNOWLEDGE,
+        runs=apply_bounds(runs, bound_from_option(at_most)),
+        skipped=skipped,
+        criteria=compute_synthetic_criteria(*(each.findings for each in runs)) if runs else None,
+        promise=promise,
+        assumptions=ASSUMPTIONS,
+    )
+
+
+def build_synthetic_certificate(
+    synthetic: SyntheticTable, trial: AttackEvaluation, *, at_most: float | None = None, forced: bool = False
+) -> dict[str, object]:
+    """Return the certificate to publish with the table.
+
+    `forced` means that attacks could not have prevented publication, not that a bound was exceeded: the
+    latter depends on the data.
+    """
+    plan = synthetic.plan
+    return {
+        "kind": "differentially private synthetic table",
+        "table": plan.table,
+        "quality": plan.quality,
+        "columns": [each.name for each in plan.schema.attributes],
+        "left_out": list(plan.left_out),
+        "relation": plan.guarantee.relation.value,
+        "epsilon": float(synthetic.epsilon),
+        "delta": float(synthetic.delta),
+        "guarantee": repr(plan.guarantee),
+        "earlier": [
+            {"columns": list(counts.columns), "guarantee": repr(entry.guarantee)}
+            for counts, entry in zip(plan.earlier, synthetic.earlier, strict=True)
+        ],
+        "attacker": "knows all other records, or takes records as independent",
+        "limits": LIMITS,
+        "expected_error": [
+            {
+                "columns": list(each.columns),
+                "mechanism": each.mechanism,
+                "error95": each.error95,
+                "variation": each.variation,
+            }
+            for each in plan.expected_error
+        ],
+        "attacks_run": list(trial.attack_names),
+        "bounds": [bound.to_json() for bound in bound_from_option(at_most)],
+        "forced": forced,
+    }
+
+
+def compare_with_table(synthetic: SyntheticTable, engine: Engine, policy: Policy) -> Comparison:
+    """Compare every column and pair of columns with the real table."""
+    counter = EngineCounter.from_table(engine, policy, synthetic.plan.table, synthetic.plan.schema)
+    return compare_marginals(synthetic.plan.schema, counter, synthetic.codes)

@@ -2,44 +2,67 @@
 
 Budget      epsilon is for the promise's secret: pure under a promise without a tail; with a delta, under a
             promise with a tail, the noise is Gaussian.
-Earlier     answers that the rows must be consistent with, by ledger entry; see `earlier_answers`.
+Earlier     answers that the rows must be consistent with, by ledger entry. Eligible are an analyst's own
+            answers that count all rows of the table by synthesized columns, as in
+            SELECT city, COUNT(*) FROM people GROUP BY city; answers with filters, limits or computed columns
+            are not tables of counts. They are treated as exact up to rounding, and cost nothing again.
+NULLs       if a column may be NULL and NULL is not one of its declared groups, an earlier answer does not
+            cover rows without a value; those cells are unconstrained.
 Repeats     the same request of the same analyst returns the same rows at no cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, SkipValidation
 
-from discreet.accounting.entries import Entry
+from discreet.accounting.entries import Entry, EntryState
 from discreet.belief import Promise
 from discreet.belief.wording import format_count
 from discreet.core.engine import Engine
+from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Integers
+from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan, plan_synthesis, synthesize
 from discreet.mining.tabulation.noise_budget import NoiseBudget
+from discreet.services.answers import answer_from_bytes
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, require_min_epsilon, resolve_epsilon
 from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.stored_tables import table_from_bytes, table_to_bytes
-from discreet.services.synthesize.earlier_answers import find_eligible_entries, read_earlier_answer
+from discreet.sql.aggregates.count import Count
+from discreet.sql.expression_tree import Column
+from discreet.sql.query import Query
+from discreet.sql.query_parser import parse_query
+from discreet.sql.relational_algebra import Scan
+from discreet.sql.resolver import resolve_query
+
+ALL: Literal["all"] = "all"
+COUNT = Count()
 
 
-@dataclass(frozen=True, kw_only=True)
-class SynthesizeRequest:
-    """A request for a synthetic table; its cost is an epsilon, or prior and posterior of a promise."""
+class SynthesizeRequest(BaseModel):
+    """A request for a synthetic table; its cost is an epsilon, or prior and posterior of a promise.
+
+    The fields are part of the key under which the ledger stores the rows: a renamed field would charge a
+    repeated request again.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
-    epsilon: Real | None = None
+    # checked against the promise when the table is planned, with the refusals of every charged request
+    epsilon: Annotated[Real | None, SkipValidation] = None
     promise: tuple[float, float] | None = None
-    delta: Real = 0
+    delta: Annotated[Real, SkipValidation] = 0
     quality: Literal["lean", "best"] = "lean"
     columns: Sequence[str] | None = None
     logarithmic: Sequence[str] = ()
@@ -142,7 +165,7 @@ def synthesize_table(
         curator,
         "synthesize",
         f"synthesize {request.table} --quality {request.quality}",
-        asdict(request) | {"epsilon": epsilon, "promise": None} | agreed,
+        request.model_dump() | {"epsilon": epsilon, "promise": None} | agreed,
         made.guarantee,
         compute_rows,
         serialize=table_to_bytes,
@@ -167,3 +190,98 @@ def _column_to_values(column: pa.ChunkedArray) -> object:
     if pa.types.is_boolean(column.type):
         return column.to_pylist()
     return column.to_numpy(zero_copy_only=False) if column.null_count == 0 else column.to_pylist()
+
+
+def find_eligible_entries(
+    curator: Curator, plan: SynthesisPlan, requested: Sequence[int] | Literal["all"]
+) -> list[Entry]:
+    """Return the named entries, or all eligible ones; raise RequestError if a named one is not eligible."""
+    entries = curator.ledger.list_entries(curator.analyst)
+    settled = {each.number: each for each in entries if each.state is EntryState.SETTLED}
+    if requested == ALL:
+        fitting = [each for each in settled.values() if _map_columns(curator, plan, each) is not None]
+        if not fitting:
+            raise RequestError(
+                f"synthesize: no answer to {curator.analyst} is a table of counts by columns that are "
+                "synthesized.",
+                hint="Leave --with out.",
+            )
+        return fitting
+    for number in requested:
+        if number not in settled:
+            raise RequestError(
+                f"synthesize: {curator.analyst} has no answer in entry {number}.",
+                hint=f"`discreet ledger --analyst {curator.analyst}` lists them.",
+            )
+        if _map_columns(curator, plan, settled[number]) is None:
+            raise RequestError(
+                f"synthesize: entry {number} is not a table of counts by columns that are synthesized.",
+                hint="Name answers such as SELECT a, b, COUNT(*) FROM t GROUP BY a, b, or --with all.",
+            )
+    return [settled[number] for number in dict.fromkeys(requested)]
+
+
+def read_earlier_answer(curator: Curator, plan: SynthesisPlan, entry: Entry) -> EarlierAnswer:
+    """Return the answer of an entry as counts over bins."""
+    keys = _map_columns(curator, plan, entry)
+    stored = curator.ledger.find_stored_answer(entry.analyst, entry.question_key)
+    assert keys is not None
+    assert stored is not None
+    table, _ = answer_from_bytes(stored.answer)
+    *names, count = keys
+    attributes = [_get_attribute(plan, keys[name]) for name in names]
+    return EarlierAnswer(
+        columns=tuple(each.name for each in attributes), counts=_sum_counts(table, names, count, attributes)
+    )
+
+
+def _sum_counts(
+    table: pa.Table, names: Sequence[str], count: str, attributes: Sequence[Attribute]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Return the counts summed over the values of each bin; NaN if the answer covers no value of the bin."""
+    at = tuple(
+        each.encode(table.column(name).to_pylist()).astype(np.int64)
+        for each, name in zip(attributes, names, strict=True)
+    )
+    shape = tuple(each.bins for each in attributes)
+    sums, told = np.zeros(shape), np.zeros(shape, np.int64)
+    np.add.at(sums, at, table.column(count).to_numpy().astype(np.float64))
+    np.add.at(told, at, 1)
+    return np.where(told > 0, sums, np.nan)
+
+
+def _map_columns(curator: Curator, plan: SynthesisPlan, entry: Entry) -> Mapping[str, str] | None:
+    """Return the table's column for each answer column, the count last; None if the entry is not eligible."""
+    try:
+        question = resolve_query(parse_query(entry.question), curator.policy)
+    except RequestError:  # a model, or a question of another policy
+        return None
+    whole = isinstance(question.rows, Scan) and question.rows.table == plan.table
+    if not whole or not question.keys or not _has_all_groups(question):
+        return None
+    columns = {key.name: of.name.split(".", 1)[1] for key, of in question.keys if isinstance(of, Column)}
+    counts = {column.name for column, measure in question.measures if measure == COUNT}
+    shown = {
+        of.name: name for name, of in reversed(question.post_processing[0].outputs) if isinstance(of, Column)
+    }
+    synthesized = {each.name for each in plan.schema.attributes}
+    fits = len(columns) == len(question.keys) and set(columns.values()) <= synthesized
+    told = [name for name in shown if name in counts]
+    if not fits or not told or not set(columns) <= set(shown):
+        return None
+    return {shown[key]: of for key, of in columns.items()} | {shown[told[0]]: ""}
+
+
+def _has_all_groups(question: Query) -> bool:
+    """Return True if the answer has all groups, without HAVING, LIMIT or totals."""
+    after = question.post_processing[0]
+    return (
+        len(question.post_processing) == 1
+        and after.having is None
+        and after.limit is None
+        and not after.totals
+    )
+
+
+def _get_attribute(plan: SynthesisPlan, name: str) -> Attribute:
+    return next(each for each in plan.schema.attributes if each.name == name)

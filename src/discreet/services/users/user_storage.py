@@ -3,24 +3,64 @@
 Content     Names, roles, password hashes and verifiers, token hashes, the signing key of sessions, ended
             sessions, budget requests and decisions, idempotency keys with their responses, and jobs.
             No password, no token, and no data value that was not released.
+File        SQLite, beside the ledger, readable by its owner only; `user_database` is the PostgreSQL form.
 Shared      with `discreet user`, which may write while servers run: a removed user is logged out at once.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address
+from discreet.accounting.process_identity import is_process_alive
+from discreet.core.closeable import Closeable
+from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
+from discreet.services.ledger_addresses import find_sibling_file
 
 STORAGE_FORMAT = 4
 DEFAULT_TOKEN_DAYS = 90
 """The default lifetime of a token, also given to tokens of storages that had no expiry."""
 SECRET_BYTES = 32
+APPLICATION_ID = int.from_bytes(b"dscu")
+LOCK_TIMEOUT_SECONDS = 60.0
+USER_FILE_SUFFIX = ".users.db"
+SCHEMA = (
+    "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL)",
+    "CREATE TABLE user (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, password TEXT NOT NULL,"
+    " verifier TEXT, made TEXT NOT NULL)",
+    "CREATE TABLE token (id TEXT PRIMARY KEY, user TEXT NOT NULL REFERENCES user ON DELETE CASCADE,"
+    " label TEXT NOT NULL, digest BLOB NOT NULL UNIQUE, made TEXT NOT NULL)",
+    "CREATE TABLE ended (session TEXT PRIMARY KEY, expires REAL NOT NULL)",
+    "CREATE TABLE wish (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, analyst TEXT NOT NULL,"
+    " share TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL CHECK"
+    " (state IN ('open', 'granted', 'denied')), taken_from TEXT, note TEXT, decided TEXT)",
+    "CREATE TABLE attempt (user TEXT NOT NULL REFERENCES user ON DELETE CASCADE, key TEXT NOT NULL,"
+    " digest BLOB NOT NULL, status INTEGER, kind TEXT, headers TEXT, body BLOB, PRIMARY KEY (user, key))",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+)
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+        " user TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,"
+        " stage TEXT NOT NULL, share REAL NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT,"
+        " document TEXT, file TEXT, process TEXT NOT NULL)",
+    ),
+    3: ("ALTER TABLE attempt ADD COLUMN process TEXT NOT NULL DEFAULT ''",),
+    4: (
+        "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
+        "UPDATE token SET expires = :expires",
+    ),
+}
+"""Migrations from earlier formats, by the format that they lead to."""
 
 
 class UserStorage(Protocol):
@@ -61,3 +101,124 @@ def make_expiry_timestamp(days: int) -> str:
 
 def draw_secret() -> bytes:
     return Randomness().source(SECRET_BYTES)
+
+
+class UserFile(Closeable):
+    """A `UserStorage` of one connection, shared by the threads of a process; closed as a context manager."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._connection = self._connect()
+
+    @property
+    def releases_folder(self) -> Path | None:
+        """The folder for files that jobs write, beside the user file; None for a file of another name."""
+        name = self.path.removesuffix(USER_FILE_SUFFIX)
+        return None if name == self.path else Path(f"{name}.releases").absolute()
+
+    @property
+    def secret(self) -> bytes:
+        """The signing key of sessions, drawn when the file is created."""
+        with self.read_transaction() as rows:
+            value: bytes = rows.execute("SELECT value FROM secret").fetchone()[0]
+        return value
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._transaction("BEGIN") as rows:
+            yield rows
+
+    @contextmanager
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Begin an exclusive write transaction, durable when it ends."""
+        with self._transaction("BEGIN IMMEDIATE") as rows:
+            yield rows
+
+    def is_process_alive(self, transaction: SqlTransaction, process: str) -> bool:
+        """Return True if a process still runs; all users of a file are on this machine."""
+        return is_process_alive(process)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._connection.execute(begin)
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise self._make_error("cannot be read or written") from None
+                raise
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            if self.path != MEMORY:
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+            connection = sqlite3.connect(
+                self.path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error):
+            raise self._make_error("cannot be opened") from None
+        try:
+            self._create_or_migrate(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise self._make_error("was not written by discreet") from None
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        mark, form = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if mark != APPLICATION_ID:
+            if mark or form or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise self._make_error("was not written by discreet")
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT INTO secret VALUES (1, ?)", (draw_secret(),))
+        elif form > STORAGE_FORMAT:
+            raise self._make_error("was written by a newer version of discreet")
+        for later in range(form + 1, STORAGE_FORMAT + 1):
+            for statement in MIGRATIONS.get(later, ()):
+                connection.execute(statement, {"expires": make_expiry_timestamp(DEFAULT_TOKEN_DAYS)})
+        connection.execute(f"PRAGMA user_version = {STORAGE_FORMAT}")
+        connection.execute("COMMIT")
+
+    def _make_error(self, what: str) -> RequestError:
+        return RequestError(
+            f"The user file {self.path} {what}.", hint="Check it and its folder, or move it away."
+        )
+
+
+def open_user_storage(ledger: str) -> UserStorage:
+    """Open the user storage of a ledger by its absolute address; create it if there is none."""
+    if is_database_address(ledger):
+        from discreet.services.users.user_database import (
+            UserDatabase,  # the driver is needed for shared ledgers only
+        )
+
+        return UserDatabase(ledger)
+    return UserFile(get_user_file_path(ledger))
+
+
+def get_user_file_path(ledger: str) -> str:
+    """Return the path of the user file beside a ledger; in memory for a ledger in memory."""
+    return str(find_sibling_file(ledger, ".users.db") or MEMORY)
+
+
+def has_user_storage(ledger: str) -> bool:
+    """Return True if the ledger has a user storage."""
+    return is_database_address(ledger) or Path(get_user_file_path(ledger)).exists()

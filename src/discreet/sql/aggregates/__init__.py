@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from discreet.sql.aggregates.average import Average
 from discreet.sql.aggregates.base import Aggregate, SupportsAnswerTotals, SupportsPersonTotals
+from discreet.sql.aggregates.boolean import BoolAnd, BoolOr
 from discreet.sql.aggregates.count import Count, CountDistinct
 from discreet.sql.aggregates.mode import Mode
 from discreet.sql.aggregates.quantile import Maximum, Median, Minimum, Quantile
@@ -43,6 +44,8 @@ AGGREGATES: tuple[type[Aggregate], ...] = (
     SampleDeviation,
     PopulationDeviation,
     Mode,
+    BoolOr,
+    BoolAnd,
 )
 
 SQL_NAMES = ", ".join(name for each in AGGREGATES for name in each.sql_names)

@@ -38,7 +38,7 @@ from discreet.sql.scalar_expressions import build_call, resolve_condition, resol
 
 
 class _CountingAggregate(SupportsPersonTotals):
-    """What counts of rows and of distinct values share: one primitive, which is the count itself."""
+    """Base of counts of rows and of distinct values: one primitive, which is the count itself."""
 
     is_whole_count = True
 

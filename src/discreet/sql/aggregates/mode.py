@@ -16,7 +16,7 @@ from sqlglot import exp
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile
 from discreet.sql.aggregates.base import Aggregate, Decomposer, Decomposition, RankError
-from discreet.sql.aggregates.selected import REMARK, SelectedAggregate, SelectionBudget, format_row_count
+from discreet.sql.aggregates.selection import REMARK, SelectedAggregate, SelectionBudget, format_row_count
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Family, Type, make_number_type
 from discreet.sql.primitives import Grid

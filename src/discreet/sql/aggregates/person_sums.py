@@ -38,7 +38,7 @@ HALF_ULP = Fraction(1, 2**52)
 
 
 class PersonSum(SupportsPersonTotals):
-    """What SUM and AVG of one person's rows share."""
+    """Base of SUM and AVG as totals of one person's rows."""
 
     @classmethod
     def resolve_person_total(

@@ -33,7 +33,7 @@ from discreet.sql.aggregates.base import (
     SupportsPersonTotals,
     refuse_non_number,
 )
-from discreet.sql.aggregates.selected import REMARK, SelectedAggregate, SelectionBudget, format_row_count
+from discreet.sql.aggregates.selection import REMARK, SelectedAggregate, SelectionBudget, format_row_count
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Family, Type, make_number_type
 from discreet.sql.primitives import Grid, choose_grid, compile_filter
@@ -46,7 +46,7 @@ INSIDE = 0.95  # probability with which a released MIN or MAX lies within the ra
 
 
 class _RankedAggregate(NumericAggregate, SelectedAggregate):
-    """What quantiles, MIN and MAX share: `rank` is the quantile's probability."""
+    """Base of quantiles, MIN and MAX: `rank` is the quantile's probability."""
 
     aims_inward: ClassVar[bool] = False
 
@@ -104,7 +104,7 @@ class _RankedAggregate(NumericAggregate, SelectedAggregate):
 
 
 class _Extreme(_RankedAggregate, SupportsPersonTotals, SupportsAnswerTotals):
-    """What MIN and MAX share: of one person's rows, and over an answer, they take values of any type."""
+    """Base of MIN and MAX: of one person's rows, and over an answer, they take values of any type."""
 
     aims_inward = True
     keeps_clamping = True

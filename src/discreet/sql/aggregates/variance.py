@@ -30,7 +30,7 @@ from discreet.sql.primitives import Grid, choose_grid
 
 
 class _Spread(NumericAggregate):
-    """What variances and standard deviations share."""
+    """Base of variances and standard deviations."""
 
     is_linear = True
     is_sample: ClassVar[bool]

@@ -20,23 +20,29 @@ from discreet.attacks.match_sets import from_known_classes
 from discreet.attacks.published_table import PublishedTable, from_recoding, read_release
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.engines.duckdb_publisher import ReleaseTarget
-from discreet.engines.sources import split_source
+from discreet.core.release_target import ReleaseTarget, split_source
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
-from discreet.services.anonymize.table_request import build_file_table
-from discreet.services.attack.belief_bounds import BeliefBound, count_ruled_out_values, derive_model_bounds
+from discreet.services.attack.belief_bounds import count_ruled_out_values, derive_model_bounds
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
-from discreet.services.attack.table_attacks import Scenario, attack_table
-from discreet.services.attack.value_hierarchies import build_sensitive_hierarchies, find_declared_specs
+from discreet.services.attack.table_attacks import (
+    Scenario,
+    attack_table,
+    build_sensitive_hierarchies,
+    find_declared_specs,
+)
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher
+from discreet.services.source_tables import build_file_table
 
 if TYPE_CHECKING:
     from discreet.accounting.entries import NonPrivateRelease
+from discreet.services.attack.belief_bounds import bound_from_option
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
+
+
 ASSUMPTIONS = (
     "Attackers know everybody's quasi-identifiers as the table has them, which no register tells better.",
     "Every row that matches a person is assumed to be theirs with the same probability.",
@@ -97,11 +103,6 @@ def evaluate_release(
             *_describe_shared_pseudonyms(release, entries),
         ),
     )
-
-
-def bound_from_option(at_most: float | None, option: str = "--at-most") -> tuple[BeliefBound, ...]:
-    """Return the bound that a custodian set for every attack, if any."""
-    return () if at_most is None else (BeliefBound(limit=at_most, source=option),)
 
 
 def _find_published_classes(release: Release) -> Integers:

@@ -34,13 +34,14 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 from discreet.core.randomness import Randomness
 from discreet.services.anonymize.anonymizer import Anonymizer
+from discreet.services.attack.answers_evaluation import ANSWER_ATTACKS, CuratorSession
 from discreet.services.attack.belief_bounds import compute_promised_posterior
-from discreet.services.attack.claim_conditions import build_literal, count_claim_rows
-from discreet.services.attack.curator_attacks import ANSWER_ATTACKS, CuratorSession
 from discreet.services.attack.victims import (
     KNOWABLE_TYPES,
     AttackTarget,
+    build_literal,
     choose_table,
+    count_claim_rows,
     has_one_row_per_person,
 )
 from discreet.services.policies import get_promise
@@ -66,7 +67,7 @@ class RecordRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class BeliefAfterRelease:
-    """An attacker's belief from one release: the matching `matching_rows`, and how many of them have the value."""
+    """An attacker's belief from one release: the rows that match, and how many of them have the value."""
 
     release: str
     posterior: float

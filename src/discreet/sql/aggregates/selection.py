@@ -24,7 +24,7 @@ REMARK = "How far that is in values depends on the data."
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionBudget:
-    """What one selection may spend, and the most rows that one person can move, over all groups together."""
+    """Epsilon of one selection, and the most rows that one person can move over all groups together."""
 
     epsilon: Fraction
     rows: int

@@ -1,13 +1,18 @@
-"""`discreet mine` as an analyst runs it: a model, its charge, and what is refused."""
+"""`discreet train` as an analyst runs it: a model, its charge, and what is refused."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from discreet.mining.model_training import train_model
+from discreet.services.curator import Curator
+from discreet.services.release_cache import release_or_replay
+from discreet.services.train import TrainRequest, plan_model, train_private_model
 from tests.services.test_promise import discreet
 
 POLICY = """\
@@ -42,8 +47,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def mined(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
-    assert discreet("mine", *words, "--json") == 0
+def trained(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    assert discreet("train", *words, "--json") == 0
     found: dict[str, object] = json.loads(capsys.readouterr().out)
     return found
 
@@ -63,24 +68,24 @@ def test_a_tree_finds_who_is_ill_and_is_charged_once(
         "--draw",
         "tree.svg",
     )
-    first = mined(capsys, *words)
+    first = trained(capsys, *words)
     asked = {str(each).split(" ")[0] for each in json.loads((folder / "model.json").read_text())["question"]}
     assert {"age", "smoker"} <= asked
     assert "svg" in ET.parse(folder / "tree.svg").getroot().tag
-    again = mined(capsys, *words)
+    again = trained(capsys, *words)
     assert again["repeated"] is True
     assert again["model"] == first["model"]
     assert again["entry"] == first["entry"]
     assert first["epsilon"] == 1.5
     assert discreet("ledger", "--json") == 0
     ledger = json.loads(capsys.readouterr().out)
-    assert [each["question"] for each in ledger["entries"]] == ["mine tree people --target ill"]
+    assert [each["question"] for each in ledger["entries"]] == ["train tree people --target ill"]
 
 
 def test_saying_what_is_usual_is_the_same_wish(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("tree", "people", "--target", "ill", "--epsilon", "0.5")
-    first = mined(capsys, *words)
-    again = mined(capsys, *words, "--criterion", "gini", "--selection", "permute-and-flip")
+    first = trained(capsys, *words)
+    again = trained(capsys, *words, "--criterion", "gini", "--selection", "permute-and-flip")
     assert (again["repeated"], again["entry"]) == (True, first["entry"])
 
 
@@ -88,7 +93,7 @@ def test_saying_what_is_usual_is_the_same_wish(folder: Path, capsys: pytest.Capt
 def test_other_models_show_what_moves_them(
     folder: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert discreet("mine", kind, "people", "--target", "ill", "--epsilon", "1.5") == 0
+    assert discreet("train", kind, "people", "--target", "ill", "--epsilon", "1.5") == 0
     told = capsys.readouterr().out
     assert "score for no" in told
     assert "smoker" in told
@@ -99,7 +104,7 @@ def test_neighbouring_bins_that_score_alike_are_told_as_one(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Who is ill is 50 or older, which a forest of 62 bins shows in a line or two."""
-    assert discreet("mine", "forest", "people", "--target", "ill", "--epsilon", "1.5") == 0
+    assert discreet("train", "forest", "people", "--target", "ill", "--epsilon", "1.5") == 0
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     ages = [words for words in shown if words and words[0] == "age"]
     assert 2 <= len(ages) <= 6
@@ -110,13 +115,13 @@ def test_a_delta_is_told_with_the_cost(folder: Path, capsys: pytest.CaptureFixtu
     terms = POLICY.replace("posterior: 5%}", "posterior: 5%, tail: 1e-5}")
     (folder / "privacy.yaml").write_text(terms)
     words = ("forest", "people", "--target", "ill", "--epsilon", "0.5", "--delta", "1e-7")
-    assert discreet("mine", *words) == 0
+    assert discreet("train", *words) == 0
     assert "epsilon 0.5, delta 1e-07 (entry 1)" in capsys.readouterr().out
-    assert mined(capsys, *words)["delta"] == 1e-7
+    assert trained(capsys, *words)["delta"] == 1e-7
 
 
 def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = mined(capsys, "regression", "people", "--target", "weight", "--epsilon", "1.5")["model"]
+    model = trained(capsys, "regression", "people", "--target", "weight", "--epsilon", "1.5")["model"]
     assert isinstance(model, dict)
     means = [value[0] for value in model["value"]]
     assert all(40 <= mean <= 120 for mean in means)
@@ -173,7 +178,37 @@ def test_a_regression_predicts_a_number(folder: Path, capsys: pytest.CaptureFixt
 def test_what_cannot_be_learned_is_refused_and_costs_nothing(
     folder: Path, words: tuple[str, ...], code: int, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert discreet("mine", *words) == code
+    assert discreet("train", *words) == code
     assert told in " ".join(capsys.readouterr().err.split())
     assert discreet("ledger", "--json") == 0
     assert json.loads(capsys.readouterr().out)["entries"] == []
+
+
+def test_the_former_name_of_the_command_is_refused_with_its_present_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("mine", "tree", "people", "--target", "ill", "--epsilon", "0.5") == 2
+    assert "Write discreet train." in capsys.readouterr().err
+
+
+def test_a_model_of_a_ledger_from_before_the_command_was_renamed_is_not_charged_again(folder: Path) -> None:
+    """Ledgers of `discreet mine` store models under a key with that word."""
+    request = TrainRequest(kind="tree", table="people", target="ill", epsilon=0.5)
+    terms = asdict(request) | {"criterion": "gini", "selection": "permute-and-flip"}
+    with Curator.open(folder / "privacy.yaml") as curator:
+        plan = plan_model(curator, request)
+        stored = release_or_replay(
+            curator,
+            "mine",
+            "mine tree people --target ill",
+            terms,
+            plan.guarantee,
+            lambda engine, random: train_model(plan, engine, random).to_json(),
+            serialize=str.encode,
+            deserialize=bytes.decode,
+        )
+        again = train_private_model(curator, request, lambda message, fraction=None: None)
+    assert not stored.repeated
+    assert again.repeated
+    assert again.entry == stored.entry
+    assert again.model_json == stored.release
