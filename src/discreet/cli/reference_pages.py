@@ -36,7 +36,7 @@ EXIT_CODES = (
 )
 LAYERS: tuple[dict[str, str], ...] = (
     {"cli": "the command line: parses, calls a service, renders"},
-    {"http": "routes and the web console", "pgwire": "the PostgreSQL wire protocol"},
+    {"api": "verbs in Python", "http": "routes, web console", "pgwire": "PostgreSQL wire protocol"},
     {"rendering": "tables, reports, charts and JSON of results"},
     {"services": "one module per verb; the curator, users, serving"},
     {"papers": "five documents, recomputed"},
@@ -172,10 +172,6 @@ def write_pages(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-if __name__ == "__main__":
-    write_pages(Path(sys.argv[1]))
-
-
 def draw_package_diagram() -> str:
     """Return the packages as SVG; each is a group with its name as id."""
     height = _get_layer_top(len(LAYERS)) + FOOT_HEIGHT
@@ -257,3 +253,7 @@ def _draw_text(
 ) -> str:
     look = f'text-anchor="{anchor}" fill="{color}" font-size="{size}" font-weight="{weight}"'
     return f'<text x="{x}" y="{y}" {look}>{escape(text)}</text>'
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))
