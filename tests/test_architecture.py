@@ -1,4 +1,4 @@
-"""What a newcomer reads says what is there: the picture of the rooms, their words, files that are named."""
+"""Pages for maintainers match the tree: the diagram of packages, their descriptions, and files that are named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("src", "tests", "benchmarks")
+FOLDERS = ("src", "tests", "benchmarks")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -25,7 +25,7 @@ def enforced() -> list[set[str]]:
 
 
 def drawn() -> list[set[str]]:
-    """The rooms of the picture by how high they stand."""
+    """Packages of the diagram by layer, the highest first."""
     picture = ET.parse(ROOT / "docs" / "reference" / "packages.svg")
     boxes = [
         (float(box.attrib["y"]), group.attrib["id"])
@@ -35,19 +35,19 @@ def drawn() -> list[set[str]]:
     return [{name for _, name in layer} for _, layer in groupby(sorted(boxes), key=lambda box: box[0])]
 
 
-def test_the_picture_has_the_rooms_and_layers_that_import_linter_enforces() -> None:
+def test_the_picture_has_the_packages_and_layers_that_import_linter_enforces() -> None:
     assert drawn() == enforced()
 
 
-def test_every_room_is_in_the_picture_and_in_the_table() -> None:
+def test_every_package_is_in_the_picture_and_in_the_table() -> None:
     there = {path.parent.name for path in (ROOT / "src" / "discreet").glob("*/__init__.py")}
     text = (ROOT / "ARCHITECTURE.md").read_text()
     assert set.union(*drawn()) == there
-    assert [room for room in there if f"| `{room}` |" not in text] == []
+    assert [package for package in there if f"| `{package}` |" not in text] == []
     assert "docs/reference/packages.svg" in text
 
 
-def test_every_room_says_in_a_paragraph_what_belongs_there() -> None:
+def test_every_package_says_in_a_paragraph_what_belongs_there() -> None:
     for path in (ROOT / "src").rglob("__init__.py"):
         said = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert len(said.split()) >= 20, path.relative_to(ROOT)
@@ -56,7 +56,7 @@ def test_every_room_says_in_a_paragraph_what_belongs_there() -> None:
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_every_file_that_a_page_names_exists(page: str) -> None:
     named = re.findall(r"`([\w/]+\.(?:py|html|js))`", (ROOT / page).read_text())
-    there = {f"/{path.relative_to(ROOT)}" for room in ROOMS for path in (ROOT / room).rglob("*.*")}
+    there = {f"/{path.relative_to(ROOT)}" for package in FOLDERS for path in (ROOT / package).rglob("*.*")}
     assert named
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
 

@@ -23,10 +23,8 @@ from discreet.belief import Belief
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.audit.audit_dispatch import AuditRequest
-from discreet.services.itemsets import ItemsetsRequest
-from discreet.services.stream import StreamRequest
+from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.synthesize.synthetic_table import SynthesizeRequest
-from discreet.services.tabulate import TabulateRequest
 from discreet.services.train import TrainRequest
 
 ROOT = Path(__file__).parents[1]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.api.charged_verbs import tabulate as tabulate
     from discreet.api.charged_verbs import train as train
     from discreet.api.charts import draw as draw
+    from discreet.api.custodian_verbs import Anonymizer as Anonymizer
     from discreet.api.custodian_verbs import anonymize as anonymize
     from discreet.api.custodian_verbs import attack as attack
     from discreet.api.custodian_verbs import audit as audit
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from discreet.core.errors import ModelNotMetError as ModelNotMetError
     from discreet.core.errors import RequestError as RequestError
     from discreet.core.policy import Policy as Policy
-    from discreet.services.anonymize.anonymizer import Anonymizer as Anonymizer
     from discreet.services.anonymize.release import Release as Release
     from discreet.services.answers import Answer as Answer
     from discreet.services.curator import Curator as Curator
@@ -57,7 +57,7 @@ _HOMES = {
     "Curator": "discreet.services.curator",
     "Plan": "discreet.services.plans",
     "Answer": "discreet.services.answers",
-    "Anonymizer": "discreet.services.anonymize.anonymizer",
+    "Anonymizer": "discreet.api.custodian_verbs",
     "Release": "discreet.services.anonymize.release",
     "ask": "discreet.api.charged_verbs",
     "tabulate": "discreet.api.charged_verbs",

@@ -38,12 +38,16 @@ from discreet.anonymity.models import (
     Model,
     OrderedCloseness,
     ProbabilisticDiversity,
+    PSensitiveKAnonymity,
     RecursiveDiversity,
     StrictRisk,
     TableModel,
     find_worst_class,
 )
+from discreet.anonymity.models.model_option import ModelContext, ModelSpec
+from discreet.anonymity.models.model_parsing import parse_model
 from discreet.anonymity.models.privacy_model import LimitsKeptRows
+from discreet.attacks import ATTACKS as ATTACK_KINDS
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.models import brute
 from tests.anonymity.models.tables import table
@@ -79,6 +83,11 @@ EXAMPLES: dict[str, list[Any]] = {
         AlphaKAnonymity(column=D, alpha=Fraction(1, 2), k=2),
         AlphaKAnonymity(column=D, alpha=THIRD, k=1),
         AlphaKAnonymity(column=D, alpha=THIRD, k=2, values=("a",)),
+    ],
+    "PSensitiveKAnonymity": [
+        PSensitiveKAnonymity(column=D, p=2, k=2),
+        PSensitiveKAnonymity(column=D, p=2, k=4),
+        PSensitiveKAnonymity(column=D, p=3, k=3),
     ],
     "DeltaDisclosure": [DeltaDisclosure(column=D, delta=Fraction(d)) for d in ("0.3", "0.7", "1.2")],
     "BetaLikeness": [
@@ -165,6 +174,27 @@ def test_attacks_that_are_not_stopped_are_named(kind: Any) -> None:
     assert all(each in attacks for each in kind.not_stopped)
     # whoever knows more, or joins releases, gets past every one of these models
     assert {"background knowledge", "composition"} <= set(kind.not_stopped)
+
+
+@every_model
+def test_a_model_is_requested_by_the_text_of_its_option(kind: Any) -> None:
+    for model in examples(kind):
+        named = [word.lower() for word in kind.form.split(":") if word.isupper()]
+        spec = ModelSpec(kind=kind, parameters={name: getattr(model, name) for name in named})
+        assert parse_model(kind.option, model.k if kind.option.is_number else str(spec)) == spec
+        context = ModelContext(k=2, has_population=True, find_hierarchy={D: TREE}.get)
+        built = spec.build(context)
+        assert isinstance(built, kind)
+        assert {name: getattr(built, name) for name in named} == spec.parameters
+
+
+@every_model
+def test_beliefs_are_bounded_for_attacks_that_exist(kind: Any) -> None:
+    for model in examples(kind):
+        for bound in model.derive_bounds({D: 0.5}):
+            assert bound.attack in {attack.name for attack in ATTACK_KINDS}
+            assert 0 < bound.limit <= 1
+            assert bound.column in (None, model.column)
 
 
 @every_model
@@ -397,6 +427,8 @@ REFUSED: list[tuple[Any, str, list[Any]]] = [
     (HierarchicalCloseness, "t", [-0.1, 1.1]),
     (AlphaKAnonymity, "alpha", [0, 1.5]),
     (AlphaKAnonymity, "k", [0]),
+    (PSensitiveKAnonymity, "p", [0, 1.5]),
+    (PSensitiveKAnonymity, "k", [0, True]),
     (DeltaDisclosure, "delta", [0, -1]),
     (BetaLikeness, "beta", [0, -1]),
     (BetaLikeness, "enhanced", ["yes"]),

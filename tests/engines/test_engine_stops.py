@@ -96,10 +96,11 @@ def test_spark_that_is_killed_while_it_counts_is_a_fault_and_the_charge_stays(tm
     patients.write(tmp_path)
     # so many rows that counting them takes a while
     pq.write_table(pa.concat_tables([patients.patients()] * 2_000), tmp_path / "patients.parquet")
+    places = str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")
     done = subprocess.run(
         [sys.executable, "-m", "tests.engines.killed_spark", "ask", COUNT, "--engine", "spark:local[1]"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))},
         capture_output=True,
         text=True,
         check=False,

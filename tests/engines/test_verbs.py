@@ -20,6 +20,7 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services import itemsets, stream, tabulate
 from discreet.services.count_publication import Publication, release_counts
+from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.curator import Curator
 from discreet.services.policies import load_policy
 from discreet.services.record_evaluation import RecordRequest, attack_record
@@ -82,12 +83,12 @@ def here_and_there(folder: Path, server: Server) -> Iterator[Path]:
 
 
 def publications(curator: Curator) -> Iterator[Publication]:
-    cells = tabulate.TabulateRequest(table="people", columns=("town", "ill"), epsilon=0.5)
+    cells = TabulateRequest(table="people", columns=("town", "ill"), epsilon=0.5)
     yield tabulate.plan_table_release(curator, cells)
-    yield itemsets.plan_itemsets_release(curator, itemsets.ItemsetsRequest(table="people", epsilon=0.5))
+    yield itemsets.plan_itemsets_release(curator, ItemsetsRequest(table="people", epsilon=0.5))
     asked = [f"SELECT COUNT(*) FROM people WHERE age > {age} AND ill = 'yes'" for age in (30, 40)]
     yield stream.plan_stream_release(
-        curator, stream.StreamRequest(table="people", epsilon=0.5), asked, lambda *_: None
+        curator, StreamRequest(table="people", epsilon=0.5), asked, lambda *_: None
     )
 
 

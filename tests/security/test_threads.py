@@ -22,8 +22,9 @@ from discreet.core.guarantees import PureDP
 from discreet.mining.stream import StreamAnswer
 from discreet.services.answers import Answer
 from discreet.services.count_publication import ReleasedCounts, release_counts
+from discreet.services.count_requests import StreamRequest
 from discreet.services.policies import load_policy
-from discreet.services.stream import StreamRequest, open_stream, plan_stream_release
+from discreet.services.stream import open_stream, plan_stream_release
 from discreet.services.users import Role, UserAccounts, open_user_storage
 from discreet.services.users.idempotency_keys import IdempotencyKeys, StoredResponse
 from tests.engines.servers import PostgresServer
@@ -88,7 +89,7 @@ def test_one_question_to_one_curator_is_one_answer_and_one_charge(curator: Curat
 def test_an_open_stream_gives_as_many_fresh_answers_as_were_paid(tmp_path: Path) -> None:
     with Curator.open(write_policy(tmp_path), random=SLOW) as curator:
         request = StreamRequest(
-            table="people", columns=["age"], questions=99, method="weights", updates=1, epsilon=1
+            table="people", columns=("age",), questions=99, method="weights", updates=1, epsilon=1
         )
         stream = open_stream(curator, request)
         told = run_at_once(lambda place: stream.ask(f"SELECT COUNT(*) FROM people WHERE age < {70 - place}"))

@@ -81,6 +81,22 @@ def test_what_is_published_meets_the_models_and_names_nobody(folder: Path) -> No
     assert "person" not in (folder / "release.csv").read_text()
 
 
+def test_p_sensitive_classes_have_k_rows_and_p_values(folder: Path) -> None:
+    assert publish(folder, "-k", "4", "--p-sensitive", "disease:3", "--suppress", "20%") == 0
+    for rows in classes(pacsv.read_csv(folder / "release.csv"), ("age", "zipcode")).values():
+        assert len(rows) >= 4
+        assert len({row["disease"] for row in rows}) >= 3
+    certificate = json.loads((folder / "release.certificate.json").read_text())
+    assert [each["name"] for each in certificate["models"]] == [
+        "4-anonymity",
+        "3-sensitive 4-anonymity of disease",
+    ]
+    assert {(each["attack"], each["most"]) for each in certificate["bounds"]} == {
+        ("linkage", 0.25),
+        ("homogeneity", 1.0),
+    }
+
+
 @pytest.mark.parametrize("method", ["generalize", "local", "mondrian"])
 def test_every_method_keeps_the_models(folder: Path, method: str) -> None:
     assert publish(folder, "-k", "4", "--method", method, "--suppress", "20%") == 0
@@ -147,6 +163,10 @@ def test_a_goal_out_of_reach_ends_with_code_4_and_names_what_is_near(
         (("--l-diversity", "height:2:distinct"), "does not have"),
         (("--l-diversity", "disease:two:distinct"), "whole number"),
         (("--k-map", "5"), "--population"),
+        (("--p-sensitive", "disease"), "--p-sensitive must be COLUMN:P; got disease."),
+        (("--p-sensitive", "disease:0"), "whole number"),
+        (("-k", "5", "--level", "age=two"), "--level must be COLUMN=NUMBER; got two."),
+        (("-k", "5", "--at-most", "often"), "--at-most must be a probability"),
         (("-k", "5", "--objective", "beauty"), "There are loss"),
         (("-k", "5", "--method", "magic"), "mondrian"),
         (("-k", "5", "--quasi", "age"), "for files"),

@@ -12,7 +12,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.services.anonymize.anonymize_validation import METHODS, PRIVATE
+from discreet.services.anonymize.anonymize_request import METHODS, PRIVATE
 from tests.services.test_anonymize import POLICY, ROWS, classes, publish, write_people
 from tests.services.test_promise import discreet
 

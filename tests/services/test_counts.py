@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from discreet.core.errors import BudgetError, RequestError
+from discreet.mining.tabulation import frequent_itemsets
 from discreet.services.count_publication import release_counts
+from discreet.services.count_requests import ItemsetsRequest, StreamRequest
 from discreet.services.curator import Curator
-from discreet.services.stream import StreamRequest, open_stream, plan_stream_release
+from discreet.services.stream import open_stream, plan_stream_release
 from tests.services.test_least_epsilon import count_charges
 from tests.services.test_promise import discreet
 
@@ -200,7 +202,7 @@ def test_more_updates_than_there_is_memory_for_are_refused_and_cost_nothing(
 def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
     with Curator.open("privacy.yaml") as curator:
         stream = open_stream(
-            curator, StreamRequest(table="people", columns=["sex", "ill"], questions=2, epsilon=2)
+            curator, StreamRequest(table="people", columns=("sex", "ill"), questions=2, epsilon=2)
         )
         assert len(curator.ledger.list_entries()) == 1
         answer = stream.ask("SELECT COUNT(*) FROM people WHERE sex = 'f'")
@@ -249,3 +251,8 @@ def test_what_cannot_be_counted_is_refused_and_costs_nothing(
     assert told in " ".join(capsys.readouterr().err.split())
     assert discreet("ledger", "--json") == 0
     assert json.loads(capsys.readouterr().out)["entries"] == []
+
+
+def test_defaults_of_itemsets_are_those_of_the_algorithm() -> None:
+    request = ItemsetsRequest(table="people")
+    assert (request.basis, request.largest) == (frequent_itemsets.BASIS, frequent_itemsets.LARGEST)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from discreet.anonymity.models import EqualCloseness, KAnonymity, RecursiveDiversity
+from discreet.anonymity.models.model_option import ModelContext
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role
 from discreet.http.console.publish_form import PublishForm, list_publishable_tables
+from discreet.services.anonymize.posterior import PosteriorCap
 from discreet.services.policies import load_policy
 from tests.services import patients
 
@@ -39,15 +43,18 @@ def test_models_are_those_of_the_fields(policy: Policy) -> None:
         suppress="2%",
         posterior="20%",
     ).build_request(None)
-    assert made.models.k == 7
-    assert list(made.models.l_diversity) == ["disease:3:recursive:4"]
-    assert list(made.models.t_closeness) == ["disease:0.3:equal"]
-    assert (made.suppress, made.posterior) == ("2%", "20%")
+    assert [each.build(ModelContext()) for each in made.model_specs] == [
+        KAnonymity(k=7),
+        RecursiveDiversity(column="disease", l=3, c=Fraction(4)),
+        EqualCloseness(column="disease", t=Fraction("0.3")),
+    ]
+    assert (made.suppress, made.posterior) == (Fraction("0.02"), PosteriorCap(cap=0.2))
 
 
 def test_without_any_model_classes_have_five(policy: Policy) -> None:
-    assert chosen(policy).build_request(None).models.k == 5
-    assert chosen(policy, posterior="20%").build_request(None).models.k is None
+    [only] = chosen(policy).build_request(None).model_specs
+    assert only.build(ModelContext()) == KAnonymity(k=5)
+    assert chosen(policy, posterior="20%").build_request(None).model_specs == ()
 
 
 def test_a_role_is_the_policys_until_another_is_chosen(policy: Policy) -> None:

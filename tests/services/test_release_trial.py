@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet import Anonymizer
 from discreet.anonymity.models import (
     BetaLikeness,
     DistinctDiversity,
@@ -21,7 +22,6 @@ from discreet.anonymity.models import (
     RecursiveDiversity,
 )
 from discreet.core.errors import ModelNotMetError
-from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.policies import load_policy
 from tests.services.test_anonymize import HEAD, POLICY, ROWS, write_people

@@ -14,16 +14,23 @@ from typing import Literal
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
-from discreet.mining.tabulation.frequent_itemsets import BASIS, LARGEST
 from discreet.services.answers import Answer
 from discreet.services.count_publication import ReleasedCounts, release_counts
+from discreet.services.count_requests import (
+    DEFAULT_BASIS,
+    DEFAULT_LARGEST,
+    ItemsetsRequest,
+    StreamRequest,
+    TabulateRequest,
+)
 from discreet.services.curator import Curator
-from discreet.services.itemsets import ItemsetsRequest, plan_itemsets_release
+from discreet.services.itemsets import plan_itemsets_release
 from discreet.services.plans import Plan
-from discreet.services.stream import Stream, StreamRequest
+from discreet.services.progress import ignore_progress
+from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
 from discreet.services.synthesize.synthetic_table import SynthesizeRequest, SyntheticTable, synthesize_table
-from discreet.services.tabulate import TabulateRequest, plan_table_release
+from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.planner import CONFIDENCE
@@ -89,11 +96,11 @@ def tabulate(
     """
     request = TabulateRequest(
         table=table,
-        columns=columns,
+        columns=tuple(columns),
         ranges=ranges,
-        marginals=marginals,
+        marginals=tuple(map(tuple, marginals)),
         bins=dict(bins or {}),
-        logarithmic=logarithmic,
+        logarithmic=tuple(logarithmic),
         epsilon=epsilon,
         delta=delta,
     )
@@ -108,8 +115,8 @@ def itemsets(
     analyst: str | None = None,
     items: Sequence[str] | None = None,
     threshold: float = 0.1,
-    basis: int = BASIS,
-    largest: int = LARGEST,
+    basis: int = DEFAULT_BASIS,
+    largest: int = DEFAULT_LARGEST,
     epsilon: Real | None = None,
     delta: Real = 0,
 ) -> ReleasedCounts:
@@ -122,7 +129,7 @@ def itemsets(
     """
     request = ItemsetsRequest(
         table=table,
-        items=items,
+        items=None if items is None else tuple(items),
         threshold=threshold,
         basis=basis,
         largest=largest,
@@ -158,7 +165,7 @@ def open_stream(
         curator,
         StreamRequest(
             table=table,
-            columns=columns,
+            columns=tuple(columns),
             method=method,
             questions=questions,
             updates=updates,
@@ -201,7 +208,7 @@ def synthesize(
         earlier=earlier,
     )
     with _open_curator(source, analyst) as curator:
-        return synthesize_table(curator, request, _ignore_progress)
+        return synthesize_table(curator, request, ignore_progress)
 
 
 def train(
@@ -240,7 +247,7 @@ def train(
         selection=selection,
     )
     with _open_curator(source, analyst) as curator:
-        return train_private_model(curator, request, _ignore_progress)
+        return train_private_model(curator, request, ignore_progress)
 
 
 @contextmanager
@@ -259,7 +266,3 @@ def _open_curator(source: Source, analyst: str | None) -> Iterator[Curator]:
     else:
         with Curator.open(source, analyst=analyst) as curator:
             yield curator
-
-
-def _ignore_progress(message: str, fraction: float | None = None) -> None:
-    """Ignore progress: a call in Python returns when it is done."""

@@ -23,10 +23,11 @@ from discreet.attacks.epsilon_audit import (
     audit_epsilon,
 )
 from discreet.core.policy import Policy
+from discreet.rendering.release_report import render_release_report
 from discreet.services import sample
-from discreet.services.anonymize.anonymizer import Anonymizer
-from discreet.services.anonymize.model_options import PosteriorCap
-from discreet.services.anonymize.release import Release
+from discreet.services.anonymize import anonymizer
+from discreet.services.anonymize.posterior import PosteriorCap
+from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.anonymize.release_goal import Method
 from discreet.services.attack.attack_dispatch import attack_release
@@ -37,6 +38,21 @@ from discreet.services.policies import load_policy
 
 Names = Sequence[str] | str
 """Names of columns; one of them may be given alone."""
+
+
+class Anonymizer(anonymizer.Anonymizer):
+    """Finds a release of a table that meets the models; 5-anonymity if none is given.
+
+    `anonymize` is the short form of it; an anonymizer also lists other generalizations to choose from.
+
+    >>> from discreet.models import KAnonymity
+    >>> anonymizer = Anonymizer("sample/privacy.yaml", models=[KAnonymity(k=5)])  # doctest: +SKIP
+    >>> search, columns = anonymizer.list_best("hospital", 3)  # doctest: +SKIP
+    """
+
+    def get_report_renderer(self) -> ReportRenderer:
+        """Return the renderer of the custodian's report, which `release.write` leaves beside the rows."""
+        return render_release_report
 
 
 def anonymize(
@@ -69,7 +85,7 @@ def anonymize(
     <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
     """
     asked = (*(() if k is None else (KAnonymity(k=k),)), *models)
-    anonymizer = Anonymizer(
+    found = Anonymizer(
         policy,
         models=asked or None,
         posterior=posterior,
@@ -86,7 +102,7 @@ def anonymize(
         unit=unit,
         population=population,
     )
-    return anonymizer.fit(table).release
+    return found.fit(table).release
 
 
 def attack(

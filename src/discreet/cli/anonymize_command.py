@@ -1,46 +1,28 @@
-"""The command `discreet anonymize`: parse the request, find the release, publish and describe it."""
+"""The work of `discreet anonymize`: call the service with a progress bar, and print what it returns."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.core.errors import ModelNotMetError, RequestError
-from discreet.core.number_checks import parse_probability
-from discreet.rendering import attack_view
-from discreet.rendering import release_view as anonymize_view
-from discreet.rendering.release_report import write_report
+from discreet.rendering import attack_view, generalization_view, private_release_view, release_view
+from discreet.rendering.model_check_view import print_check
+from discreet.rendering.release_report import render_release_report
 from discreet.rendering.terminal import Console
-from discreet.services.anonymize.anonymize_options import (
-    AnonymizeRequest,
-    build_anonymizer,
-    build_table_request,
+from discreet.services.anonymize.anonymize import (
+    anonymize,
+    anonymize_privately,
+    check_table,
+    list_generalizations,
+    resolve_request,
 )
-from discreet.services.anonymize.anonymize_validation import PRIVATE
-from discreet.services.anonymize.counted_table import Sources
+from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.exposure import warn_of_columns
-from discreet.services.anonymize.model_options import ModelOptions, build_models
-from discreet.services.anonymize.private_release import PrivateRelease
-from discreet.services.anonymize.release import Release
-from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
-from discreet.services.anonymize.release_publishing import publish_release, require_release_bounds
-from discreet.services.anonymize.table_request import ResolvedTable, require_domains, resolve_table
-from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.progress import ProgressCallback
-from discreet.services.publishers import parse_release_target
-from discreet.services.source_tables import find_source_table
-
-__all__ = [
-    "AnonymizeRequest",
-    "ModelOptions",
-    "find_and_publish",
-    "find_and_publish_privately",
-    "run_anonymize",
-]
+from discreet.services.anonymize.table_request import ResolvedTable
 
 
 def run_anonymize(
@@ -49,167 +31,81 @@ def run_anonymize(
     """Check the table, list generalizations, or publish a release."""
     if sum((check, minimal, top is not None)) > 1:
         raise RequestError("--check, --minimal and --top exclude each other.", hint="Give only one of them.")
-    if request.unit not in (None, "row"):
-        raise RequestError(f"--unit must be row; got {request.unit}.", hint="Omit it to count people.")
-    asked = build_table_request(request)
-    named = resolve_table(asked)
-    if request.output is not None:  # refused before rows are read
-        require_own_certificate(parse_release_target(named.policy, request.output))
-    _require_not_source(request, named)
-    if not check:  # a check generalizes nothing
-        require_domains(asked, named.policy.hierarchies)
-        _print_warnings(named.warnings)
+    resolved = resolve_request(request, generalizes=not check)
     if check:
-        _run_check(request, named, as_json=as_json)
-    elif minimal or top is not None:
-        _run_list(request, named, top, as_json=as_json)
+        _run_check(request, resolved, as_json=as_json)
+        return
+    _print_warnings(resolved.warnings)
+    if minimal or top is not None:
+        _run_list(request, resolved, top, as_json=as_json)
     elif request.method == PRIVATE:
-        _run_private(request, named, as_json=as_json)
+        _run_private(request, resolved, as_json=as_json)
     else:
-        _run_publish(request, named, as_json=as_json)
-
-
-def _require_not_source(request: AnonymizeRequest, resolved: ResolvedTable) -> None:
-    """Raise if the output would overwrite another table of the policy."""
-    lost = None if request.output is None else find_source_table(resolved.policy, request.output)
-    if lost not in (None, resolved.name):
-        raise RequestError(
-            f"anonymize: {request.output} is the table {lost} of the policy.", hint="Write to another file."
-        )
-
-
-def _build_sources(resolved: ResolvedTable) -> Sources:
-    policy = resolved.policy
-    tables = {resolved.name: policy.tables[resolved.name]}
-    return Sources(tables=tables, frames={}, engine=policy.engine, store=policy.store)
-
-
-def find_and_publish(
-    request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
-) -> tuple[Release, AttackEvaluation, list[Path | str]]:
-    """Find the release, attack it, and write it to the requested output."""
-    target = None if request.output is None else parse_release_target(resolved.policy, request.output)
-    if target is not None and target.engine_name:  # refused before a search
-        _build_sources(resolved).require_safe_target(target)
-    release = build_anonymizer(request, resolved, report_progress).fit(resolved.name).release
-    report_progress("attacking it")
-    at_most = None if request.at_most is None else parse_probability("--at-most", request.at_most)
-    trial = require_release_bounds(release, at_most=at_most, others=request.others, force=request.force)
-    if request.output is None:
-        return release, trial, []
-    report_progress("writing")
-    return (
-        release,
-        trial,
-        publish_release(release, request.output, trial, at_most=at_most, forced=request.force),
-    )
+        _run_publish(request, resolved, as_json=as_json)
 
 
 def _run_publish(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: bool) -> None:
-    with show_progress() as tell:
-        release, trial, written = find_and_publish(request, resolved, tell)
-    _print_warnings(release.warnings)
+    with show_progress() as report_progress:
+        result = anonymize(
+            request, resolved, report_progress=report_progress, render_report=render_release_report
+        )
+    _print_warnings(result.release.warnings)
     if as_json:
-        files = {"files": [str(path) for path in written]}
-        print(
-            json.dumps(
-                anonymize_view.release_to_json(release)
-                | {"trial": attack_view.evaluation_to_json(trial)}
-                | files
-            )
-        )
+        content = release_view.release_to_json(result.release)
+        trial = {"trial": attack_view.evaluation_to_json(result.evaluation)}
+        print(json.dumps(content | trial | {"files": [str(path) for path in result.files]}))
     else:
-        anonymize_view.print_release(Console(), release, written, trial)
-
-
-def find_and_publish_privately(
-    request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
-) -> tuple[PrivateRelease, list[Path | str]]:
-    """Charge, sample and write; the first progress message comes before the charge."""
-    from discreet.rendering import private_release_view  # nothing else here needs them
-    from discreet.services.anonymize import private_options
-
-    if request.output is None:
-        raise RequestError(
-            "anonymize: a private release is charged when it is made, so it needs an output file.",
-            hint="Name a file with -o.",
-        )
-    target = parse_release_target(resolved.policy, request.output)
-    if target.engine_name:
-        raise RequestError(
-            "anonymize: a private release can only be written to a file, not to a table of the engine.",
-            hint="Name one that ends in .parquet, .csv or .duckdb.",
-        )
-    _build_sources(resolved).require_safe_target(target)
-    private = private_options.build_private_generalizer(request, resolved, report_progress)
-    report_progress("counting")
-    release = private.fit(resolved.name).release
-    report_progress("writing")
-    release.write(request.output)
-    certificate = write_certificate(private_release_view.build_private_certificate(release), target)
-    return release, [
-        request.output,
-        certificate,
-        write_report(private_release_view.build_private_report(release), target),
-    ]
+        release_view.print_release(Console(), result.release, list(result.files), result.evaluation)
 
 
 def _run_private(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: bool) -> None:
-    from discreet.rendering import private_release_view
-
-    with show_progress() as tell:
-        release, written = find_and_publish_privately(request, resolved, tell)
+    with show_progress() as report_progress:
+        result = anonymize_privately(
+            request,
+            resolved,
+            report_progress=report_progress,
+            render_report=private_release_view.render_private_report,
+        )
+    release = result.release
     _print_warnings(warn_of_columns(release.table, release.unchanged_columns))
     if as_json:
-        print(
-            json.dumps(
-                private_release_view.private_release_to_json(release)
-                | {"files": [str(path) for path in written]}
-            )
-        )
+        files = {"files": [str(path) for path in result.files]}
+        print(json.dumps(private_release_view.private_release_to_json(release) | files))
         return
     private_release_view.print_private_release(Console(), release)
-    for path in written:
+    for path in result.files:
         Console().print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_list(request: AnonymizeRequest, resolved: ResolvedTable, top: int | None, *, as_json: bool) -> None:
-    if request.method == PRIVATE:
-        raise RequestError(
-            "anonymize: a private release has declared levels, so there is nothing to search.",
-            hint="Omit --minimal and --top.",
-        )
-    from discreet.rendering import generalization_view  # nothing else here needs it
-
-    with show_progress() as tell:
-        found = build_anonymizer(request, resolved, tell)
-        listed = found.list_minimal(resolved.name) if top is None else found.list_best(resolved.name, top)
-    show: Callable[..., None] = (
-        generalization_view.print_minimal if top is None else generalization_view.print_best
-    )
-    show(Console(), listed, as_json=as_json)
+    with show_progress() as report_progress:
+        listed = list_generalizations(request, resolved, top=top, report_progress=report_progress)
+    if as_json:
+        to_json = generalization_view.minimal_to_json if top is None else generalization_view.best_to_json
+        print(json.dumps(to_json(listed)))
+        return
+    print_list = generalization_view.print_minimal if top is None else generalization_view.print_best
+    print_list(Console(), listed)
 
 
 def _run_check(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: bool) -> None:
-    from discreet.services.anonymize import model_check
-
-    found = model_check.check_models(resolved, build_models(request.models, resolved), unit=request.unit)
+    checked = check_table(request, resolved)
     _print_warnings(
         [
             f"Some rows have no value of {name}. Missing is judged as a value of its own; an attacker who "
             "rules it out has fewer values left."
-            for name in found.columns_with_missing
+            for name in checked.columns_with_missing
         ]
     )
     if as_json:
-        print(json.dumps(found.to_json()))
+        print(json.dumps(checked.to_json()))
     else:
-        model_check.print_check(Console(), found)
-    if found.holds:
+        print_check(Console(), checked)
+    if checked.holds:
         return
     if as_json:
         raise typer.Exit(ModelNotMetError.exit_code)
-    failed = [model.name for model, each in found.verdicts if not each.holds]
+    failed = [model.name for model, each in checked.verdicts if not each.holds]
     raise ModelNotMetError(f"The table does not meet {' and '.join(failed)}.")
 
 

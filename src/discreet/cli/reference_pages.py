@@ -47,7 +47,7 @@ LAYERS: tuple[dict[str, str], ...] = (
     {"core": "types that every package shares"},
 )
 QUERY_PATH_DOWN = {
-    "http": "1  a frontend parses",
+    "http": "1  parsed",
     "services": "2  the curator",
     "sql": "3  sql plans",
     "accounting": "4  reserved",

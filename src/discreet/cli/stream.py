@@ -7,40 +7,20 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import count_command
+from discreet.cli.count_command import PublicationBuilder, make_count_command
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import Real
-from discreet.services.name_lists import split_names
+from discreet.services.count_requests import StreamRequest
 
 
-@count_command.make_count_command
+@make_count_command(StreamRequest)
 def run(
-    table: Annotated[str, typer.Argument(help="A table of the policy.")],
-    file: Annotated[Path, typer.Argument(help="One SELECT COUNT(*) FROM table WHERE … a line.")],
-    method: Annotated[
-        str | None, typer.Option(help="median, weights or laplace; by default, the one with the least error.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="a,b,c; by default, those that the questions use.")
-    ] = None,
-    bins: count_command.Bins = None,
-    updates: Annotated[int | None, typer.Option(help="The most answers to measure afresh.")] = None,
+    request: StreamRequest,
     *,
-    epsilon: Real | None,
-    delta: Real,
-) -> count_command.PublicationBuilder:
+    file: Annotated[Path, typer.Argument(help="One SELECT COUNT(*) FROM table WHERE … a line.")],
+) -> PublicationBuilder:
     """Answer counting questions in order, each from earlier releases if they are accurate enough."""
-    from discreet.services.stream import StreamRequest, plan_stream_release
+    from discreet.services.stream import plan_stream_release  # deferred: its imports take a second
 
-    request = StreamRequest(
-        table=table,
-        columns=split_names(columns),
-        method=method,
-        updates=updates,
-        bins=count_command.parse_bins(bins),
-        epsilon=epsilon,
-        delta=delta,
-    )
     texts = _read_questions(file)
     return lambda curator, tell: plan_stream_release(curator, request, texts, tell)
 

@@ -120,6 +120,9 @@ def _handle_validation_error(request: Request, error: Exception) -> Response:
     """Name the first invalid field. The value is not echoed: it may be a password."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, DiscreetError):  # a validator's own sentence
+        return _render_error(request, cause)
     place = ".".join(str(part) for part in first["loc"][1:] if str(part).isidentifier()) or str(
         first["loc"][0]
     )

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from discreet.http.request_bodies import MAX_SQL_LENGTH, RequestBody, ShortText, UnitInterval
+from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.release_cache import MIN_EPSILON
 
@@ -38,7 +39,7 @@ class SynthesizeBody(RequestBody):
     ] = ()
 
 
-class AnonymizeBody(RequestBody):
+class AnonymizeBody(AnonymizeFields):
     """A generalized table that meets privacy models, or a charged one by the method `private`.
 
     Fields are the options of `discreet anonymize`, as in `l_diversity: ["disease:2:distinct"]`. The release
@@ -46,36 +47,20 @@ class AnonymizeBody(RequestBody):
     """
 
     kind: Literal["anonymize"]
-    table: ShortText
+    table: Annotated[ShortText, Field(description="A table of the policy.")]
     name: Annotated[FileName | None, Field(description="What the file is called; else as the table.")] = None
-    k: Annotated[int | None, Field(ge=1)] = None
-    l_diversity: ShortTexts = ()
-    t_closeness: ShortTexts = ()
-    delta_presence: ShortText | None = None
-    k_map: Annotated[int | None, Field(ge=1)] = None
-    alpha: ShortTexts = ()
-    delta_disclosure: ShortTexts = ()
-    beta_likeness: ShortTexts = ()
-    risk: ShortTexts = ()
-    posterior: ShortText | None = None
     population: Annotated[ShortText | None, Field(description="A table of the policy.")] = None
-    sampling: ShortText | None = None
-    suppress: ShortText = "0"
-    objective: ShortText = "loss"
-    method: ShortText = "generalize"
-    level: dict[ShortText, Annotated[int, Field(ge=0, le=999)]] = Field(default_factory=dict)
-    centre: dict[ShortText, Literal["mean", "median"]] = Field(default_factory=dict)
-    weight: dict[ShortText, PositiveNumber] = Field(default_factory=dict)
-    unit: Literal["row"] | None = None
-    seconds: Annotated[float | None, Field(gt=0, le=3_600)] = None
-    epsilon: PositiveNumber | None = None
-    delta: UnitInterval | None = None
-    analyst: ShortText | None = None
-    at_most: ShortText | None = None
+    weight: Annotated[
+        dict[str, PositiveNumber], Field(description="How much the information that a column loses counts.")
+    ] = Field(default_factory=dict)
+    seconds: Annotated[
+        float | None, Field(gt=0, le=3_600, description="The most time to search; 60 if not given.")
+    ] = None
+    epsilon: Annotated[PositiveNumber | None, Field(description="The epsilon of the method private.")] = None
+    delta: Annotated[UnitInterval | None, Field(description="The delta of the method private.")] = None
     others: Annotated[
         Integers, Field(alias="with", description="Releases that attackers have, too, by their numbers.")
     ] = ()
-    force: bool = False
 
 
 class AuditBody(AuditRequest):

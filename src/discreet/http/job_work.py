@@ -9,17 +9,21 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from discreet.cli import anonymize_command
 from discreet.http.app_context import AppContext
 from discreet.http.job_request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
-from discreet.rendering import attack_view, private_release_view
-from discreet.rendering import release_view as anonymize_view
+from discreet.rendering import attack_view, private_release_view, release_view
 from discreet.rendering import synthetic_view as synthesis_view
 from discreet.rendering.audit_view import audit_to_json
+from discreet.rendering.release_report import render_release_report
 from discreet.rendering.synthetic_report import write_synthetic_report
-from discreet.services.anonymize import private_options
-from discreet.services.anonymize.anonymize_options import build_anonymizer
-from discreet.services.anonymize.anonymize_validation import PRIVATE, require_known_names
+from discreet.services.anonymize.anonymize import (
+    ANONYMIZATION_STAGES,
+    PRIVATE_ANONYMIZATION_STAGES,
+    anonymize,
+    anonymize_privately,
+    require_anonymizable,
+)
+from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
 from discreet.services.anonymize.table_request import resolve_policy_table
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.ledgers import resolve_analyst
@@ -30,8 +34,6 @@ from discreet.services.synthesize.synthetic_table import SynthesizeRequest, plan
 
 MAX_NAME_LENGTH = 200
 SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
-ANONYMIZATION_STAGES = ("counting", "searching", "attacking", "writing")
-PRIVATE_ANONYMIZATION_STAGES = ("counting", "writing")
 AUDIT_STAGES = ("choosing", "running")
 
 
@@ -71,21 +73,24 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
 def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
     """Return the work of a job that generalizes a table."""
     named = resolve_policy_table(context.curators.policy, body.table, body.population)
-    require_known_names(body.table, context.policy_file, method=body.method, objective=body.objective)
     private = body.method == PRIVATE
-    made = private_options.build_private_generalizer if private else build_anonymizer
-    made(
-        _build_anonymize_request(context, body), named, lambda _: None
-    )  # raises what can be refused before the job starts
+    require_anonymizable(_build_anonymize_request(context, body), named)
 
     def run_anonymization(tell: ProgressCallback, folder: Path) -> JobOutcome:
         request = _build_anonymize_request(context, body, _get_output_path(folder, body))
         if private:
-            sampled, files = anonymize_command.find_and_publish_privately(request, named, tell)
-            return _build_outcome(private_release_view.private_release_to_json(sampled), files)
-        release, trial, files = anonymize_command.find_and_publish(request, named, tell)
-        found = anonymize_view.release_to_json(release) | {"warnings": list(release.warnings)}
-        return _build_outcome(found | {"trial": attack_view.evaluation_to_json(trial)}, files)
+            sampled = anonymize_privately(
+                request,
+                named,
+                report_progress=tell,
+                render_report=private_release_view.render_private_report,
+            )
+            return _build_outcome(
+                private_release_view.private_release_to_json(sampled.release), sampled.files
+            )
+        result = anonymize(request, named, report_progress=tell, render_report=render_release_report)
+        trial = {"trial": attack_view.evaluation_to_json(result.evaluation)}
+        return _build_outcome(release_view.release_to_json(result.release) | trial, result.files)
 
     return JobWork(
         kind=body.kind,
@@ -121,41 +126,11 @@ def _build_outcome(found: Mapping[str, object], files: Sequence[Path | str]) -> 
 
 def _build_anonymize_request(
     context: AppContext, body: AnonymizeBody, output: Path | None = None
-) -> anonymize_command.AnonymizeRequest:
-    return anonymize_command.AnonymizeRequest(
-        table=body.table,
+) -> AnonymizeRequest:
+    """Return the request of a body; paths are the server's, never the body's."""
+    return AnonymizeRequest(
+        **{name: getattr(body, name) for name in AnonymizeFields.model_fields},
         policy=context.policy_file,
-        population=body.population,
-        models=anonymize_command.ModelOptions(
-            k=body.k,
-            l_diversity=body.l_diversity,
-            t_closeness=body.t_closeness,
-            delta_presence=body.delta_presence,
-            k_map=body.k_map,
-            alpha=body.alpha,
-            delta_disclosure=body.delta_disclosure,
-            beta_likeness=body.beta_likeness,
-            risk=body.risk,
-        ),
-        sampling=body.sampling,
-        posterior=body.posterior,
-        suppress=body.suppress,
-        objective=body.objective,
-        method=body.method,
-        weights=_format_pairs(body.weight),
-        levels=_format_pairs(body.level),
-        centres=_format_pairs(body.centre),
-        epsilon=body.epsilon,
-        delta=body.delta,
-        analyst=body.analyst,
-        unit=body.unit,
-        seconds=body.seconds,
         output=None if output is None else str(output),
-        at_most=body.at_most,
-        others=[context.find_release_file(each) for each in body.others],
-        force=body.force,
+        others=tuple(context.find_release_file(each) for each in body.others),
     )
-
-
-def _format_pairs(values: Mapping[str, object]) -> list[str]:
-    return [f"{name}={value}" for name, value in values.items()]

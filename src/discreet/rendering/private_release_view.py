@@ -1,72 +1,23 @@
-"""Output of a private release: certificate, console, JSON and the custodian's report."""
+"""Output of a private release: console, JSON and the custodian's report."""
 
 from __future__ import annotations
 
 from rich.console import Console
 from rich.text import Text
 
-from discreet.accounting.belief_sentences import describe_membership_belief
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
-from discreet.belief import compute_belief
-from discreet.belief.wording import (
-    format_count,
-    format_number,
-)
+from discreet.belief.wording import format_count, format_number
 from discreet.rendering.release_view import build_plain_table
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
 from discreet.services.anonymize.exposure import warn_of_columns
 from discreet.services.anonymize.private_release import PrivateRelease
+from discreet.services.anonymize.release_certificate import CONDITION, describe_guarantee
 from discreet.services.anonymize.release_risk import class_risk_to_json
 
-PRIOR = 0.01
-WIDER = 10
-CONDITION = (
-    "This holds if the levels were declared without looking at the data: a level that was chosen by looking "
-    "at the data discloses something about it."
-)
 NOTICE = (
     "For the custodian only. The number of rows is computed from the real table; publish the release and its "
     "certificate, not this report."
 )
-
-
-def describe_guarantee(release: PrivateRelease) -> str:
-    """Return a sentence on the belief that the release allows an attacker."""
-    guarantee = release.mechanism.guarantee
-    rarely = WIDER * float(guarantee.delta)
-    after = compute_belief(PRIOR, guarantee, tail=rarely).highest
-    return (
-        f"(epsilon {format_number(float(guarantee.epsilon))}, delta "
-        f"{float(guarantee.delta):.2g})-differentially "
-        f"private for added and removed people: {describe_membership_belief(PRIOR, after, rarely)}."
-    )
-
-
-def build_private_certificate(release: PrivateRelease) -> dict[str, object]:
-    """Return the public certificate: parameters and their consequences."""
-    made = release.mechanism
-    return {
-        "kind": "differentially private generalization",
-        "table": release.name,
-        "unit": "row" if release.table.person == "row" else "person",
-        "method": "private",
-        "columns": {
-            name: {
-                "published": f"level {release.levels[name]}" if name in release.levels else "left out",
-                "role": column.role.value,
-            }
-            for name, column in release.table.columns.items()
-        },
-        "relation": made.guarantee.relation.value,
-        "epsilon": float(made.epsilon),
-        "delta": float(made.guarantee.delta),
-        "sampling": float(made.beta),
-        "k": made.k,
-        "attacker": "knows all other records, or takes records as independent",
-        "belief": describe_guarantee(release),
-        "limits": CONDITION,
-        "attacks_run": [],
-    }
 
 
 def private_release_to_json(release: PrivateRelease) -> dict[str, object]:
@@ -111,6 +62,11 @@ def print_private_release(console: Console, release: PrivateRelease) -> None:
     if release.sentence:
         console.print(Text(release.sentence))
     console.print(Text(CONDITION, "yellow"))
+
+
+def render_private_report(release: PrivateRelease) -> str:
+    """Return the custodian's report as HTML."""
+    return build_private_report(release).to_html()
 
 
 def build_private_report(release: PrivateRelease) -> Document:

@@ -61,6 +61,11 @@ def write_report(document: Document, published: ReleaseTarget) -> Path:
     return path
 
 
+def render_release_report(release: Release, evaluation: AttackEvaluation) -> str:
+    """Return the report on a release as HTML; frontends pass this to the service."""
+    return build_release_report(release, evaluation).to_html()
+
+
 def build_release_report(release: Release, evaluation: AttackEvaluation) -> Document:
     """Return the report on a release, including the results of the attacks."""
     made = (

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-
 import pyarrow as pa
 
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.engine import Engine
-from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.mining.tabulation import frequent_itemsets
-from discreet.mining.tabulation.frequent_itemsets import BASIS, LARGEST
 from discreet.services.count_publication import Publication, resolve_budget
+from discreet.services.count_requests import ItemsetsRequest
 from discreet.services.curator import Curator
-
-
-@dataclass(frozen=True, kw_only=True)
-class ItemsetsRequest:
-    """A request for the frequent itemsets of a table: items, threshold and budget."""
-
-    table: str
-    items: Sequence[str] | None = None
-    threshold: float = 0.1
-    basis: int = BASIS
-    largest: int = LARGEST
-    epsilon: Real | None = None
-    delta: Real = 0
 
 
 def plan_itemsets_release(curator: Curator, request: ItemsetsRequest) -> Publication:
@@ -59,7 +42,7 @@ def plan_itemsets_release(curator: Curator, request: ItemsetsRequest) -> Publica
         kind="differentially private frequent itemsets",
         table=request.table,
         ledger_text=f"itemsets {request.table} --threshold {format_percent(request.threshold)}",
-        terms=asdict(request) | {"epsilon": epsilon},
+        terms=request.model_dump() | {"epsilon": epsilon},
         epsilon=epsilon,
         delta=request.delta,
         guarantee=guarantee,

@@ -6,8 +6,8 @@ Python is charged when it is opened, for all the questions it allows; its questi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mechanisms.sampling import Booleans
 from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, parse_counting_query, plan_stream
 from discreet.services.count_publication import Publication, resolve_budget
+from discreet.services.count_requests import StreamRequest
 from discreet.services.curator import Curator
 
 Progress = Callable[[str, float | None], None]
@@ -28,20 +29,6 @@ Progress = Callable[[str, float | None], None]
 KEY_BITS = 128
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class StreamRequest:
-    """A request to answer counting questions; without a method, the one with the least error is used."""
-
-    table: str
-    columns: Sequence[str] = ()
-    method: str | None = None
-    questions: int | None = None
-    updates: int | None = None
-    bins: Mapping[str, int] = field(default_factory=dict)
-    epsilon: Real | None = None
-    delta: Real = 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

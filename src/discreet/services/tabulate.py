@@ -6,8 +6,7 @@ with the least expected error is chosen before anything is charged, and all answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from itertools import product
 
@@ -18,7 +17,6 @@ from discreet.belief.wording import format_number
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
-from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mechanisms import get_mechanism_name as mechanism_name
@@ -27,26 +25,11 @@ from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, workloads
 from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, get_declared_table, list_range_ends
 from discreet.services.count_publication import Publication, resolve_budget
+from discreet.services.count_requests import TabulateRequest
 from discreet.services.curator import Curator
 
 ALL = "all"
 Labels = dict[str, list[str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TabulateRequest:
-    """A request for a table of counts: all combinations of `columns`, their
-    `marginals`, or `ranges`.
-    """
-
-    table: str
-    columns: Sequence[str] = ()
-    ranges: str | None = None
-    marginals: Sequence[Sequence[str]] = ()
-    bins: Mapping[str, int] = field(default_factory=dict)
-    logarithmic: Sequence[str] = ()
-    epsilon: Real | None = None
-    delta: Real = 0
 
 
 def plan_table_release(curator: Curator, request: TabulateRequest) -> Publication:
@@ -62,7 +45,7 @@ def plan_table_release(curator: Curator, request: TabulateRequest) -> Publicatio
         kind=kind,
         table=request.table,
         ledger_text=f"tabulate {request.table} {_format_options(request)}",
-        terms=asdict(request) | {"epsilon": epsilon},
+        terms=request.model_dump() | {"epsilon": epsilon},
         epsilon=epsilon,
         delta=request.delta,
         guarantee=guarantee,

@@ -150,6 +150,7 @@ DEFINITIONS: dict[str, Callable[[Any, Case], Any]] = {
         distance(case.counts, case.totals, hierarchical(model.hierarchy)) <= model.t
     ),
     "AlphaKAnonymity": _rare,
+    "PSensitiveKAnonymity": lambda model, case: case.n >= model.k and len(case.counts) >= model.p,
     "DeltaDisclosure": _undisclosed,
     "BetaLikeness": _likely,
     "MInvariance": lambda model, case: case.n >= model.m and case.ranked[0] == 1,

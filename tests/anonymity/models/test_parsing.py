@@ -18,11 +18,17 @@ from discreet.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
-from discreet.anonymity.models.model_parsing import parse_delta_presence, parse_l_diversity, parse_t_closeness
+from discreet.anonymity.models.closeness import T_CLOSENESS
+from discreet.anonymity.models.model_option import L_DIVERSITY, ModelContext, ModelOption
+from discreet.anonymity.models.model_parsing import parse_model
 from discreet.core.errors import RequestError
 
 TREE = hierarchy_from_rows("disease", [("flu", "*"), ("acne", "*")])
 FIFTH = Fraction(1, 5)
+
+
+def parse(option: ModelOption, text: str, context: ModelContext | None = None) -> Model:
+    return parse_model(option, text).build(context or ModelContext(has_population=True))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ FIFTH = Fraction(1, 5)
     ],
 )
 def test_diversity_is_understood(text: str, model: Model) -> None:
-    assert parse_l_diversity(text) == model
+    assert parse(L_DIVERSITY, text) == model
 
 
 @pytest.mark.parametrize(
@@ -50,11 +56,11 @@ def test_diversity_is_understood(text: str, model: Model) -> None:
     ],
 )
 def test_closeness_is_understood(text: str, model: Model) -> None:
-    assert parse_t_closeness(text, {"disease": TREE}) == model
+    assert parse(T_CLOSENESS, text, ModelContext(find_hierarchy={"disease": TREE}.get)) == model
 
 
 def test_presence_is_understood() -> None:
-    assert parse_delta_presence("0.05:15%") == DeltaPresence(
+    assert parse(DeltaPresence.option, "0.05:15%") == DeltaPresence(
         delta_min=Fraction(1, 20), delta_max=Fraction(3, 20)
     )
 
@@ -70,7 +76,7 @@ def test_presence_is_understood() -> None:
 )  # fmt: skip
 def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--l-diversity must be [^.]*(\.[^ ][^.]*)*; got .*\.$"):
-        parse_l_diversity(text)
+        parse(L_DIVERSITY, text)
 
 
 @pytest.mark.parametrize(
@@ -87,15 +93,15 @@ def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
 )
 def test_bad_closeness_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--t-closeness must be .*; got .*\.$"):
-        parse_t_closeness(text, {})
+        parse(T_CLOSENESS, text)
 
 
 def test_hierarchical_closeness_without_a_hierarchy_is_refused_with_a_way_out() -> None:
     with pytest.raises(RequestError, match=r"needs a hierarchy of the column disease\. Declare one"):
-        parse_t_closeness("disease:0.2:hierarchical", {})
+        parse(T_CLOSENESS, "disease:0.2:hierarchical")
 
 
 @pytest.mark.parametrize("text", ["", "0.1", "0.1:0.2:0.3", "0.2:0.1", "0.1:2", "a:b", "-1:1"])
 def test_bad_presence_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(RequestError, match=r"--delta-presence must .*; got .*\.$"):
-        parse_delta_presence(text)
+        parse(DeltaPresence.option, text)

@@ -20,6 +20,7 @@ from discreet.anonymity.models.hierarchical_closeness import HierarchicalClosene
 from discreet.anonymity.models.k_anonymity import KAnonymity
 from discreet.anonymity.models.k_map import KMap
 from discreet.anonymity.models.m_invariance import MInvariance
+from discreet.anonymity.models.model_option import ListedModel
 from discreet.anonymity.models.model_verdicts import (
     WorstClass,
     find_worst_class,
@@ -27,13 +28,14 @@ from discreet.anonymity.models.model_verdicts import (
     select_class_models,
 )
 from discreet.anonymity.models.ordered_closeness import OrderedCloseness
+from discreet.anonymity.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from discreet.anonymity.models.privacy_model import ATTACKS, MeasuredModel, Model, TableModel, Verdicts
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.anonymity.models.strict_risk import StrictRisk
 from discreet.anonymity.models.strongest_parameters import FAMILIES, find_strongest
 
-MODELS: tuple[type[MeasuredModel], ...] = (
+MODELS: tuple[type[ListedModel], ...] = (
     KAnonymity,
     KMap,
     DeltaPresence,
@@ -45,6 +47,7 @@ MODELS: tuple[type[MeasuredModel], ...] = (
     OrderedCloseness,
     HierarchicalCloseness,
     AlphaKAnonymity,
+    PSensitiveKAnonymity,
     DeltaDisclosure,
     BetaLikeness,
     MInvariance,
@@ -72,6 +75,7 @@ __all__ = [
     "MeasuredModel",
     "Model",
     "OrderedCloseness",
+    "PSensitiveKAnonymity",
     "ProbabilisticDiversity",
     "RecursiveDiversity",
     "StrictRisk",

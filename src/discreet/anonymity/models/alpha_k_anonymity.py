@@ -14,9 +14,10 @@ Attacks     Stopped: homogeneity, for the named values. Not stopped: background 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,7 +29,16 @@ from discreet.anonymity.models.class_counts import (
     reduce_by_class,
     require_sensitive,
 )
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.model_option import (
+    CLASS_INFERENCE,
+    LINKAGE,
+    ModelBound,
+    ModelContext,
+    ModelOption,
+    RequestedModel,
+    Shares,
+)
+from discreet.anonymity.models.model_parameters import coerce_share, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -42,7 +52,7 @@ from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlphaKAnonymity:
+class AlphaKAnonymity(RequestedModel):
     """Every class has k rows, and at most the fraction alpha of them has a named value."""
 
     column: str
@@ -50,6 +60,15 @@ class AlphaKAnonymity:
     k: int
     values: tuple[str, ...] = ()
 
+    option: ClassVar[ModelOption] = ModelOption(
+        name="alpha",
+        help="COLUMN:0.5: no value above this share of a class.",
+        expected="COLUMN:NUMBER",
+        hint="Write --alpha disease:0.5.",
+    )
+    form: ClassVar[str] = "COLUMN:ALPHA"
+    bounds_repeated_values: ClassVar[bool] = True
+    bounds_person_belief: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
@@ -103,3 +122,16 @@ class AlphaKAnonymity:
                 hint="Name values of the column, or none for all of them.",
             )
         return np.array([not self.values or name in self.values for name in sensitive.names], np.bool_)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        return {"column": texts["column"], "alpha": parse_fraction(cls.option.text, texts["alpha"])}
+
+    @classmethod
+    def build(cls, context: ModelContext, **parameters: Any) -> Self:
+        return cls(**{"k": context.k or 1} | parameters)
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        yield ModelBound(attack=LINKAGE, limit=1 / self.k)
+        if not self.values:
+            yield ModelBound(attack=CLASS_INFERENCE, limit=float(self.alpha), column=self.column)

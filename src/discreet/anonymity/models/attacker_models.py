@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, Self
 
+from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel
+from discreet.anonymity.models.model_parameters import parse_fraction
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
 from discreet.core.errors import require_parameter
 
@@ -23,6 +29,38 @@ class Attacker(StrEnum):
             Attacker.JOURNALIST: "An attacker who looks a row up in the population picks its owner",
             Attacker.MARKETER: "An attacker who knows all quasi-identifiers and links every row is right",
         }[self]
+
+
+RISK = ModelOption(
+    name="risk",
+    help="prosecutor:0.2, or average:journalist:0.05.",
+    expected="prosecutor:0.2, average:journalist:0.05 or the like",
+    hint=f"Attackers are {', '.join(Attacker)}.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskThreshold(RequestedModel, Protocol):
+    """A bound on the risk of one attacker; for every class, or for their mean."""
+
+    risk: Fraction
+    attacker: Attacker = Attacker.PROSECUTOR
+
+    option: ClassVar[ModelOption] = RISK
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object] | None:
+        if texts["attacker"] not in list(Attacker):
+            return None
+        risk = parse_fraction(cls.option.text, texts["risk"])
+        return {"attacker": Attacker(texts["attacker"]), "risk": risk}
+
+    @classmethod
+    def build(cls, context: ModelContext, **parameters: Any) -> Self:
+        attacker = parameters["attacker"]
+        if attacker is not Attacker.PROSECUTOR:
+            context.require_population(f"{cls.option.text} {attacker.value}")
+        return cls(**parameters)
 
 
 def coerce_attacker(owner: object) -> None:

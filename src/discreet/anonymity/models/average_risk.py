@@ -29,7 +29,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
-from discreet.anonymity.models.attacker_models import Attacker, coerce_attacker
+from discreet.anonymity.models.attacker_models import Attacker, RiskThreshold, coerce_attacker
 from discreet.anonymity.models.class_counts import require_population
 from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
 from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
@@ -39,12 +39,10 @@ UNIT = 2.0**-52  # the spacing of floats at 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class AverageRisk:
+class AverageRisk(RiskThreshold):
     """The mean risk of the published rows is at most `risk`."""
 
-    risk: Fraction
-    attacker: Attacker = Attacker.PROSECUTOR
-
+    form: ClassVar[str] = "average:ATTACKER:RISK"
     column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False

@@ -16,6 +16,7 @@ Ties        Against beta, in integers. Against -ln q there are none: the logarit
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -35,7 +36,14 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     require_sensitive,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.model_option import (
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+    bound_class_inference,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     INFORMED_ATTACKER,
     SKEWNESS,
@@ -49,13 +57,20 @@ from discreet.mechanisms.sampling import MARGIN
 
 
 @dataclass(frozen=True, kw_only=True)
-class BetaLikeness:
+class BetaLikeness(RequestedModel):
     """No value is more than beta times its table frequency commoner; enhanced, nor -ln q times."""
 
     column: str
     beta: Fraction
     enhanced: bool = False
 
+    option: ClassVar[ModelOption] = ModelOption(
+        name="beta_likeness",
+        help="COLUMN:2.",
+        expected="COLUMN:NUMBER",
+        hint="Write --beta-likeness disease:0.5.",
+    )
+    form: ClassVar[str] = "COLUMN:BETA"
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(SKEWNESS)
@@ -112,6 +127,15 @@ class BetaLikeness:
         for i in np.flatnonzero(np.abs(gains - caps) <= MARGIN * (2 + gains)):
             alike[i] = _decide_near_tie(sensitive, int(i))
         return alike
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        return {"column": texts["column"], "beta": parse_fraction(cls.option.text, texts["beta"])}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        share = shares.get(self.column)
+        if share is not None:
+            yield bound_class_inference(self.column, share * (1 + float(self.beta)))
 
 
 def compute_relative_gains(sensitive: SensitiveCounts) -> Floats:

@@ -17,6 +17,8 @@ Ties        There are none: exp(delta) is irrational for a rational delta above 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -32,7 +34,14 @@ from discreet.anonymity.models.class_counts import (
     reduce_by_class,
     require_sensitive,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.model_option import (
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+    bound_class_inference,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -46,12 +55,19 @@ from discreet.mechanisms.sampling import MARGIN, bound_exp
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaDisclosure:
+class DeltaDisclosure(RequestedModel):
     """|ln(p / q)| < delta for every value in every class."""
 
     column: str
     delta: Fraction
 
+    option: ClassVar[ModelOption] = ModelOption(
+        name="delta_disclosure",
+        help="COLUMN:1.",
+        expected="COLUMN:NUMBER",
+        hint="Write --delta-disclosure disease:0.5.",
+    )
+    form: ClassVar[str] = "COLUMN:DELTA"
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY, SKEWNESS)
@@ -102,6 +118,15 @@ class DeltaDisclosure:
             if not low <= least <= high:
                 return least > high
             digits *= 2
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        return {"column": texts["column"], "delta": parse_fraction(cls.option.text, texts["delta"])}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        share = shares.get(self.column)
+        if share is not None:
+            yield bound_class_inference(self.column, share * math.exp(self.delta))
 
 
 def compute_log_ratios(sensitive: SensitiveCounts) -> Floats:

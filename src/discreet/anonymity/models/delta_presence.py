@@ -15,9 +15,10 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,20 +30,28 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     require_population,
 )
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel
+from discreet.anonymity.models.model_parameters import coerce_share, format_fraction, parse_share
 from discreet.anonymity.models.privacy_model import MEMBERSHIP, Floats, Verdicts, list_attacks_except
 from discreet.belief.wording import format_percent
-from discreet.core.errors import require_parameter
+from discreet.core.errors import InvalidParameterError, require_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaPresence:
+class DeltaPresence(RequestedModel):
     """The fraction of every class's people who are in the table is from delta_min to delta_max."""
 
     delta_min: Fraction
     delta_max: Fraction
 
     column: ClassVar[str | None] = None
+    option: ClassVar[ModelOption] = ModelOption(
+        name="delta_presence",
+        help="0.05:0.15, with --population.",
+        expected="two numbers from 0 to 1 such as 0.05:0.15",
+        is_repeated=False,
+    )
+    form: ClassVar[str] = "DELTA_MIN:DELTA_MAX"
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(MEMBERSHIP)
@@ -86,3 +95,18 @@ class DeltaPresence:
     def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         part = compute_quotients(classes.sizes, require_population(classes, self.name))
         return np.minimum(part - float(self.delta_min), float(self.delta_max) - part)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        low, high = texts["delta_min"], texts["delta_max"]
+        parsed = {name: parse_share(cls.option.text, text) for name, text in texts.items()}
+        if parsed["delta_min"] > parsed["delta_max"]:
+            raise InvalidParameterError(
+                f"{cls.option.text} must name the smaller number first; got {low}:{high}."
+            )
+        return dict(parsed)
+
+    @classmethod
+    def build(cls, context: ModelContext, **parameters: Any) -> Self:
+        context.require_population(cls.option.text)
+        return cls(**parameters)

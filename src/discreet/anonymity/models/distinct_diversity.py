@@ -13,22 +13,34 @@ Attacks     Stopped: homogeneity, in its strict form. Not stopped: background kn
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.models.class_counts import count_distinct, require_sensitive
-from discreet.anonymity.models.privacy_model import ATTACKS, INFORMED_ATTACKER, Floats, Verdicts
+from discreet.anonymity.models.model_option import (
+    L_DIVERSITY,
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+)
+from discreet.anonymity.models.model_parameters import parse_whole_number
+from discreet.anonymity.models.privacy_model import ATTACKS, HOMOGENEITY, INFORMED_ATTACKER, Floats, Verdicts
 from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistinctDiversity:
+class DistinctDiversity(RequestedModel):
     """Every class has at least l different values."""
 
     column: str
     l: int
 
+    option: ClassVar[ModelOption] = L_DIVERSITY
+    form: ClassVar[str] = "COLUMN:L:distinct"
+    bounds_repeated_values: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True
     not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
@@ -52,3 +64,12 @@ class DistinctDiversity:
 
     def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         return (count_distinct(require_sensitive(classes, self.column, self.name)) - self.l).astype(float)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        l = parse_whole_number(f"the l of {cls.option.text}", texts["l"], least=1)
+        return {"column": texts["column"], "l": l}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        if self.l > 1:
+            yield ModelBound(attack=HOMOGENEITY, limit=1.0, column=self.column, is_strict=True)

@@ -19,6 +19,7 @@ Ties        n ln n - sum ci ln ci >= n ln l  is decided by floats in clear cases
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -37,7 +38,14 @@ from discreet.anonymity.models.class_counts import (
     reduce_by_class,
     require_sensitive,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.model_option import (
+    L_DIVERSITY,
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_at_least_one
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -52,12 +60,15 @@ Powers = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntropyDiversity:
+class EntropyDiversity(RequestedModel):
     """The entropy of every class is at least ln l."""
 
     column: str
     l: Fraction
 
+    option: ClassVar[ModelOption] = L_DIVERSITY
+    form: ClassVar[str] = "COLUMN:L:entropy"
+    bounds_repeated_values: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
@@ -100,6 +111,15 @@ class EntropyDiversity:
 
     def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         return count_effective_values(require_sensitive(classes, self.column, self.name)) - float(self.l)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        l = parse_at_least_one(f"the l of {cls.option.text}", texts["l"])
+        return {"column": texts["column"], "l": l}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        if self.l > 1:
+            yield ModelBound(attack=HOMOGENEITY, limit=1.0, column=self.column, is_strict=True)
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ Attacks     Stopped: homogeneity and skewness, within t. Not stopped: background
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,6 +23,7 @@ from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models import earth_mover_distance
 from discreet.anonymity.models.class_counts import bound_rows_within_shares, require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
+from discreet.anonymity.models.model_option import ModelBound, Shares, bound_class_inference
 from discreet.anonymity.models.model_parameters import format_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
@@ -36,6 +38,7 @@ from discreet.belief.wording import format_percentage_points
 class EqualCloseness(TCloseness):
     """Every class is within t of the table, with all values at equal distance."""
 
+    form: ClassVar[str] = "COLUMN:T:equal"
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY, SKEWNESS)
 
     @property
@@ -59,3 +62,8 @@ class EqualCloseness(TCloseness):
         return earth_mover_distance.measure_equal_distances(
             require_sensitive(classes, self.column, self.name)
         )
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        share = shares.get(self.column)
+        if share is not None:
+            yield bound_class_inference(self.column, share + float(self.t))

@@ -16,16 +16,18 @@ Attacks     Stopped: similarity of values that share a group, within H t. Not st
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import earth_mover_distance
 from discreet.anonymity.models.class_counts import require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
+from discreet.anonymity.models.model_option import ModelContext
 from discreet.anonymity.models.model_parameters import format_fraction
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER, SIMILARITY, list_attacks_except
 from discreet.belief.wording import format_percentage_points
+from discreet.core.errors import RequestError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,7 @@ class HierarchicalCloseness(TCloseness):
 
     hierarchy: Hierarchy
 
+    form: ClassVar[str] = "COLUMN:T:hierarchical"
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(SIMILARITY)
 
     @property
@@ -54,3 +57,14 @@ class HierarchicalCloseness(TCloseness):
         return earth_mover_distance.measure_hierarchical_distances(
             require_sensitive(classes, self.column, self.name), self.hierarchy
         )
+
+    @classmethod
+    def build(cls, context: ModelContext, **parameters: Any) -> Self:
+        hierarchy = context.find_hierarchy(parameters["column"])
+        if hierarchy is None:
+            raise RequestError(
+                f"{cls.option.text} with the hierarchical distance needs a hierarchy of the column "
+                f"{parameters['column']}.",
+                hint="Declare one in the policy, or use the equal distance.",
+            )
+        return cls(**parameters, hierarchy=hierarchy)

@@ -11,10 +11,13 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.anonymity.models.model_option import LINKAGE, ModelBound, ModelOption, Shares
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
 from discreet.belief.wording import format_percent_up
 
@@ -22,6 +25,14 @@ from discreet.belief.wording import format_percent_up
 @dataclass(frozen=True, kw_only=True)
 class KAnonymity(MinimumClassSize):
     """Every class has at least k rows."""
+
+    option: ClassVar[ModelOption] = ModelOption(
+        name="k",
+        flag="-k",
+        help="k-anonymity: at least k in every class.",
+        is_number=True,
+        is_repeated=False,
+    )
 
     @property
     def name(self) -> str:
@@ -36,3 +47,6 @@ class KAnonymity(MinimumClassSize):
 
     def count_people(self, classes: EquivalenceClasses) -> Integers:
         return classes.sizes
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        yield ModelBound(attack=LINKAGE, limit=1 / self.k)

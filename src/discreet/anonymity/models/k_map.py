@@ -13,16 +13,22 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.class_counts import require_population
 from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.anonymity.models.model_option import ModelContext, ModelOption
 from discreet.belief.wording import format_percent_up
 
 
 @dataclass(frozen=True, kw_only=True)
 class KMap(MinimumClassSize):
     """Every class has at least k people in the population."""
+
+    option: ClassVar[ModelOption] = ModelOption(
+        name="k_map", help="k of the population in every class.", is_number=True, is_repeated=False
+    )
 
     @property
     def name(self) -> str:
@@ -37,3 +43,8 @@ class KMap(MinimumClassSize):
 
     def count_people(self, classes: EquivalenceClasses) -> Integers:
         return require_population(classes, self.name)
+
+    @classmethod
+    def build(cls, context: ModelContext, **parameters: Any) -> Self:
+        context.require_population(cls.option.text)
+        return cls(**parameters)

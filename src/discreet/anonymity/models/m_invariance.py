@@ -20,7 +20,7 @@ Input       The counts of this release do not show who stayed. So the earlier si
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,21 +35,38 @@ from discreet.anonymity.models.class_counts import (
     find_owners,
     require_sensitive,
 )
+from discreet.anonymity.models.model_option import (
+    CLASS_INFERENCE,
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+)
+from discreet.anonymity.models.model_parameters import parse_fraction
 from discreet.anonymity.models.privacy_model import HOMOGENEITY, Floats, Verdicts, list_attacks_except
 from discreet.belief.wording import format_percent_up
+from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import require_count
 
 NEW = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MInvariance:
+class MInvariance(RequestedModel):
     """Classes of m or more different values, with the previous signature for everybody who stays."""
 
     column: str
     m: int
     earlier: str | None = None
 
+    option: ClassVar[ModelOption] = ModelOption(
+        name="m_invariance",
+        help="COLUMN:3: the same m values in every release for each person, with --earlier.",
+        expected="COLUMN:NUMBER",
+        hint="Write --m-invariance disease:0.5.",
+        needs_file=True,
+    )
+    form: ClassVar[str] = "COLUMN:M"
     monotone_in_generalization: ClassVar[bool] = False
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
@@ -82,6 +99,17 @@ class MInvariance:
         rows = count_rows(require_sensitive(classes, self.column, self.name))
         short = rows < self.m
         return np.where(self.judge(classes) | short, rows, 0).astype(float) - self.m
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        column, option = texts["column"], cls.option.text
+        m = parse_fraction(option, texts["m"])
+        if m.denominator != 1:
+            raise InvalidParameterError(f"{option} must be COLUMN:3 or the like; got {column}:{texts['m']}.")
+        return {"column": column, "m": m.numerator}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        yield ModelBound(attack=CLASS_INFERENCE, limit=1 / self.m, column=self.column)
 
 
 def format_signature(values: Iterable[str]) -> str:

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
+from discreet.anonymity.models.model_option import RequestedModel
 from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
 from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinimumClassSize(Protocol):
+class MinimumClassSize(RequestedModel, Protocol):
     """Every class has at least k people."""
 
     k: int
 
+    form: ClassVar[str] = "K"
     column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True

@@ -58,6 +58,29 @@ def parse_fraction(name: str, text: str) -> Fraction:
     return Fraction(match[1]) / (100 if match[2] else int(match[3] or 1))
 
 
+def parse_share(name: str, text: str) -> Fraction:
+    """Parse a number from 0 to 1."""
+    share = parse_fraction(name, text)
+    if share > 1:
+        raise InvalidParameterError(f"{name} must be a number from 0 to 1; got {text}.")
+    return share
+
+
+def parse_at_least_one(name: str, text: str) -> Fraction:
+    """Parse a number of at least 1."""
+    number = parse_fraction(name, text)
+    if number < 1:
+        raise InvalidParameterError(f"{name} must be at least 1; got {text}.")
+    return number
+
+
+def parse_whole_number(name: str, text: str, *, least: int) -> int:
+    """Parse a whole number of at least `least`."""
+    if not re.fullmatch(r"\d{1,18}", text) or int(text) < least:
+        raise InvalidParameterError(f"{name} must be a whole number of at least {least}; got {text}.")
+    return int(text)
+
+
 def format_fraction(value: Fraction) -> str:
     """Return a fraction as text: its decimal if that is exact, otherwise four digits.
 

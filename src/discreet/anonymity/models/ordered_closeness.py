@@ -31,6 +31,7 @@ from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER, SIMILARIT
 class OrderedCloseness(TCloseness):
     """Every class is within t of the table, with values as far apart as their ranks."""
 
+    form: ClassVar[str] = "COLUMN:T:ordered"
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(SIMILARITY)
 
     @property

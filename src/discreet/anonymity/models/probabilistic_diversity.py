@@ -15,6 +15,7 @@ Attacks     Stopped: homogeneity. Not stopped: background knowledge (that rules 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -27,7 +28,15 @@ from discreet.anonymity.models.class_counts import (
     is_at_most,
     require_sensitive,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.model_option import (
+    CLASS_INFERENCE,
+    L_DIVERSITY,
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+)
+from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_at_least_one
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -39,12 +48,16 @@ from discreet.belief.wording import format_percent_up as at_most_percent
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbabilisticDiversity:
+class ProbabilisticDiversity(RequestedModel):
     """No value has more than 1/l of a class."""
 
     column: str
     l: Fraction
 
+    option: ClassVar[ModelOption] = L_DIVERSITY
+    form: ClassVar[str] = "COLUMN:L:probabilistic"
+    bounds_repeated_values: ClassVar[bool] = True
+    bounds_person_belief: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
@@ -75,3 +88,11 @@ class ProbabilisticDiversity:
     def measure_margins(self, classes: EquivalenceClasses) -> Floats:
         sensitive = require_sensitive(classes, self.column, self.name)
         return compute_quotients(classes.sizes, count_commonest(sensitive)) - float(self.l)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        l = parse_at_least_one(f"the l of {cls.option.text}", texts["l"])
+        return {"column": texts["column"], "l": l}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        yield ModelBound(attack=CLASS_INFERENCE, limit=float(1 / self.l), column=self.column)

@@ -16,6 +16,7 @@ Attacks     Stopped: homogeneity, and background knowledge that rules out at mos
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -33,8 +34,22 @@ from discreet.anonymity.models.class_counts import (
     require_sensitive,
     sum_commonest,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction
+from discreet.anonymity.models.model_option import (
+    CLASS_INFERENCE,
+    L_DIVERSITY,
+    ModelBound,
+    ModelOption,
+    RequestedModel,
+    Shares,
+)
+from discreet.anonymity.models.model_parameters import (
+    coerce_above,
+    format_fraction,
+    parse_fraction,
+    parse_whole_number,
+)
 from discreet.anonymity.models.privacy_model import (
+    BACKGROUND_KNOWLEDGE,
     HOMOGENEITY,
     INFORMED_ATTACKER,
     Floats,
@@ -42,17 +57,21 @@ from discreet.anonymity.models.privacy_model import (
     list_attacks_except,
 )
 from discreet.belief.wording import format_percent_up
+from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import require_count
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecursiveDiversity:
+class RecursiveDiversity(RequestedModel):
     """Every class satisfies r1 < c * (rl + ... + rm)."""
 
     column: str
     c: Fraction
     l: int
 
+    option: ClassVar[ModelOption] = L_DIVERSITY
+    form: ClassVar[str] = "COLUMN:L:recursive:C"
+    bounds_repeated_values: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = False
     not_stopped: ClassVar[tuple[str, ...]] = list_attacks_except(HOMOGENEITY)
@@ -96,3 +115,17 @@ class RecursiveDiversity:
     def _split_counts(self, classes: EquivalenceClasses) -> tuple[Integers, Integers]:
         sensitive = require_sensitive(classes, self.column, self.name)
         return count_commonest(sensitive), count_rows(sensitive) - sum_commonest(sensitive, self.l - 1)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
+        l, c = (f"the {each} of {cls.option.text}" for each in "lc")
+        bound = parse_fraction(c, texts["c"])
+        if bound == 0:
+            raise InvalidParameterError(f"{c} must be above 0; got {texts['c']}.")
+        return {"column": texts["column"], "l": parse_whole_number(l, texts["l"], least=2), "c": bound}
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        # an attacker who rules nothing out believes no more; class inference also covers repeated values
+        for attack in (CLASS_INFERENCE,) if self.l == 2 else (CLASS_INFERENCE, BACKGROUND_KNOWLEDGE):
+            limit = float(self.belief_bound)
+            yield ModelBound(attack=attack, limit=limit, column=self.column, is_strict=True)

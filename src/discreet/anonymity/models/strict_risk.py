@@ -12,15 +12,16 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
-from discreet.anonymity.models.attacker_models import Attacker, coerce_attacker
+from discreet.anonymity.models.attacker_models import Attacker, RiskThreshold, coerce_attacker
 from discreet.anonymity.models.class_counts import compute_quotients, is_at_most, require_population
+from discreet.anonymity.models.model_option import LINKAGE, ModelBound, Shares
 from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
 from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
 from discreet.belief.wording import format_percent_up as at_most_percent
@@ -28,12 +29,10 @@ from discreet.core.errors import require_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
-class StrictRisk:
+class StrictRisk(RiskThreshold):
     """The risk of every class is at most `risk`."""
 
-    risk: Fraction
-    attacker: Attacker = Attacker.PROSECUTOR
-
+    form: ClassVar[str] = "ATTACKER:RISK"
     column: ClassVar[str | None] = None
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True
@@ -69,3 +68,7 @@ class StrictRisk:
         return (
             classes.sizes if self.attacker is Attacker.PROSECUTOR else require_population(classes, self.name)
         )
+
+    def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
+        if self.attacker is Attacker.PROSECUTOR:
+            yield ModelBound(attack=LINKAGE, limit=float(self.risk))

@@ -11,19 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from discreet.anonymity.models.closeness import T_CLOSENESS
+from discreet.anonymity.models.model_option import L_DIVERSITY, ModelSpec
+from discreet.anonymity.models.model_parsing import list_variant_names, parse_variant
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Column, Policy, Role, Table
 from discreet.rendering.hierarchy_view import build_tree
-from discreet.services.anonymize.anonymize_options import AnonymizeRequest
-from discreet.services.anonymize.anonymize_validation import METHODS, OBJECTIVES, PRIVATE
-from discreet.services.anonymize.model_options import ModelOptions
+from discreet.services.anonymize.anonymize_request import METHODS, OBJECTIVES, PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.table_request import ResolvedTable
 from discreet.services.hierarchy_fit import find_hierarchy_misfit
 from discreet.services.hierarchy_preview import preview_hierarchy
+from discreet.services.request_fields import find_refusal
 
 ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"
-DIVERSITIES = ("distinct", "probabilistic", "entropy", "recursive")
-DISTANCES = ("equal", "ordered", "hierarchical")
+DIVERSITIES = list_variant_names(L_DIVERSITY)
+DISTANCES = list_variant_names(T_CLOSENESS)
 RECODINGS = tuple(each for each in METHODS if each != PRIVATE)
 FORMATS = ("csv", "parquet")
 DEFAULT_K = 5
@@ -143,25 +147,30 @@ class PublishForm:
 
     def build_request(self, output: Path | None) -> AnonymizeRequest:
         """Return the request that `discreet anonymize` would make."""
-        diversity, closeness = self._diversity_options, self._closeness_options
+        diversity, closeness = self._diversity_specs, self._closeness_specs
         k = self.get_field("k")
         if k and not (k.isascii() and k.isdigit() and len(k) < 10):
             raise RequestError("publish: k must be a whole number.", hint="Write 5.")
         posterior = self.get_field("posterior") or None
         # k-anonymity is the default only when no other model is chosen
         usual = None if diversity or closeness or posterior else DEFAULT_K
-        return AnonymizeRequest(
-            table=self.name,
-            policy=None,
-            models=ModelOptions(k=int(k) if k else usual, l_diversity=diversity, t_closeness=closeness),
-            posterior=posterior,
-            suppress=self.get_field("suppress") or "0",
-            objective=self._choose_option("objective", OBJECTIVES),
-            method=self._choose_option("method", RECODINGS),
-            at_most=self.get_field("at_most") or None,
-            output=None if output is None else str(output),
-            force=self.get_field("force") == "on",
-        )
+        given = {
+            "table": self.name,
+            "k": int(k) if k else usual,
+            L_DIVERSITY.name: diversity,
+            T_CLOSENESS.name: closeness,
+            "posterior": posterior,
+            "suppress": self.get_field("suppress") or 0,
+            "objective": self._choose_option("objective", OBJECTIVES),
+            "method": self._choose_option("method", RECODINGS),
+            "at_most": self.get_field("at_most") or None,
+            "output": None if output is None else str(output),
+            "force": self.get_field("force") == "on",
+        }
+        try:
+            return AnonymizeRequest.model_validate(given)
+        except ValidationError as error:
+            raise find_refusal(error) from None
 
     @property
     def resolved_table(self) -> ResolvedTable:
@@ -172,21 +181,16 @@ class PublishForm:
         return self._choose_option("format", FORMATS)
 
     @property
-    def _diversity_options(self) -> list[str]:
-        column, l, kind = (
-            self.get_field("l_column"),
-            self.get_field("l"),
-            self._choose_option("l_kind", DIVERSITIES),
-        )
-        if not column:
-            return []
-        c = f":{self.get_field('l_c') or 1}" if kind == "recursive" else ""
-        return [f"{column}:{l or 2}:{kind}{c}"]
+    def _diversity_specs(self) -> tuple[ModelSpec, ...]:
+        column, kind = self.get_field("l_column"), self._choose_option("l_kind", DIVERSITIES)
+        texts = {"column": column, "l": self.get_field("l") or "2", "c": self.get_field("l_c") or "1"}
+        return (parse_variant(L_DIVERSITY, kind, texts),) if column else ()
 
     @property
-    def _closeness_options(self) -> list[str]:
+    def _closeness_specs(self) -> tuple[ModelSpec, ...]:
         column, distance = self.get_field("t_column"), self._choose_option("t_kind", DISTANCES)
-        return [f"{column}:{self.get_field('t') or '0.2'}:{distance}"] if column else []
+        texts = {"column": column, "t": self.get_field("t") or "0.2"}
+        return (parse_variant(T_CLOSENESS, distance, texts),) if column else ()
 
     def _choose_option(self, name: str, options: tuple[str, ...]) -> str:
         said = self.get_field(name) or options[0]

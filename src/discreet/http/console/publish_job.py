@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from discreet.belief.wording import format_percent
-from discreet.cli.anonymize_command import find_and_publish
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.http.console.page import BAR_LENGTH, Page
@@ -20,12 +19,12 @@ from discreet.http.console.publish_form import (
     PublishForm,
     list_publishable_tables,
 )
-from discreet.http.job_work import ANONYMIZATION_STAGES
 from discreet.rendering.attack_verdicts import describe_verdict
+from discreet.rendering.release_report import render_release_report
 from discreet.rendering.release_view import format_examples, list_figures
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
-from discreet.services.anonymize.anonymize_options import build_anonymizer
-from discreet.services.anonymize.anonymize_validation import OBJECTIVES
+from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
+from discreet.services.anonymize.anonymize_request import OBJECTIVES
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import build_certificate
 from discreet.services.anonymize.release_risk import class_risk_to_json
@@ -45,13 +44,18 @@ def build_publish_work(page: Page, fields: Mapping[str, str]) -> JobWork:
     """Return work that finds and attacks a release, and writes it if the form says publish."""
     chosen, keep = _parse_form(page, fields), fields.get("do") == "publish"
     # raises what can be refused before the job starts
-    build_anonymizer(chosen.build_request(None), chosen.resolved_table, lambda _: None)
+    require_anonymizable(chosen.build_request(None), chosen.resolved_table)
 
     def run_publication(tell: ProgressCallback, folder: Path) -> JobOutcome:
         output = folder / f"{chosen.name}.{chosen.file_format}" if keep else None
-        release, trial, _ = find_and_publish(chosen.build_request(output), chosen.resolved_table, tell)
-        made = build_certificate(release, evaluation=trial)
-        found = _build_result_context(release, trial, made) | {"kept": keep}
+        result = anonymize(
+            chosen.build_request(output),
+            chosen.resolved_table,
+            report_progress=tell,
+            render_report=render_release_report,
+        )
+        made = build_certificate(result.release, evaluation=result.evaluation)
+        found = _build_result_context(result.release, result.evaluation, made) | {"kept": keep}
         return JobOutcome(results=found, document=made if keep else None, file=output)
 
     return JobWork(

@@ -28,9 +28,9 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.anonymize.counted_table import CountedTable, count_table, require_values
 from discreet.services.anonymize.exposure import require_declared_roles
-from discreet.services.anonymize.model_options import PosteriorCap, build_posterior_models
+from discreet.services.anonymize.posterior import PosteriorCap, build_posterior_models
 from discreet.services.anonymize.recoding_methods import list_generalizations, recode_table
-from discreet.services.anonymize.release import Release, list_published_columns
+from discreet.services.anonymize.release import Release, ReportRenderer, list_published_columns
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal, parse_suppression_limit
 from discreet.services.data_frames import resolve_frame
 from discreet.services.policies import load_policy
@@ -41,12 +41,7 @@ USUAL = KAnonymity(k=5)
 
 
 class Anonymizer:
-    """Finds a release of a table that meets the models; 5-anonymity if none is given.
-
-    >>> from discreet.models import KAnonymity
-    >>> anonymizer = Anonymizer("sample/privacy.yaml", models=[KAnonymity(k=5)])  # doctest: +SKIP
-    >>> search, columns = anonymizer.list_best("hospital", 3)  # doctest: +SKIP
-    """
+    """Finds a release of a table that meets the models; 5-anonymity if none is given."""
 
     def __init__(
         self,
@@ -107,8 +102,13 @@ class Anonymizer:
             search_result=found,
             columns=columns,
             seconds=time.perf_counter() - began,
+            render_report=self.get_report_renderer(),
         )
         return self
+
+    def get_report_renderer(self) -> ReportRenderer | None:
+        """Return what renders the reports of releases; services have none, `discreet.Anonymizer` has."""
+        return None
 
     def list_minimal(self, table: object) -> tuple[SearchResult, tuple[str, ...]]:
         """Return all minimal generalizations, and the columns that their levels belong to."""

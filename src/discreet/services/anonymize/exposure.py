@@ -15,7 +15,8 @@ import numpy as np
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.generalization_hierarchy import TOP
 from discreet.anonymity.hierarchies.mask_hierarchy import MASK
-from discreet.anonymity.models import AlphaKAnonymity, Model, ProbabilisticDiversity
+from discreet.anonymity.models import Model
+from discreet.anonymity.models.model_option import RequestedModel
 from discreet.anonymity.recoding import Recoding
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
@@ -67,7 +68,7 @@ ROWS_COUNTED = (
 
 def bounds_person_belief(model: Model) -> bool:
     """Return whether the model bounds the belief about a person who has any number of values."""
-    return model.column is None or isinstance(model, ProbabilisticDiversity | AlphaKAnonymity)
+    return model.column is None or (isinstance(model, RequestedModel) and model.bounds_person_belief)
 
 
 def warn_of_value_models(models: Iterable[Model], columns: Collection[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ from discreet.services.anonymize.exposure import (
     warn_of_value_models,
 )
 from discreet.services.anonymize.release_goal import Method
+from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.publishers import parse_release_target
 
 TEXT = (ColumnType.TEXT, ColumnType.CATEGORY)
@@ -50,6 +51,9 @@ UNCOVERED = (
     "This release is not differentially private: with other knowledge or another release an attacker may "
     "believe more."
 )
+
+ReportRenderer = Callable[["Release", AttackEvaluation], str]
+"""Returns the custodian's report on a release as HTML; frontends pass it in."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -60,6 +64,8 @@ class Release(CountedTable):
     search_result: SearchResult | None
     columns: tuple[str, ...]
     seconds: float
+    render_report: ReportRenderer | None = None
+    """Renders the report that `write` puts beside the rows; without it there is none."""
 
     def __repr__(self) -> str:
         """Return the columns, method and models; anything else would print counts of the table."""
@@ -196,7 +202,10 @@ class Release(CountedTable):
         from discreet.services.anonymize.release_publishing import publish_release, require_release_bounds
 
         trial = require_release_bounds(self, at_most=at_most, others=others, force=force)
-        return [Path(each) for each in publish_release(self, path, trial, at_most=at_most, forced=force)]
+        files = publish_release(
+            self, path, trial, at_most=at_most, forced=force, render_report=self.render_report
+        )
+        return [Path(each) for each in files]
 
     def write_rows(self, path: str | Path) -> None:
         """Write only the published rows: as a file, or as a table of a DuckDB file or of the engine."""

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from discreet.accounting.belief_sentences import describe_membership_belief
 from discreet.anonymity.models import Model
 from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
+from discreet.belief import compute_belief
+from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Role
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief
+from discreet.services.anonymize.private_release import PrivateRelease
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.belief_bounds import BeliefBound, derive_model_bounds
 from discreet.services.attack.evaluation import AttackEvaluation
@@ -34,6 +38,13 @@ MARKED = "a text that a spreadsheet would take for a formula has a single quote 
 LIMITS = (
     "This release is not differentially private. Against an attacker who knows more about a person, or who "
     "has seen another release about the same people, none of these bounds holds."
+)
+
+PRIOR = 0.01
+WIDER = 10
+CONDITION = (
+    "This holds if the levels were declared without looking at the data: a level that was chosen by looking "
+    "at the data discloses something about it."
 )
 
 
@@ -70,6 +81,45 @@ def build_certificate(
         "attacks_run": [] if evaluation is None else _list_attacks_run(evaluation, release.unit),
         "forced": forced,
     }
+
+
+def build_private_certificate(release: PrivateRelease) -> dict[str, object]:
+    """Return the public certificate: parameters and their consequences."""
+    made = release.mechanism
+    return {
+        "kind": "differentially private generalization",
+        "table": release.name,
+        "unit": "row" if release.table.person == "row" else "person",
+        "method": "private",
+        "columns": {
+            name: {
+                "published": f"level {release.levels[name]}" if name in release.levels else "left out",
+                "role": column.role.value,
+            }
+            for name, column in release.table.columns.items()
+        },
+        "relation": made.guarantee.relation.value,
+        "epsilon": float(made.epsilon),
+        "delta": float(made.guarantee.delta),
+        "sampling": float(made.beta),
+        "k": made.k,
+        "attacker": "knows all other records, or takes records as independent",
+        "belief": describe_guarantee(release),
+        "limits": CONDITION,
+        "attacks_run": [],
+    }
+
+
+def describe_guarantee(release: PrivateRelease) -> str:
+    """Return a sentence on the belief that the release allows an attacker."""
+    guarantee = release.mechanism.guarantee
+    rarely = WIDER * float(guarantee.delta)
+    after = compute_belief(PRIOR, guarantee, tail=rarely).highest
+    return (
+        f"(epsilon {format_number(float(guarantee.epsilon))}, delta "
+        f"{float(guarantee.delta):.2g})-differentially "
+        f"private for added and removed people: {describe_membership_belief(PRIOR, after, rarely)}."
+    )
 
 
 def write_certificate(content: dict[str, object], target: ReleaseTarget) -> Path:

@@ -7,15 +7,17 @@ file, never a file without an entry. A policy without a promise has no ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
-from discreet.rendering.release_report import build_release_report, write_report
-from discreet.services.anonymize.release import Release
+from discreet.services.anonymize.private_release import PrivateRelease
+from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_certificate import (
     build_certificate,
+    build_private_certificate,
     require_own_certificate,
     write_certificate,
 )
@@ -25,6 +27,10 @@ from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"
+REPORT = "report.html"
+
+PrivateReportRenderer = Callable[[PrivateRelease], str]
+"""Returns the custodian's report on a private release as HTML."""
 
 
 def require_release_bounds(
@@ -43,6 +49,7 @@ def publish_release(
     *,
     at_most: float | None = None,
     forced: bool = False,
+    render_report: ReportRenderer | None = None,
 ) -> list[Path | str]:
     """Record the release in the ledger, then write the table, its certificate and its report.
 
@@ -53,7 +60,8 @@ def publish_release(
     target = parse_release_target(release.policy, path)
     release.sources.require_safe_target(target)
     require_own_certificate(target)
-    document = build_release_report(release, evaluation)  # may fail, so it comes before anything is published
+    # rendering may fail, so it comes before anything is published
+    report = None if render_report is None else render_report(release, evaluation)
     content = build_certificate(
         release, evaluation=evaluation, stated=bound_from_option(at_most), forced=forced
     )
@@ -63,7 +71,27 @@ def publish_release(
     if release.chained_model is not None:
         release.write_signatures(target.make_companion_path(SIGNATURES))
         written.append(target.make_companion_path(SIGNATURES))
-    return [*written, write_report(document, target)]
+    return [*written, *_write_report(report, target)]
+
+
+def publish_private_release(
+    release: PrivateRelease, path: str, *, render_report: PrivateReportRenderer | None = None
+) -> list[Path | str]:
+    """Write the table, its certificate and its report; the ledger already has its charge."""
+    target = ReleaseTarget.parse(path)
+    release.write(path)
+    certificate = write_certificate(build_private_certificate(release), target)
+    report = None if render_report is None else render_report(release)
+    return [path, certificate, *_write_report(report, target)]
+
+
+def _write_report(report: str | None, target: ReleaseTarget) -> list[Path]:
+    """Write the report beside the published file, readable by its owner only: it is the custodian's."""
+    if report is None:
+        return []
+    path = target.make_companion_path(REPORT)
+    write_output(path, report, private=True)
+    return [path]
 
 
 def _record_in_ledger(

@@ -6,42 +6,16 @@ table, so their bounds follow from its counts: those are for the custodian, not 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from discreet.anonymity.models import (
-    AlphaKAnonymity,
-    Attacker,
-    BetaLikeness,
-    DeltaDisclosure,
-    DistinctDiversity,
-    EntropyDiversity,
-    EqualCloseness,
-    KAnonymity,
-    MInvariance,
-    Model,
-    ProbabilisticDiversity,
-    RecursiveDiversity,
-    StrictRisk,
-)
-from discreet.attacks import BackgroundKnowledge, ClassInference, Homogeneity, Linkage
+from discreet.anonymity.models import Model, RecursiveDiversity
+from discreet.anonymity.models.model_option import RequestedModel, Shares
 from discreet.attacks.findings import Findings
 from discreet.belief import Promise
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_percent_up
 from discreet.core.neighbor_relations import Relation
-
-Shares = Mapping[str, float]
-
-
-PERSON_MODELS = (
-    ProbabilisticDiversity,
-    AlphaKAnonymity,
-    DistinctDiversity,
-    EntropyDiversity,
-    RecursiveDiversity,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,62 +76,23 @@ def derive_model_bounds(
     People have more than one value of the columns in `repeated_columns`. There, a model that compares counts
     of values bounds no belief about a person, except that a value which everybody has is known.
 
+    >>> from discreet.anonymity.models import KAnonymity
     >>> [each.text for each in derive_model_bounds([KAnonymity(k=5)])]
     ['at most 20%']
     """
     return tuple(
-        bound
+        BeliefBound(
+            attack=bound.attack,
+            column=bound.column,
+            limit=bound.limit,
+            is_strict=bound.is_strict,
+            source=model.name,
+        )
         for model in models
-        if model.column not in repeated_columns or isinstance(model, PERSON_MODELS)
-        for bound in _derive_bounds(model, shares or {})
+        if isinstance(model, RequestedModel)
+        and (model.column not in repeated_columns or model.bounds_repeated_values)
+        for bound in model.derive_bounds(shares or {})
     )
-
-
-def _derive_bounds(model: Model, shares: Shares) -> Iterable[BeliefBound]:
-    """Yield the bounds that one model implies."""
-    column, by = model.column, model.name
-    match model:
-        case KAnonymity(k=k):
-            yield BeliefBound(attack=Linkage.name, limit=1 / k, source=by)
-        case StrictRisk(risk=risk, attacker=Attacker.PROSECUTOR):
-            yield BeliefBound(attack=Linkage.name, limit=float(risk), source=by)
-        case AlphaKAnonymity(alpha=alpha, k=k, values=values):
-            yield BeliefBound(attack=Linkage.name, limit=1 / k, source=by)
-            if not values:
-                yield BeliefBound(attack=ClassInference.name, column=column, limit=float(alpha), source=by)
-        case MInvariance(m=m):
-            yield BeliefBound(attack=ClassInference.name, column=column, limit=1 / m, source=by)
-        case ProbabilisticDiversity(l=l):
-            yield BeliefBound(attack=ClassInference.name, column=column, limit=float(1 / l), source=by)
-        case RecursiveDiversity(l=l, belief_bound=bound):
-            # an attacker who rules nothing out believes no more; class inference also covers repeated values
-            for attack in (
-                (ClassInference.name,) if l == 2 else (ClassInference.name, BackgroundKnowledge.name)
-            ):
-                yield BeliefBound(attack=attack, column=column, limit=float(bound), source=by, is_strict=True)
-        case DistinctDiversity(l=l) | EntropyDiversity(l=l) if l > 1:
-            yield BeliefBound(attack=Homogeneity.name, column=column, limit=1.0, source=by, is_strict=True)
-        case _:
-            yield from _derive_bounds_from_shares(model, shares)
-
-
-def _derive_bounds_from_shares(model: Model, shares: Shares) -> Iterable[BeliefBound]:
-    """Yield the bounds of models that compare with the table's shares."""
-    usual = shares.get(model.column or "")
-    if usual is None:
-        return
-    match model:
-        case EqualCloseness(t=t):
-            most = usual + float(t)
-        case BetaLikeness(beta=beta):
-            most = usual * (1 + float(beta))
-        case DeltaDisclosure(delta=delta):
-            most = usual * math.exp(delta)
-        case _:
-            return
-    # `limit` is a rounded sum or product, so an exact tie needs slack
-    rounded = min(1.0, most * (1 + 1e-12))
-    yield BeliefBound(attack=ClassInference.name, column=model.column, limit=rounded, source=model.name)
 
 
 def compute_promised_posterior(promise: Promise, prior: float) -> float:

@@ -1,0 +1,307 @@
+"""The request of `anonymize`: options of the command line, HTTP body and console form derive from its fields.
+
+    ModelFields        one field for each option of `MODELS`
+    AnonymizeFields    what every frontend can ask for: these models, and how values are made coarser
+    FileModelFields    also models that need a file of the custodian's
+    AnonymizeRequest   also what names a path or describes a file, which an HTTP body never does
+
+Values are typed: a text such as `2%` or `disease:2:distinct` is parsed when the request is built, and refused
+there. Searches and attacks take seconds to import, too long for reporting a misspelled word, so the names
+of methods and objectives are repeated here; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from discreet.anonymity.models.model_option import ModelOption, ModelSpec
+from discreet.anonymity.models.model_parameters import parse_fraction, to_fraction
+from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
+from discreet.core.errors import RequestError
+from discreet.services.anonymize.posterior import PosteriorCap
+from discreet.services.name_lists import split_names
+from discreet.services.request_fields import CommandLine, accept_probability, accept_text
+
+PRIVATE = "private"
+METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", "microaggregate", PRIVATE)
+OBJECTIVES = ("loss", "class-size", "discernibility", "precision", "entropy", "ambiguity", "height")
+MOST_VALUES = 100
+"""The most values of one field."""
+
+
+def require_name(what: str, known: Sequence[str], name: str) -> str:
+    """Return the name of a method or objective; raise if there is none of that name."""
+    if name not in known:
+        raise RequestError(f"There is no {what} {name}.", hint=f"There are {', '.join(known)}.")
+    return name
+
+
+def parse_pair(option: str, text: str) -> tuple[str, str]:
+    """Return the column and the value of COLUMN=VALUE."""
+    column, sign, value = text.partition("=")
+    if not sign or not column or not value:
+        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
+    return column, value
+
+
+def parse_levels(texts: Sequence[str]) -> dict[str, int]:
+    """Parse the level of each column.
+
+    >>> parse_levels(["age=2"])
+    {'age': 2}
+    """
+    pairs = [parse_pair("--level", each) for each in texts]
+    wrong = [value for _, value in pairs if not (value.isascii() and value.isdigit() and len(value) < 4)]
+    if wrong:
+        raise RequestError(
+            f"--level must be COLUMN=NUMBER; got {wrong[0]}.", hint="Write --level age=2 or the like."
+        )
+    return {name: int(value) for name, value in pairs}
+
+
+def parse_centres(texts: Sequence[str]) -> dict[str, str]:
+    """Parse the centre of each column."""
+    pairs = dict(parse_pair("--centre", each) for each in texts)
+    wrong = [value for value in pairs.values() if value not in ("mean", "median")]
+    if wrong:
+        raise RequestError(
+            f"--centre must be COLUMN=mean or COLUMN=median; got {wrong[0]}.", hint="Name one."
+        )
+    return pairs
+
+
+def parse_weights(texts: Sequence[str]) -> dict[str, float]:
+    """Parse the weight of each column."""
+    pairs = [parse_pair("--weight", each) for each in texts]
+    return {name: float(parse_fraction("--weight", value)) for name, value in pairs}
+
+
+def parse_hierarchies(texts: Sequence[str]) -> dict[str, str]:
+    """Parse the file of each column's hierarchy."""
+    return dict(parse_pair("--hierarchy", each) for each in texts)
+
+
+def _read_share(value: object) -> Fraction:
+    """Return the share of records that may be suppressed."""
+    share = parse_fraction("--suppress", value) if isinstance(value, str) else to_fraction(value)
+    if share is None or not 0 <= share <= 1:
+        raise RequestError(f"--suppress must be a share such as 2%; got {value}.", hint="Give at most 100%.")
+    return share
+
+
+def _read_posterior(value: object) -> PosteriorCap:
+    return value if isinstance(value, PosteriorCap) else PosteriorCap.parse(str(value))
+
+
+def _check_unit(value: object) -> object:
+    if value not in (None, "row"):
+        raise RequestError(f"--unit must be row; got {value}.", hint="Omit it to count people.")
+    return value
+
+
+def _build_model_fields(*, needs_file: bool) -> dict[str, Any]:
+    """Return type and default of the field of each option of `MODELS`, by its name."""
+    options = (option for option in MODEL_OPTIONS if option.needs_file == needs_file)
+    return {option.name: _build_model_field(option) for option in options}
+
+
+def _build_model_field(option: ModelOption) -> tuple[Any, Any]:
+    flags = (option.flag,) if option.flag else ()
+    described = Field(description=option.help, max_length=MOST_VALUES if option.is_repeated else None)
+    if option.is_number:
+        described = Field(description=option.help, json_schema_extra={"minimum": 1})
+        number = (AfterValidator(partial(_check_number, option)), CommandLine(flags=flags))
+        return Annotated[(int | None, described, *number)], None
+    read = partial(parse_model, option)
+    if option.is_repeated:
+        each = Annotated[(ModelSpec, *accept_text(read))]
+        return Annotated[tuple[each, ...], described, CommandLine(flags=flags, typed=list[str])], ()
+    single = (*accept_text(read, nullable=True), CommandLine(flags=flags, typed=str))
+    return Annotated[(ModelSpec | None, described, *single)], None
+
+
+def _check_number(option: ModelOption, value: int | None) -> int | None:
+    if value is not None:
+        parse_model(option, value)
+    return value
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+if TYPE_CHECKING:
+    ModelFields = _Request
+else:
+    ModelFields = create_model("ModelFields", __base__=_Request, **_build_model_fields(needs_file=False))
+
+
+class AnonymizeFields(ModelFields):
+    """What to publish: a table, the models that it must meet, and how values are made coarser."""
+
+    table: Annotated[
+        str, Field(description="A table of the policy, or a file."), CommandLine(is_argument=True)
+    ]
+    posterior: Annotated[
+        PosteriorCap | None,
+        Field(description="The highest belief in a sensitive value: 20%, or 20%:recursive|equal."),
+        *accept_text(_read_posterior, nullable=True),
+        CommandLine(typed=str),
+    ] = None
+    population: Annotated[str | None, Field(description="A table or file of everybody.")] = None
+    sampling: Annotated[
+        float | None,
+        Field(
+            description="The share of the population that the table holds, such as 1%, for risk estimates."
+        ),
+        *accept_probability("--sampling"),
+        CommandLine(typed=str),
+    ] = None
+    suppress: Annotated[
+        Fraction,
+        Field(description="The largest share of records to suppress, such as 2%."),
+        *accept_text(_read_share),
+        CommandLine(typed=str),
+    ] = Fraction(0)
+    objective: Annotated[
+        str,
+        Field(description=f"{'|'.join(OBJECTIVES)}."),
+        AfterValidator(partial(require_name, "objective", OBJECTIVES)),
+    ] = "loss"
+    method: Annotated[
+        str,
+        Field(description=f"{'|'.join(METHODS)}: how values are made coarser."),
+        AfterValidator(partial(require_name, "method", METHODS)),
+    ] = "generalize"
+    level: Annotated[
+        dict[str, Annotated[int, Field(ge=0, le=999)]],
+        Field(description="The level of each column; columns that are not named are at 0."),
+        CommandLine(
+            typed=list[str],
+            parse=parse_levels,
+            help="COLUMN=2: publish at this level; columns that are not named are at 0.",
+        ),
+    ] = Field(default_factory=dict)
+    centre: Annotated[
+        dict[str, Literal["mean", "median"]],
+        Field(description="Columns that show a number for each class instead of a label."),
+        CommandLine(
+            typed=list[str],
+            parse=parse_centres,
+            help="COLUMN=mean|median: show a number for each class instead of a label.",
+        ),
+    ] = Field(default_factory=dict)
+    weight: Annotated[
+        dict[str, float],
+        Field(description="How much the information that a column loses counts; 1 if not named."),
+        CommandLine(
+            typed=list[str],
+            parse=parse_weights,
+            help="COLUMN=2: information that this column loses counts double.",
+        ),
+    ] = Field(default_factory=dict)
+    epsilon: Annotated[
+        float | None,
+        Field(description="The epsilon of the method private."),
+        CommandLine(help="Of --method private."),
+    ] = None
+    delta: Annotated[
+        float | None,
+        Field(description="The delta of the method private."),
+        CommandLine(help="Of --method private."),
+    ] = None
+    analyst: Annotated[
+        str | None, Field(description="The analyst whose share a private release is charged to.")
+    ] = None
+    unit: Annotated[
+        Literal["row"] | None,
+        Field(description="row: count rows, even if a person has several."),
+        BeforeValidator(_check_unit),
+        CommandLine(typed=str),
+    ] = None
+    seconds: Annotated[float | None, Field(description="The most time to search; 60 if not given.")] = None
+    at_most: Annotated[
+        float | None,
+        Field(
+            description="The highest belief that any attack may reach, such as 30%; above it, exit code 4."
+        ),
+        *accept_probability("--at-most"),
+        CommandLine(typed=str),
+    ] = None
+    force: Annotated[
+        bool, Field(description="Publish even if an attack succeeds; the certificate says so.")
+    ] = False
+
+    @property
+    def model_specs(self) -> tuple[ModelSpec, ...]:
+        """Every requested model, in the order of `MODELS`."""
+        found: list[ModelSpec] = []
+        for option in MODEL_OPTIONS:
+            value = getattr(self, option.name, None)
+            values = value if isinstance(value, tuple) else () if value is None else (value,)
+            found += [parse_model(option, each) for each in values]
+        return tuple(found)
+
+
+if TYPE_CHECKING:
+    FileModelFields = AnonymizeFields
+else:
+    FileModelFields = create_model(
+        "FileModelFields", __base__=AnonymizeFields, **_build_model_fields(needs_file=True)
+    )
+
+
+class AnonymizeRequest(FileModelFields):
+    """A request of the custodian's own: it may name paths, and describe a file that no policy declares."""
+
+    policy: Annotated[
+        Path | None,
+        Field(description="The custodian's policy."),
+        CommandLine(flags=("--policy", "-p")),
+    ] = None
+    quasi: Annotated[
+        tuple[str, ...],
+        Field(description="Quasi-identifiers of a file: a,b,c."),
+        CommandLine(typed=str, parse=split_names),
+    ] = ()
+    sensitive: Annotated[
+        tuple[str, ...],
+        Field(description="Sensitive columns of a file: a,b."),
+        CommandLine(typed=str, parse=split_names),
+    ] = ()
+    hierarchy: Annotated[
+        Mapping[str, str],
+        Field(description="COLUMN=FILE, in ARX's format."),
+        CommandLine(typed=list[str], parse=parse_hierarchies),
+    ] = Field(default_factory=dict)
+    pseudonym: Annotated[
+        tuple[str, ...],
+        Field(description="COLUMN: replace an identifier by keyed pseudonyms, with --key."),
+    ] = ()
+    key: Annotated[Path | None, Field(description="The key file; created if it does not exist.")] = None
+    earlier: Annotated[
+        Path | None, Field(description="The previous release, with its signatures file beside it.")
+    ] = None
+    output: Annotated[
+        str | None,
+        Field(description=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of --engine."),
+        CommandLine(flags=("-o", "--output")),
+    ] = None
+    others: Annotated[
+        tuple[str | Path, ...],
+        Field(description="Another release that attackers also have."),
+        CommandLine(flags=("--with",), typed=list[str]),
+    ] = ()
+    engine: Annotated[
+        str | None,
+        Field(
+            description="The engine that holds the rows, instead of the policy's: "
+            "postgresql://…, spark:local."
+        ),
+    ] = None

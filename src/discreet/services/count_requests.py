@@ -1,0 +1,157 @@
+"""The requests of the verbs that release counts: `tabulate`, `itemsets` and `stream`.
+
+They are apart from the services, which take a second to import: the command line's options derive from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from discreet.core.errors import InvalidParameterError
+from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
+from discreet.services.name_lists import split_names
+from discreet.services.request_fields import CommandLine, accept_text
+
+DEFAULT_BASIS, DEFAULT_LARGEST = 8, 3
+"""Those of `mining.tabulation.frequent_itemsets`, which takes long to import; a test compares them."""
+
+
+def parse_bins(options: Sequence[str]) -> dict[str, int]:
+    """Return the number of bins of each column, from texts such as age=8."""
+    return dict(map(_parse_bin_option, options))
+
+
+def _parse_bin_option(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not name or not number.isdecimal() or int(number) < 1:
+        raise InvalidParameterError(
+            f"--bins must be a column and its number of bins, such as age=8; got {text}."
+        )
+    return name, int(number)
+
+
+def _split_marginals(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(split_names, texts))
+
+
+def _read_number(option: str, value: Any) -> Real:
+    return value if is_real(value) else parse_number(option, str(value))
+
+
+def _read_threshold(value: Any) -> float:
+    return value if is_real(value) else parse_probability("--threshold", str(value))
+
+
+Epsilon = Annotated[
+    Real | None,
+    Field(description="The epsilon that it may cost, a part of the promise."),
+    *accept_text(partial(_read_number, "--epsilon"), nullable=True),
+    CommandLine(typed=str),
+]
+Delta = Annotated[
+    Real,
+    Field(description="For a promise with a tail, such as 1e-9."),
+    *accept_text(partial(_read_number, "--delta")),
+    CommandLine(typed=str),
+]
+Bins = Annotated[
+    dict[str, int],
+    Field(description="The number of bins that a number or date is divided into."),
+    CommandLine(typed=list[str], parse=parse_bins, help="Divide a number or date into bins: --bins age=8."),
+]
+Names = tuple[str, ...]
+
+
+class _CountRequest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class TabulateRequest(_CountRequest):
+    """A table of counts: all combinations of `columns`, their `marginals`, or the `ranges` of a column."""
+
+    table: Annotated[str, Field(description="A table of the policy."), CommandLine(is_argument=True)]
+    columns: Annotated[
+        Names,
+        Field(description="a,b,c: count every combination of their bins."),
+        CommandLine(typed=str, parse=split_names),
+    ] = ()
+    ranges: Annotated[
+        str | None,
+        Field(description="A number or date column: count every range of it, for each combination."),
+    ] = None
+    marginals: Annotated[
+        tuple[Names, ...],
+        Field(description="Instead of all combinations: --marginal sex --marginal sex,race."),
+        CommandLine(flags=("--marginal",), typed=list[str], parse=_split_marginals),
+    ] = ()
+    bins: Bins = Field(default_factory=dict)
+    logarithmic: Annotated[
+        Names,
+        Field(description="Columns to divide on a log scale: a,b."),
+        CommandLine(flags=("--log",), typed=str, parse=split_names),
+    ] = ()
+    epsilon: Epsilon = None
+    delta: Delta = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_marginal_columns(cls, data: Any) -> Any:
+        """Take the columns of the marginals where none are named."""
+        if not isinstance(data, Mapping) or data.get("columns") or not data.get("marginals"):
+            return data
+        return {**data, "columns": tuple(dict.fromkeys(name for each in data["marginals"] for name in each))}
+
+
+class ItemsetsRequest(_CountRequest):
+    """The frequent itemsets of a table: items, threshold and budget."""
+
+    table: Annotated[
+        str,
+        Field(description="A table of the policy; its rows are baskets."),
+        CommandLine(is_argument=True),
+    ]
+    items: Annotated[
+        Names | None,
+        Field(description="Boolean columns: a,b; all by default."),
+        CommandLine(typed=str, parse=lambda text: split_names(text) or None),
+    ] = None
+    threshold: Annotated[
+        float,
+        Field(description="The least share of rows that have the itemset, such as 10%."),
+        *accept_text(_read_threshold),
+        CommandLine(typed=str, default="10%"),
+    ] = 0.1
+    basis: Annotated[int, Field(description="How many of the most frequent items to combine.")] = (
+        DEFAULT_BASIS
+    )
+    largest: Annotated[int, Field(description="The most items of an itemset.")] = DEFAULT_LARGEST
+    epsilon: Epsilon = None
+    delta: Delta = 0
+
+
+class StreamRequest(_CountRequest):
+    """Counting questions to answer; without a method, the one with the least error is used."""
+
+    table: Annotated[str, Field(description="A table of the policy."), CommandLine(is_argument=True)]
+    method: Annotated[
+        str | None,
+        Field(description="median, weights or laplace; by default, the one with the least error."),
+    ] = None
+    columns: Annotated[
+        Names,
+        Field(description="a,b,c; by default, those that the questions use."),
+        CommandLine(typed=str, parse=split_names),
+    ] = ()
+    bins: Bins = Field(default_factory=dict)
+    updates: Annotated[int | None, Field(description="The most answers to measure afresh.")] = None
+    questions: Annotated[
+        int | None,
+        Field(description="How many questions will be asked, where they are not known yet."),
+        CommandLine(is_option=False),
+    ] = None
+    epsilon: Epsilon = None
+    delta: Delta = 0
