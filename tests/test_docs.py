@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from discreet.cli import reference_pages
+from discreet.cli.main import COMMAND_GROUPS, COMMANDS, SUMMARIES, build_app
 from discreet.services.collect.survey_files import load_survey
 from tests.services.test_promise import discreet
 
@@ -92,6 +97,26 @@ def test_every_link_of_a_page_leads_to_a_page(page: Path) -> None:
 def test_reference_pages_are_those_of_the_code(name: str, text: str) -> None:
     kept = (DOCS / "reference" / name).read_text()
     assert kept == text, "run python -m discreet.cli.reference_pages docs/reference"
+
+
+def test_the_list_of_commands_has_the_first_paragraph_of_each_one_s_help() -> None:
+    for name, summary in SUMMARIES.items():
+        group: Any = typer.main.get_command(build_app([name]))
+        assert group.commands[name].help.partition("\n\n")[0].replace("\n", " ") == summary
+    assert [*SUMMARIES] == [*COMMANDS, *COMMAND_GROUPS]
+
+
+def test_the_list_of_commands_and_a_promise_need_no_engine() -> None:
+    heavy = ("altair", "duckdb", "numba", "pyarrow")
+    for words in (["--help"], ["promise", "--prior", "1%", "--posterior", "5%"]):
+        script = (
+            "import sys; from discreet.cli.main import main\n"
+            f"try: main()\nfinally: print([name for name in {heavy} if name in sys.modules])"
+        )
+        run = [sys.executable, "-c", script, *words]
+        told = subprocess.run(run, capture_output=True, text=True, check=False)
+        assert told.returncode == 0
+        assert told.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_survey_of_the_guide_is_one(tmp_path: Path) -> None:

@@ -101,16 +101,15 @@ def run_ask(
             raw=raw,
         )
         if plot is not None:
+            # only with --plot: an answer need not wait for the charting library to load
             from discreet.rendering.altair_charts import require_chart_path
-            from discreet.rendering.answer_chart import (
-                require_drawable,  # deferred: charts take a second to import
-            )
+            from discreet.rendering.answer_chart import require_drawable
 
             require_chart_path(plot)
             require_drawable(proposal.query_plan)
         answer = curator.ask(proposal)
     if plot is not None:
-        from discreet.rendering.altair_charts import save_chart
+        from discreet.rendering.altair_charts import save_chart  # see above
         from discreet.rendering.answer_chart import draw_answer_chart
 
         save_chart(draw_answer_chart(answer), plot)

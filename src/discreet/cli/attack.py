@@ -11,7 +11,10 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import ModelNotMetError
+from discreet.rendering import attack_view
+from discreet.rendering.attack_report import require_report_path, write_attack_report
 from discreet.rendering.terminal import Console
+from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
 
 Texts = list[str] | None
 TABLE = "A published table"
@@ -226,13 +229,9 @@ def run(
 
     For the custodian only: attacks are evaluated on real data. Nothing is charged and nothing is published.
     """
-    from discreet.rendering import attack_view  # deferred: their imports take a second
-    from discreet.rendering.attack_report import require_report_path, write_attack_report
-    from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
-
     if report is not None:
         require_report_path(report)
-    request = AttackRequest.model_validate(
+    request = AttackRequest.parse(
         {
             "release": release,
             "policy": policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None),

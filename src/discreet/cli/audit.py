@@ -13,7 +13,9 @@ from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import ModelNotMetError, RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.mechanisms import MECHANISMS, get_mechanism_name
+from discreet.rendering import audit_view
 from discreet.rendering.terminal import Console
+from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.policies import load_policy
 
 MECHANISM_NAMES = ", ".join(get_mechanism_name(kind) for kind in MECHANISMS)
@@ -65,9 +67,6 @@ def run(
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on generated tables.
     """
-    from discreet.rendering import audit_view  # deferred: their imports take a second
-    from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
-
     request = AuditRequest(
         audited=subject,
         epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),

@@ -12,7 +12,20 @@ from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_probability
+from discreet.rendering import basket_mining_view, collect_view
 from discreet.rendering.terminal import Console
+from discreet.services.collect import (
+    analyse,
+    analysis_files,
+    basket_mining,
+    client_lookup,
+    estimate,
+    operator_design,
+    operator_files,
+    randomize,
+    yaml_entries,
+)
+from discreet.services.policies import require_engine_address
 
 OptionalText = str | None
 ReportsEngine = Annotated[
@@ -72,9 +85,6 @@ def run_randomize(
     as_json: JsonOption = False,
 ) -> None:
     """Randomize one column into a file of reports, each of which keeps the promise on its own."""
-    from discreet.rendering import collect_view
-    from discreet.services.collect import client_lookup, operator_files, randomize, yaml_entries
-
     wanted = None if promise is None else yaml_entries.parse_promise("--promise", promise)
     given, stated = (None, None) if operator is None else operator_files.load_operator(operator)
     asked = client_lookup.ClientsRequest(
@@ -116,10 +126,6 @@ def run_estimate(
     as_json: JsonOption = False,
 ) -> None:
     """Estimate the distribution of answers, their mean, or items' supports from reports, with intervals."""
-    from discreet.rendering import collect_view
-    from discreet.services.collect import estimate
-    from discreet.services.policies import require_engine_address
-
     sure = parse_probability("--confidence", confidence)
     with show_progress() as tell:
         tell("counting reports")
@@ -129,7 +135,8 @@ def run_estimate(
             every = estimate.estimate_in_engine(require_engine_address(engine), reports, operator, sure)
         found = estimate.select_question(every, question)
     if plot is not None:
-        from discreet.rendering.altair_charts import save_chart  # deferred: charts take a second to import
+        # only with --plot: an estimate need not wait for the charting library to load
+        from discreet.rendering.altair_charts import save_chart
         from discreet.rendering.estimate_chart import draw_estimates
 
         save_chart(draw_estimates(found), plot)
@@ -163,10 +170,6 @@ def run_mine(
     as_json: JsonOption = False,
 ) -> None:
     """Find frequent itemsets and association rules in reports of baskets that chance does not explain."""
-    from discreet.rendering import basket_mining_view
-    from discreet.services.collect import basket_mining
-    from discreet.services.policies import require_engine_address
-
     wanted = basket_mining.MiningRequest(
         min_support=parse_probability("--support", support),
         min_strength=parse_probability("--strength", strength),
@@ -191,9 +194,6 @@ def run_analyse(
     as_json: JsonOption = False,
 ) -> None:
     """Compute the effect of reports on beliefs: prior and posterior, gamma, breach bounds, information."""
-    from discreet.rendering import collect_view
-    from discreet.services.collect import analyse, analysis_files
-
     task = analysis_files.load_task(file)
     found, warned = analyse.analyse_operators(task), analyse.make_mutual_information_example()
     if as_json:
@@ -220,9 +220,6 @@ def run_design(
     as_json: JsonOption = False,
 ) -> None:
     """List the operators that keep a promise, with the error of the estimates from each."""
-    from discreet.rendering import collect_view
-    from discreet.services.collect import operator_design, operator_files, yaml_entries
-
     made = yaml_entries.parse_promise("--promise", promise)
     found = operator_design.design_operators(made, clients, domain=domain, mean=mean, items=items, size=size)
     if out is not None:
@@ -250,7 +247,7 @@ def run_survey(
 ) -> None:
     """Serve a survey whose answers are randomized in the browser before anything is sent."""
     try:
-        from discreet.http.survey.survey_server import serve_survey
+        from discreet.http.survey.survey_server import serve_survey  # optional extra: server
     except ModuleNotFoundError as missing:
         raise RequestError(
             f"A survey needs {missing.name}, which is not installed.",

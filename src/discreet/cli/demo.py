@@ -10,7 +10,9 @@ import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
+from discreet.rendering import demo_view
 from discreet.rendering.terminal import Console
+from discreet.services import demo
 
 
 def run(
@@ -18,9 +20,6 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Show sample data, one private answer, one attack, and what an attacker may now believe."""
-    from discreet.rendering import demo_view  # deferred: its imports take a second
-    from discreet.services import demo
-
     with show_progress() as tell:
         shown = demo.run_demo(folder, progress=tell)
     if as_json:

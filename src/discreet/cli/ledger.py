@@ -52,9 +52,8 @@ def run(
         if clear is not None:
             ledger.clear_suspension(clear)
         if plot is not None:
-            from discreet.rendering.altair_charts import (
-                save_chart,  # deferred: charts take a second to import
-            )
+            # only with --plot: the charting library takes most of the command's time to load
+            from discreet.rendering.altair_charts import save_chart
             from discreet.rendering.ledger_chart import draw_ledger_chart
 
             save_chart(draw_ledger_chart(ledger), plot)

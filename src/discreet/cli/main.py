@@ -46,6 +46,48 @@ COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "use
 """Subcommands that have subcommands of their own, each with its module and Typer application."""
 RENAMED_COMMANDS = {"mine": "train"}
 """Former names of subcommands, which are refused with their present name."""
+SUMMARIES = {
+    "anonymize": "Publish a generalized table that is provably hard to link, with its certificate.",
+    "ask": "Answer a question, with error bars, its cost, and the belief that an attacker may now hold.",
+    "attack": "Run every attack that applies; exit code 4 if one exceeds a bound that was set.",
+    "audit": (
+        "Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon."
+    ),
+    "demo": "Show sample data, one private answer, one attack, and what an attacker may now believe.",
+    "hierarchy": (
+        "Show the generalization hierarchy of a column, export it, or list the values that it does not cover."
+    ),
+    "init": "Draft a policy to fill in: columns and types from the tables, bounds and values left open as ?.",
+    "itemsets": "Find the itemsets that many rows have, charged like a question; repeating it is free.",
+    "plan": "Show the cost of a question and the error of its answer. Costs nothing.",
+    "promise": "Explain a promise in words, odds and, with --plot, a chart.",
+    "reproduce": "Recompute what the five documents print, and explain the differences.",
+    "serve": "Answer analysts over HTTP and the PostgreSQL protocol (psql, pandas, BI tools) until stopped.",
+    "stream": "Answer counting questions in order, each from earlier releases if they are accurate enough.",
+    "synthesize": "Publish a synthetic table under the promise; attacks are run on it before it is written.",
+    "tabulate": "Publish counts under the promise: a histogram, a contingency table, marginals or ranges.",
+    "train": "Train a model on noisy counts, charged like a question; repeating it is free.",
+    "collect": "Randomize answers at their source; learn their distribution.",
+    "ledger": "Show the budget spent and left, and what an attacker may now believe.",
+    "user": "Manage the users of a served policy.",
+}
+"""The first paragraph of each subcommand's help, for the list of all: loading all of them takes seconds."""
+
+
+class GroupedHelp(TyperCommand):
+    """A command whose help has a heading for each panel of options, in the order of the options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 def root_command() -> None:
@@ -53,10 +95,7 @@ def root_command() -> None:
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the Typer application with the subcommand that `arguments` names, or with all if it names none.
-
-    Importing every subcommand takes a second, so only the one that runs is loaded.
-    """
+    """Return the Typer application with the subcommand that `arguments` names, or with a list of all."""
     app = typer.Typer(
         name="discreet",
         help="Ask a table anything; learn about no one.",
@@ -65,11 +104,14 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(root_command)
-    for name in (COMMANDS | COMMAND_GROUPS).keys() & arguments[:1] or (COMMANDS | COMMAND_GROUPS):
-        if name in COMMAND_GROUPS:
-            app.add_typer(_load_command(COMMAND_GROUPS[name]), name=name)
-        else:
-            app.command(name, cls=GroupedHelp)(_load_command(COMMANDS[name]))
+    name = next((word for word in arguments if word != "--"), "")
+    if name in COMMAND_GROUPS:
+        app.add_typer(_load_command(COMMAND_GROUPS[name]), name=name)
+    elif name in COMMANDS:
+        app.command(name, cls=GroupedHelp)(_load_command(COMMANDS[name]))
+    else:
+        for each, summary in SUMMARIES.items():
+            app.command(each, help=summary)(root_command)
     return app
 
 
@@ -153,19 +195,3 @@ def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
         text = f"{message} {hint}".strip()
         Console(stderr=True, soft_wrap=True).print(f"discreet: {text}", markup=False, highlight=False)
     return exit_code
-
-
-class GroupedHelp(TyperCommand):
-    """A command whose help has a heading for each panel of options, in the order of the options."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
-        for heading, records in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)

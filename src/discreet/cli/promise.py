@@ -94,10 +94,8 @@ def run(
     }
     made, choice = parse_promise({name: value for name, value in given.items() if value is not None})
     if plot is not None:
-        from discreet.rendering.altair_charts import (  # deferred: charts take a second to import
-            draw_promise,
-            save_chart,
-        )
+        # only with --plot: the charting library takes most of the command's time to load
+        from discreet.rendering.altair_charts import draw_promise, save_chart
 
         save_chart(draw_promise(made), plot)
     if as_json:

@@ -10,7 +10,10 @@ import typer
 
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
+from discreet.rendering import reproduction_view
+from discreet.rendering.reproduction_report import write_reproduction_report
 from discreet.rendering.terminal import Console
+from discreet.services.reproduce import make_inputs, reproduce_papers
 
 ADULT_FOLDER = Path("../shared/data/adult_uci")
 
@@ -26,8 +29,8 @@ def run(
         Path | None,
         typer.Option(
             envvar="DISCREET_ADULT",
-            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, "
-            "or a made-up census.",
+            help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, or a made-up "
+            "census.",
         ),
     ] = None,
     report: Annotated[
@@ -36,15 +39,10 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Recompute what the five documents print, and explain the differences."""
-    from discreet.rendering import reproduction_view  # deferred: their imports take a second
-    from discreet.services.reproduce import make_inputs, reproduce_papers
-
     inputs = make_inputs(adult or ADULT_FOLDER, required=adult is not None)
     with show_progress() as report_progress:
         found = reproduce_papers(name, inputs, report_progress)
         if report is not None:
-            from discreet.rendering.reproduction_report import write_reproduction_report
-
             report_progress("drawing")
             write_reproduction_report(found, report)
     if as_json:

@@ -22,6 +22,7 @@ from discreet.core.number_checks import require_positive
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.http.host_names import normalize_host_names
 from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
+from discreet.rendering.altair_charts import chart_to_svg, draw_promise
 from discreet.rendering.terminal import Console
 from discreet.services.network_addresses import open_listening_socket, parse_address
 from discreet.services.policies import load_policy
@@ -122,8 +123,6 @@ def run(
 
 def _load_chart_library() -> None:
     """Draw a chart, so that the first request does not wait for the charting library to load."""
-    from discreet.rendering.altair_charts import chart_to_svg, draw_promise
-
     chart_to_svg(draw_promise(Promise(0.01, 0.05)))
 
 

@@ -46,7 +46,7 @@ class ServerProcess:
     ) -> None:
         """Serve HTTP on one socket and PostgreSQL on another until `stop_event`; if one fails, both end."""
         try:
-            from discreet.http.app_context import AppContext
+            from discreet.http.app_context import AppContext  # optional extra: server
             from discreet.http.application import serve_http
         except ModuleNotFoundError as missing:
             raise RequestError(
@@ -54,7 +54,7 @@ class ServerProcess:
                 hint='Install it with pip install "discreet[server]".',
             ) from None
         opened = [asyncio.Event(), asyncio.Event()]
-        door = AppContext(
+        context = AppContext(
             curators=self.curators,
             user_storage=self.user_storage,
             jobs=JobQueue(self.user_storage),
@@ -63,11 +63,11 @@ class ServerProcess:
             policy_file=self.policy_file,
             throttle=self.throttle,
         )
-        with closing(door):
+        with closing(context):
             async with asyncio.TaskGroup() as group:
                 group.create_task(
                     serve_http(
-                        door,
+                        context,
                         http_socket,
                         certificate=self.certificate,
                         on_ready=opened[0].set,

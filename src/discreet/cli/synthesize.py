@@ -19,10 +19,14 @@ from discreet.cli.shared_options import (
 )
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number, parse_probability
+from discreet.rendering import synthetic_view
+from discreet.rendering.synthetic_report import write_synthetic_report
 from discreet.rendering.terminal import Console
 from discreet.services.collect.yaml_entries import parse_promise
 from discreet.services.name_lists import split_names
 from discreet.services.policies import load_policy
+from discreet.services.synthesize import synthetic_publication
+from discreet.services.synthesize.synthetic_table import SynthesizeRequest
 
 
 def run(
@@ -59,11 +63,6 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Publish a synthetic table under the promise; attacks are run on it before it is written."""
-    from discreet.rendering import synthetic_view  # deferred: their imports take a second
-    from discreet.rendering.synthetic_report import write_synthetic_report
-    from discreet.services.synthesize import synthetic_publication
-    from discreet.services.synthesize.synthetic_table import SynthesizeRequest
-
     if quality not in ("lean", "best"):
         raise RequestError(f"--quality is lean or best; got {quality}.", hint="Leave it out for lean.")
     if promise is not None and (epsilon is not None or parse_number("--delta", delta)):

@@ -13,8 +13,11 @@ from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOpt
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number
 from discreet.core.output_files import require_output, write_output
+from discreet.rendering import model_view
 from discreet.rendering.terminal import Console
+from discreet.services.curator import Curator
 from discreet.services.name_lists import split_names
+from discreet.services.train import TrainRequest, train_private_model
 
 
 def run(
@@ -45,10 +48,6 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Train a model on noisy counts, charged like a question; repeating it is free."""
-    from discreet.rendering import model_view
-    from discreet.services.curator import Curator  # deferred: their imports take a second
-    from discreet.services.train import TrainRequest, train_private_model
-
     _require_ending("--output", output, ".json")
     _require_ending("--draw", draw, ".svg")
     if draw is not None and kind in ("forest", "bayes"):

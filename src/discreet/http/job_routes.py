@@ -202,4 +202,4 @@ def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
 def _build_attack_request(context: AppContext, body: AttackBody) -> AttackRequest:
     release = str(context.policy_file) if body.release is None else context.find_release_file(body.release)
     policy = None if body.release is None else context.policy_file
-    return AttackRequest.model_validate(body.model_dump() | {"release": release, "policy": policy})
+    return AttackRequest.parse(body.model_dump() | {"release": release, "policy": policy})

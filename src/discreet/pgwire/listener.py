@@ -285,10 +285,10 @@ async def serve_postgres(
     stop_event: asyncio.Event,
 ) -> None:
     """Serve PostgreSQL clients on a socket until `stop_event`; listeners may share a `throttle`."""
-    door = CuratorBackend(
+    backend = CuratorBackend(
         curators=curators, users=users, catalog=catalog, throttle=throttle or LoginThrottle()
     )
     channel = None if certificate is None else certificate.load_channel()
-    async with PostgresListener(door, channel).listen(bound_socket):
+    async with PostgresListener(backend, channel).listen(bound_socket):
         on_ready()
         await stop_event.wait()

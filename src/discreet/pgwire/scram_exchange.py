@@ -5,6 +5,10 @@ Channel binding   Over TLS to the server's certificate ("p", see `tls`), or none
                   has removed the offer, and the login is refused.
 
 `users.scram_verifier` has the verifier that is stored in place of a password.
+
+Not scramp: its server (1.5.0) refuses the empty user name that libpq sends, because the startup message
+already has the name: neither psql nor psycopg could log in. Both sides sign the message, so the name cannot
+be filled in.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def _print_epsilon_audit(console: Console, subject: str, epsilon_audit: EpsilonA
     more, fewer = epsilon_audit.event_hits
     console.print(
         f"\nAn event was chosen on half of {epsilon_audit.runs:,} runs on each of two neighbouring "
-        f"databases. "
-        f"In the other half it occurred {more:,} times on the one and {fewer:,} times on the other.",
+        f"databases. In the other half it occurred {more:,} times on the one and {fewer:,} times on the "
+        "other.",
         highlight=False,
     )
     style = "green" if epsilon_audit.holds else "red"
@@ -88,8 +88,7 @@ def _print_posterior_audit(console: Console, posterior_audit: PosteriorAudit) ->
     console.print(
         f"\nAfter each run an attacker who knew all but one person's record, and gave the truth a belief of "
         f"{prior}, had a new one. Above {cap} ended {format_percent(posterior_audit.fraction)} of them; "
-        f"allowed "
-        f"is {allowed}.",
+        f"allowed is {allowed}.",
         highlight=False,
     )
     console.print(posterior_audit.verdict, style="green" if posterior_audit.holds else "red", highlight=False)

@@ -66,11 +66,9 @@ def _format_attack(demo: Demo) -> str:
     attack, prior = demo.attack, format_percent(demo.promise.prior)
     return (
         f"Averaging. The same question {attack.repeats:,} more times: {attack.distinct_answers} answer, "
-        f"charged once. "
-        f"Then with a slightly different budget each time, for fresh noise: {attack.fresh_answers} "
-        f"answers, and the "
-        f"next was refused. All of them together take {prior} to at most "
-        f"{format_percent_up(attack.belief.highest)}. "
+        f"charged once. Then with a slightly different budget each time, for fresh noise: "
+        f"{attack.fresh_answers} answers, and the next was refused. All of them together take {prior} to at "
+        f"most {format_percent_up(attack.belief.highest)}. "
         f"Without a ledger, {attack.repeats:,} fresh answers would take a true claim from {prior} to "
         f"{format_percent(attack.unlimited_posterior)} on average."
     )

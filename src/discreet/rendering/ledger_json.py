@@ -10,6 +10,7 @@ from discreet.accounting.entries import Entry, NonPrivateRelease, guarantee_to_j
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.guarantees import PureDP
+from discreet.services.ledger_maintenance import MarkState, VerifiedLedger
 
 CUSTODIAN_ONLY_FIELDS = {"path", "inner"}
 """Certificate entries for the custodian only: where the file is."""
@@ -105,6 +106,24 @@ def promise_to_json(promise: Promise) -> dict[str, object]:
         "tail": promise.tail,
         "gamma": promise.gamma,
         "epsilon": promise.epsilon,
+    }
+
+
+def verified_ledger_to_json(verified: VerifiedLedger) -> dict[str, object]:
+    return {
+        "ledger": verified.identity,
+        "entries": verified.entries,
+        "links": verified.links,
+        "head": verified.head,
+        "separate": [*verified.separate],
+        "separate_ledgers": dict(verified.separate),
+    } | marks_to_json(verified.marks)
+
+
+def marks_to_json(marks: MarkState) -> dict[str, object]:
+    return {
+        "marks": [{"file": str(path), "entries": entries} for path, entries in marks.entries.items()],
+        "unmarked": [str(path) for path in marks.missing],
     }
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.table import Table
 from rich.text import Text
 
 from discreet.accounting.accountant import format_amount, format_remaining, get_amount, name_unit
+from discreet.accounting.belief_sentences import SHOWN
 from discreet.accounting.budget import AnalystAccount
 from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_backup import RestoreResult
 from discreet.belief.wording import format_number
 from discreet.rendering.ledger_json import list_accounts
 from discreet.rendering.terminal import Console
+from discreet.services.ledger_maintenance import MarkState, VerifiedLedger
 
 MAX_ENTRIES = 50
 STYLES = {
@@ -94,3 +99,46 @@ def _build_accounts_table(ledger: Ledger, accounts: list[AnalystAccount], *, tot
             style="bold",
         )
     return table
+
+
+def describe_verified_ledger(verified: VerifiedLedger, address: str) -> str:
+    """Return the outcome of a verification; places of other ledgers are for the custodian only."""
+    entries = format_quantity(verified.entries, "entry", "entries")
+    links = format_quantity(verified.links, "link", "links")
+    return (
+        f"The ledger {address} is whole: {entries}, {links}. {_describe_marks(verified.marks)}"
+        f"{_describe_separate(verified.identity, verified.separate)}"
+    )
+
+
+def _describe_marks(marks: MarkState) -> str:
+    without = f" It has none at {', '.join(map(str, marks.missing))}." if marks.missing else ""
+    if not marks.entries:
+        return f"No mark stands anywhere, so that an older copy in its place would not be noticed.{without}"
+    return f"Its marks: {', '.join(map(str, marks.entries))}.{without}"
+
+
+def _describe_separate(identity: str, separate: Mapping[str, str]) -> str:
+    if not separate:
+        return ""
+    others = ", ".join(f"{each[:SHOWN]} at {place}" for each, place in separate.items())
+    return f" This ledger is {identity[:SHOWN]}. With a separate promise about the same data: {others}."
+
+
+def describe_restoration(restored: RestoreResult) -> str:
+    """Return what a restoration charged, and the releases that it entered from a mark."""
+    charged = ", ".join(restored.charged)
+    if restored.whole:
+        text = f"No mark tells what was asked since: all that was left is charged ({charged or 'nothing'})."
+    elif restored.charged:
+        text = f"What was asked since the backup is charged to {charged}."
+    else:
+        text = "Nothing was lost."
+    if restored.releases:
+        text += f" Entered from a mark: {', '.join(restored.releases)}."
+    return text
+
+
+def format_quantity(number: int, one: str, several: str) -> str:
+    """Return a number with its noun: 1 entry, 2 entries."""
+    return f"{number:,} {one if number == 1 else several}"

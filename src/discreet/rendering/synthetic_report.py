@@ -51,8 +51,7 @@ def _build_summary(synthetic: SyntheticTable, comparison: Comparison) -> Section
         (
             "total variation, on average",
             f"{format_percent(comparison.compute_mean(1))} of columns, "
-            f"{format_percent(comparison.compute_mean(2))} "
-            "of pairs of columns",
+            f"{format_percent(comparison.compute_mean(2))} of pairs of columns",
         ),
     )
     parts = (Paragraph(text=LIMITS), Paragraph(text=synthetic.sentence), Grid(head=("", ""), rows=rows))

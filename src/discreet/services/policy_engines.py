@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
@@ -50,7 +51,7 @@ def open_engine(
         from discreet.engines.postgres import PostgreSQL  # optional driver
 
         return PostgreSQL.open(policy, policy.engine, key)
-    from discreet.engines.spark import Spark
+    from discreet.engines.spark import Spark  # optional driver
 
     return Spark.open(policy, policy.engine, key)
 
@@ -73,8 +74,6 @@ def find_shared_key(policy: Policy) -> bytes | None:
     ledger = strip_sibling_path(policy.ledger)
     if not is_database_address(ledger):
         return None
-    from discreet.accounting.ledger_database import get_shared_store_key
-
     return get_shared_store_key(ledger)
 
 
@@ -86,11 +85,11 @@ def open_table_engine(address: str, name: str, source: str) -> Engine:
     engine = parse_engine_address(address)
     found = engine.resolve_source(source, os.path.abspath)
     if engine.scheme == "postgresql":
-        from discreet.engines.postgres import PostgreSQL
+        from discreet.engines.postgres import PostgreSQL  # optional driver
 
         return PostgreSQL.open_tables({name: found}, address)
     if engine.scheme != "duckdb":
-        from discreet.engines.spark import Spark
+        from discreet.engines.spark import Spark  # optional driver
 
         return Spark.open_tables({name: found}, address)
     try:

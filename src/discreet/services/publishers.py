@@ -83,7 +83,7 @@ def _open_remote_publisher(
         from discreet.engines.postgres_publisher import PostgreSQLPublisher  # optional driver
 
         return PostgreSQLPublisher(address, tables, store=store, lists=list_columns)
-    from discreet.engines.spark_publisher import SparkPublisher
+    from discreet.engines.spark_publisher import SparkPublisher  # optional driver
 
     return SparkPublisher(address, tables, lists=list_columns)
 

@@ -1,13 +1,20 @@
-"""Cache of releases other than SQL answers: charged before data is read, stored, replayed for free."""
+"""Cache of releases other than SQL answers: charged before data is read, stored, replayed for free.
+
+Released rows are stored in the ledger as the bytes of a Parquet file.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from discreet.accounting.entries import StoredAnswer
 from discreet.core.engine import Engine
@@ -15,6 +22,7 @@ from discreet.core.errors import BudgetError, RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, is_real, require_positive
 from discreet.core.randomness import Randomness
+from discreet.services.answers import build_damaged_ledger_error
 from discreet.services.curator import Curator
 from discreet.services.policies import compute_policy_version
 
@@ -92,3 +100,16 @@ def _compute_key(curator: Curator, verb: str, terms: Mapping[str, object]) -> st
     told = {name: str(Fraction(str(value))) if is_real(value) else value for name, value in terms.items()}
     meaning = [verb, told, compute_policy_version(curator.policy), str(curator.policy.data_version)]
     return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+
+def table_to_bytes(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def table_from_bytes(content: bytes) -> pa.Table:
+    try:
+        return pq.read_table(io.BytesIO(content))
+    except (pa.ArrowException, ValueError, OSError):
+        raise build_damaged_ledger_error() from None

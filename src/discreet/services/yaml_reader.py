@@ -6,6 +6,9 @@ Open        a bare `?` is a scalar, although YAML itself reads it as the start o
             entries open that every other YAML reader rejects.
 Refused     duplicate names, tags, self-referencing entries, a second document: in one sentence each, with
             file and line.
+
+PyYAML's nodes have the line of every entry. ruamel.yaml (0.19.1) has them too, but like PyYAML rejects a bare
+`?` after a colon and reads `[?]` as a mapping, so the scanner would be overridden in the same places.
 """
 
 from __future__ import annotations

@@ -42,24 +42,26 @@ async def submit_decision(page: LoggedInPage) -> Response:
 
 
 def _apply_decision(page: Page, fields: dict[str, str]) -> None:
-    door, caller, do = page.context, _require_caller(page), fields.get("do")
+    context, caller, do = page.context, _require_caller(page), fields.get("do")
     if do == "wish" and caller.user.role is Role.ANALYST:
         share = parse_probability("share", fields.get("share", ""))
-        door.budget_requests.create(caller.analyst, Fraction(str(share)), fields.get("reason", "")[:1000])
+        context.budget_requests.create(caller.analyst, Fraction(str(share)), fields.get("reason", "")[:1000])
         return
     if caller.user.role is not Role.CUSTODIAN:
         raise ForbiddenError("Only the custodian decides this.")
     if do == "clear":
-        door.curators.ledger.clear_suspension(fields.get("analyst", ""))
+        context.curators.ledger.clear_suspension(fields.get("analyst", ""))
         return
     number = fields.get("wish", "")
     if not number.isdecimal() or len(number) > 9:
         raise RequestError("budget: there is no such budget request.")
     if do == "grant":
         taken = fields.get("taken_from") or None
-        door.budget_requests.grant(int(number), door.curators.policy, door.curators.ledger.set_shares, taken)
+        context.budget_requests.grant(
+            int(number), context.curators.policy, context.curators.ledger.set_shares, taken
+        )
     else:
-        door.budget_requests.deny(int(number), fields.get("note", "")[:1000])
+        context.budget_requests.deny(int(number), fields.get("note", "")[:1000])
 
 
 def _build_template_context(page: Page) -> dict[str, object]:

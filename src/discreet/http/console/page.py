@@ -140,10 +140,10 @@ def strip_command_prefix(message: str) -> str:
 
 def get_visitor_page(request: Request) -> Page:
     """Return the page of a visitor, logged in or not."""
-    door, text = get_app_context(request), request.cookies.get(SESSION_COOKIE)
-    session = None if text is None else door.sessions.find(text)
+    context, text = get_app_context(request), request.cookies.get(SESSION_COOKIE)
+    session = None if text is None else context.sessions.find(text)
     caller = None if session is None else Caller(user=session.user, session=session)
-    return Page(request=request, context=door, caller=caller)
+    return Page(request=request, context=context, caller=caller)
 
 
 def require_login(request: Request) -> Page:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from discreet.attacks import Fact
 from discreet.core.errors import RequestError
@@ -97,6 +97,20 @@ class AttackRequest(BaseModel):
     original: OptionalFile = None
     victims: int | None = None
     engine: str | None = None
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, object]) -> AttackRequest:
+        """Return the request for fields as a frontend has them, texts included.
+
+        >>> AttackRequest.parse({"release": "r.csv", "quasi": "zip,age", "at_most": "30%"}).quasi
+        ('zip', 'age')
+        """
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            # pydantic wraps every ValueError, and InvalidParameterError is one: its sentence is for the user
+            reason = error.errors()[0].get("ctx", {}).get("error")
+            raise (reason if isinstance(reason, RequestError) else error) from None
 
     @property
     def bounds(self) -> tuple[BeliefBound, ...]:

@@ -183,9 +183,8 @@ def _select_outsiders(
         )
         said = (
             f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
-            f"their SNPs "
-            "apart from one another. Of real people who were not in the study, more may be taken for "
-            "members.",
+            "their SNPs apart from one another. Of real people who were not in the study, more may be taken "
+            "for members.",
         )
         return made[:0], made, said
     people = panel.select_snps(snps)

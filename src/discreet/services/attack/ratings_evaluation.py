@@ -131,6 +131,7 @@ def _resolve_register_columns(
     compared = (release_columns.title, release_columns.rating, release_columns.date)
     unknown = [name for name in called if name not in (*compared, release_columns.person)]
     if unknown:
+        compared = (release_columns.title, release_columns.rating, release_columns.date)
         raise RequestError(
             f"attack: --column names {unknown[0]}, which is not compared.",
             hint=f"Compared are {', '.join(filter(None, compared))}.",
@@ -144,8 +145,8 @@ def _resolve_register_columns(
     if title is None:
         raise RequestError(
             f"attack: {register} has no column {release_columns.title}.",
-            hint=f"Say how it calls it: --column {release_columns.title}=NAME. It has "
-            f"{', '.join(table.columns)}.",
+            hint=f"Say how it calls it: --column {release_columns.title}=NAME. "
+            f"It has {', '.join(table.columns)}.",
         )
     truth = find_register_column(release_columns.person)
     others = {name: column for name, column in table.columns.items() if name not in (title, truth)}
@@ -191,8 +192,8 @@ def _list_assumptions(
         if release_columns.rating is None and release_columns.date is None
         else "Titles, ratings and dates are compared."
         if release_columns.rating is not None and release_columns.date is not None
-        else f"Titles and {'ratings' if release_columns.date is None else 'dates'} are compared, and "
-        f"nothing else."
+        else f"Titles and {'ratings' if release_columns.date is None else 'dates'} are compared, "
+        "and nothing else."
     ]
     if release_columns.rating is not None:
         near.append(f"Ratings may be off by {format_number(request.stars or 0)}.")

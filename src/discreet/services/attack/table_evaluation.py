@@ -314,8 +314,7 @@ def _refuse_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -
         if each.kind is not None:
             raise RequestError(
                 f"attack: {name} has {each.kind} in {each.column}, and the known values of "
-                f"{each.known_column} "
-                "have none.",
+                f"{each.known_column} have none.",
                 hint=f"Check it, or name another column of a register with --column {each.column}=NAME.",
             )
     if illegible_columns:
@@ -324,8 +323,7 @@ def _refuse_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -
             f"attack: the labels of {columns} in {name} are not known values, and no hierarchy says what "
             "they cover.",
             hint=f"Give {' '.join(f'--hierarchy {each.column}=FILE' for each in illegible_columns)} or the "
-            f"--policy; "
-            "if labels are plain values, spell known ones the same way.",
+            "--policy; if labels are plain values, spell known ones the same way.",
         )
 
 

@@ -34,7 +34,7 @@ def is_question(subject: str) -> bool:
 class AuditRequest(BaseModel):
     """A mechanism by name or a question in SQL, the epsilon that it claims, and how to test the claim.
 
-    With `posterior`, beliefs are audited too; with `session`, a question is asked until it is refused.
+    With `posterior`, beliefs are audited too; with `session`, the question is asked until it is refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

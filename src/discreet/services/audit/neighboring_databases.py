@@ -3,11 +3,10 @@
 Values      from the policy's bounds and declared values, and from the constants of the question, so that its
             conditions can be met. Every value is written as text, as from a CSV file.
             A column has NULLs, unless the policy rules them out.
-People      a few others, and one person (the victim) whose rows differ between the two databases; if
-            presence is the secret, the victim has no rows in the other one. The victim has as many rows as
-            the policy allows.
-            In every other pair all rows of the first are equal: then one person's change has the most effect
-            on what is chosen by rank.
+People      a few others, and one person (the victim) whose rows differ between the two databases; if presence
+            is the secret, the victim has no rows in the second. The victim has as many rows as the policy
+            allows. In every other pair all rows of the first database are equal: then one person's change has
+            the most effect on what is chosen by rank.
 Links       lead to rows of the same person: every person has keys of their own, and a row links only to keys
             of its own person.
 Public      tables about no person have a row for each value of their first column.

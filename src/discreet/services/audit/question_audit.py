@@ -3,12 +3,12 @@
 Never       the real data: the policy's sources are not opened, and its ledger is not charged. A scratch
             curator, in memory, over generated tables plans the question as the real one would.
 Pair        the most distinguishable of several generated pairs, by the distributions of the plan's mechanisms
-            (`distinguishability`). Its exact counts may be used, as no real person is in them.
+            (`question_simulation`). Its exact counts may be used, as no real person is in them.
 Runs        are simulated by `question_simulation`; memory limits their number.
 Posteriors  after each run an attacker who knows the mechanisms, all other people, and that the victim is as
-            `outputs` or as `neighbor_outputs`, has a posterior for the truth. It started from the prior and
-            must not exceed the promised posterior, or only with the probability of the tail. The tail covers
-            everything that the ledger ever allows; a single question stays below it.
+            in the one database or as in the other, has a posterior for the truth. It started from the
+            promise's prior and must not exceed the promised posterior, or only with the probability of the
+            tail. The tail covers everything that the ledger ever allows; a single question stays below it.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def _open_inventory(engine: EngineAddress) -> Inventory:
         from discreet.engines.postgres_inventory import PostgreSQLInventory  # optional driver
 
         return PostgreSQLInventory(engine.text)
-    from discreet.engines.spark_inventory import SparkInventory
+    from discreet.engines.spark_inventory import SparkInventory  # optional driver
 
     return SparkInventory(engine.text)
 

@@ -35,9 +35,14 @@ from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.services.answers import answer_from_bytes
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
-from discreet.services.release_cache import release_or_replay, require_min_epsilon, resolve_epsilon
+from discreet.services.release_cache import (
+    release_or_replay,
+    require_min_epsilon,
+    resolve_epsilon,
+    table_from_bytes,
+    table_to_bytes,
+)
 from discreet.services.released_tables import ReleasedTable, describe_cost
-from discreet.services.stored_tables import table_from_bytes, table_to_bytes
 from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_tree import Column
 from discreet.sql.query import Query

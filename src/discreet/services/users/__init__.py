@@ -6,7 +6,8 @@ Every listener authenticates users here. No password and no token is stored, onl
 from __future__ import annotations
 
 from discreet.services.users.user_accounts import ROLES, Role, User, UserAccounts, UserLookup
-from discreet.services.users.user_storage import UserFile, UserStorage, get_user_file_path, open_user_storage
+from discreet.services.users.user_database import get_user_file_path, open_user_storage
+from discreet.services.users.user_storage import UserFile, UserStorage
 
 __all__ = [
     "ROLES",

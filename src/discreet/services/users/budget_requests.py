@@ -17,12 +17,8 @@ from discreet.accounting.budget import SLACK
 from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.services.users.user_storage import (
-    UserStorage,
-    get_timestamp,
-    has_user_storage,
-    open_user_storage,
-)
+from discreet.services.users.user_database import has_user_storage, open_user_storage
+from discreet.services.users.user_storage import UserStorage, get_timestamp
 
 REQUEST_COLUMNS = "id, time, analyst, share, reason, state, taken_from, note, decided"
 MAX_OPEN_REQUESTS = 10
@@ -81,15 +77,15 @@ class BudgetRequests:
         taken_from: str | None = None,
     ) -> BudgetRequest:
         """Grant a request; `apply_shares` sets the new shares, or raises, and then nothing is changed."""
-        with self._decide(number, "granted", taken_from=taken_from) as (rows, wish):
-            if wish.analyst not in policy.analysts or taken_from not in (None, *policy.analysts):
+        with self._decide(number, "granted", taken_from=taken_from) as (rows, request):
+            if request.analyst not in policy.analysts or taken_from not in (None, *policy.analysts):
                 raise RequestError("budget: the policy gives no share to an analyst of that name.")
             apply_shares(apply_granted_requests(policy, _list_requests(rows)))
-        return wish
+        return request
 
     def deny(self, number: int, note: str) -> BudgetRequest:
-        with self._decide(number, "denied", note=note) as (_, wish):
-            return wish
+        with self._decide(number, "denied", note=note) as (_, request):
+            return request
 
     @contextmanager
     def _decide(
@@ -127,11 +123,11 @@ def get_analyst_shares(policy: Policy) -> Shares:
 def apply_granted_requests(policy: Policy, requests: Sequence[BudgetRequest]) -> Shares:
     """Return the policy's shares after granted requests; requests of removed analysts are ignored."""
     shares = {name: Fraction(str(each.share)) for name, each in policy.analysts.items()}
-    for wish in requests:
-        if wish.state == "granted" and wish.analyst in shares and wish.taken_from in (None, *shares):
-            shares[wish.analyst] += wish.share
-            if wish.taken_from is not None:
-                shares[wish.taken_from] -= wish.share
+    for request in requests:
+        if request.state == "granted" and request.analyst in shares and request.taken_from in (None, *shares):
+            shares[request.analyst] += request.share
+            if request.taken_from is not None:
+                shares[request.taken_from] -= request.share
     _require_valid_shares(shares)
     return shares
 

@@ -7,6 +7,8 @@ Guessing    Each guess against a stolen verifier costs its iterations. 100,000 i
             of an argon2id hash, and far less on a GPU.
 Unknown     An unknown name gets a salt too, always the same one, and fails at the end like a wrong password:
             a client cannot distinguish which names exist.
+SASLprep    A password that it forbids (a control character, an emoji) is used as it is, as by PostgreSQL's
+            clients; scramp (1.5.0) refuses such a password.
 """
 
 from __future__ import annotations

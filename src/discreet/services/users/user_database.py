@@ -1,6 +1,8 @@
-"""User storage in the database of a shared ledger: users, sessions and grants hold at all of its servers.
+"""User storage in the database of a shared ledger, and which storage a ledger has: this one or a file.
 
-Transactions are those of `accounting.database`. A writer locks the row of `secret` and not the ledger's, so
+Users, sessions and grants hold at all servers of a shared ledger.
+
+Transactions are those of `accounting.shared_database`. A writer locks the row of `secret`, not the ledger's, so
 that logins do not wait for charges.
 """
 
@@ -10,11 +12,17 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from discreet.accounting.ledger_storage import SqlTransaction, make_ledger_error
+from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address, make_ledger_error
 from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.core.closeable import Closeable
 from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
-from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS, STORAGE_FORMAT, make_expiry_timestamp
+from discreet.services.users.user_storage import (
+    DEFAULT_TOKEN_DAYS,
+    STORAGE_FORMAT,
+    UserFile,
+    UserStorage,
+    make_expiry_timestamp,
+)
 
 TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
 NAME_TYPE = 'TEXT COLLATE "C"'
@@ -94,3 +102,20 @@ class UserDatabase(Closeable):
                 # Drawn by the database server, so that no statement and no statement log contains it.
                 ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
         return bytes(value)
+
+
+def open_user_storage(ledger: str) -> UserStorage:
+    """Open the user storage of a ledger by its absolute address; create it if there is none."""
+    if is_database_address(ledger):
+        return UserDatabase(ledger)
+    return UserFile(get_user_file_path(ledger))
+
+
+def get_user_file_path(ledger: str) -> str:
+    """Return the path of the user file beside a ledger; in memory for a ledger in memory."""
+    return str(find_sibling_file(ledger, ".users.db") or MEMORY)
+
+
+def has_user_storage(ledger: str) -> bool:
+    """Return True if the ledger has a user storage."""
+    return is_database_address(ledger) or Path(get_user_file_path(ledger)).exists()

@@ -19,12 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address
+from discreet.accounting.ledger_storage import MEMORY, SqlTransaction
 from discreet.accounting.process_identity import is_process_alive
 from discreet.core.closeable import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
-from discreet.services.ledger_addresses import find_sibling_file
 
 STORAGE_FORMAT = 4
 DEFAULT_TOKEN_DAYS = 90
@@ -201,24 +200,3 @@ class UserFile(Closeable):
         return RequestError(
             f"The user file {self.path} {what}.", hint="Check it and its folder, or move it away."
         )
-
-
-def open_user_storage(ledger: str) -> UserStorage:
-    """Open the user storage of a ledger by its absolute address; create it if there is none."""
-    if is_database_address(ledger):
-        from discreet.services.users.user_database import (
-            UserDatabase,  # the driver is needed for shared ledgers only
-        )
-
-        return UserDatabase(ledger)
-    return UserFile(get_user_file_path(ledger))
-
-
-def get_user_file_path(ledger: str) -> str:
-    """Return the path of the user file beside a ledger; in memory for a ledger in memory."""
-    return str(find_sibling_file(ledger, ".users.db") or MEMORY)
-
-
-def has_user_storage(ledger: str) -> bool:
-    """Return True if the ledger has a user storage."""
-    return is_database_address(ledger) or Path(get_user_file_path(ledger)).exists()
