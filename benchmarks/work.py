@@ -39,7 +39,7 @@ from discreet.services.policies import get_promise
 from discreet.services.serving.query_timeouts import measure_slowness
 from discreet.services.work_limits import WorkLimits
 from discreet.sql.plan_execution import execute_plan
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 
 ROWS = 46
 KEPT = 1_000  # of the target's rows, which may be more than count
@@ -115,7 +115,7 @@ def policy_over(source: str, engine: str = "duckdb") -> Policy:
     )
 
 
-def worst_plan(policy: Policy) -> Plan:
+def worst_plan(policy: Policy) -> QueryPlan:
     """Return, of the largest attacks that are accepted, the one in which the person is the largest part."""
     limits = WorkLimits(policy=policy)
     found = [
@@ -127,7 +127,7 @@ def worst_plan(policy: Policy) -> Plan:
     return max(found, key=lambda made: limits.estimate_person_work(made)[0] / limits.compute_fixed_time(made))
 
 
-def _largest_accepted(limits: WorkLimits, tables: str, *, of_text: bool) -> Plan | None:
+def _largest_accepted(limits: WorkLimits, tables: str, *, of_text: bool) -> QueryPlan | None:
     """Return the attack with the most functions that is not refused; more of them are more work."""
     found, few, many = None, 0, MOST_FUNCTIONS + 1
     while few < many:
@@ -163,7 +163,7 @@ class Trials:
 
 def run_trials(
     engines: tuple[Engine, Engine],
-    made: Plan,
+    made: QueryPlan,
     policy: Policy,
     pairs: int,
     slowness: float,
@@ -257,7 +257,7 @@ def over_spark() -> Iterator[tuple[tuple[Engine, Engine], Policy]]:
 ENGINES: Mapping[str, Any] = {"duckdb": over_duckdb, "postgresql": over_postgres, "spark": over_spark}
 
 
-def trials_of(engine: str, pairs: int, progress: Progress = lambda _: None) -> tuple[Trials, Plan]:
+def trials_of(engine: str, pairs: int, progress: Progress = lambda _: None) -> tuple[Trials, QueryPlan]:
     """Run so many pairs of the worst plan on one engine."""
     with ENGINES[engine]() as (engines, policy):
         made, lent = worst_plan(policy), iter(engines)

@@ -5,18 +5,13 @@ python examples/ask.py
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from discreet import Curator
-from discreet.core.errors import RequestError
-from discreet.services import sample
+from discreet import Curator, RequestError, write_sample_data
 
 QUESTION = "SELECT sex, COUNT(*) AS people, AVG(hours_per_week) AS hours FROM census GROUP BY sex"
 
 
 def main() -> None:
-    sample.write_samples(Path("sample"))  # 48,842 made-up people
-    policy = sample.write_policy(Path("sample"))
+    policy = write_sample_data("sample")  # 48,842 made-up people
     with Curator.open(policy) as curator:
         plan = curator.plan(QUESTION, epsilon=0.1)
         print(f"It would cost epsilon {plan.cost} of {curator.promise.epsilon:.3g}; nothing is read yet.")
@@ -39,6 +34,7 @@ def main() -> None:
             curator.plan("SELECT * FROM census")
         except RequestError as refused:
             print(f"Refused, for nothing: {refused}")
+        print(curator.budget)
 
 
 if __name__ == "__main__":

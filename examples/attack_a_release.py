@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.belief.wording import format_percent
-from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
+from discreet import attack
 
 HOSPITAL = """zip,age,nationality,disease
 130**,< 30,*,Heart Disease
@@ -30,26 +29,17 @@ NEIGHBOURS = "name,zip,age,nationality\nBob,13053,31,American\nUmeko,13068,21,Ja
 def main() -> None:
     Path("hospital.csv").write_text(HOSPITAL)
     Path("neighbours.csv").write_text(NEIGHBOURS)
-    request = AttackRequest(
-        release="hospital.csv",
-        knows="neighbours.csv",
-        quasi=("zip", "age", "nationality"),
-        sensitive=("disease",),
+    evaluation = attack(
+        "hospital.csv", knows="neighbours.csv", quasi=["zip", "age", "nationality"], sensitive="disease"
     )
-    trial = attack_release(request, lambda _: None)
-
-    for each in trial.runs:
-        print(f"{each.name}: right {format_percent(each.findings.success)}", end=", ")
-        print(f"guessing {format_percent(each.findings.baseline)}")
+    for each in evaluation.runs:
+        print(f"{each.name}: right {each.findings.success:.1%}, guessing {each.findings.baseline:.1%}")
         for found in each.findings.victims:
-            print(
-                f"  {found.victim}: {found.claim}, {format_percent(found.prior)} → "
-                f"{format_percent(found.posterior)}"
-            )
-    strongest = trial.strongest_run
+            print(f"  {found.victim}: {found.claim}, {found.prior:.1%} → {found.posterior:.0%}")
+    strongest = evaluation.strongest_run
     if strongest is not None:
         print(f"\nThe strongest is {strongest.name}. It is stopped by: {strongest.findings.stopped_by}")
-    for why, skipped in trial.skipped_by_reason.items():
+    for why, skipped in evaluation.skipped_by_reason.items():
         print(f"Not run ({', '.join(each.name for each in skipped)}): {why}")
 
 

@@ -6,8 +6,7 @@ python examples/choose_a_promise.py
 from __future__ import annotations
 
 from discreet import Promise
-from discreet.belief import compute_belief, epsilon_selection
-from discreet.belief.wording import format_percent
+from discreet.belief import accuracy_first, compute_belief, identifiability
 
 
 def main() -> None:
@@ -18,19 +17,16 @@ def main() -> None:
 
     print("The same epsilon, for other beliefs:")
     for prior in (0.001, 0.01, 0.1, 0.5):
-        print(
-            f"  {format_percent(prior):>5} → at most "
-            f"{format_percent(compute_belief(prior, promise.epsilon).highest)}"
-        )
+        print(f"  {100 * prior:g}% → at most {100 * compute_belief(prior, promise.epsilon).highest:.3g}%")
 
     print("\nOther ways to arrive at an epsilon, each with what it allows:")
     ways = {
-        "a count within ±10, with 95%": epsilon_selection.accuracy_first(10, 0.05, noise="geometric"),
-        "nobody of 1,000 is found with more than 5%": epsilon_selection.identifiability(1_000, 0.05),
+        "a count within ±10, with 95%": accuracy_first(10, 0.05, noise="geometric"),
+        "nobody of 1,000 is found with more than 5%": identifiability(1_000, 0.05),
     }
     for said, way in ways.items():
-        allowed = format_percent(compute_belief(0.01, way.epsilon).highest)
-        print(f"  {said}: epsilon {way.epsilon:.3g}, so 1% → at most {allowed}")
+        allowed = compute_belief(0.01, way.epsilon).highest
+        print(f"  {said}: epsilon {way.epsilon:.3g}, so 1% → at most {100 * allowed:.3g}%")
 
 
 if __name__ == "__main__":

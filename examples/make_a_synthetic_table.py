@@ -6,28 +6,22 @@ python examples/make_a_synthetic_table.py
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet import Curator
-from discreet.services import sample
-from discreet.services.synthesize.synthetic_table import SynthesizeRequest, synthesize_table
+from discreet import synthesize, write_sample_data
 
 COLUMNS = ("sex", "marital_status", "income")
 
 
 def main() -> None:
-    tables = sample.write_samples(Path("sample"))
-    policy = sample.write_policy(Path("sample"))
-    with Curator.open(policy) as curator:
-        request = SynthesizeRequest(table="census", epsilon=0.5, columns=COLUMNS)
-        made = synthesize_table(curator, request, lambda doing, share=None: None)
+    policy = write_sample_data("sample")
+    made = synthesize(policy, "census", epsilon=0.5, columns=COLUMNS)
     print(made.table.slice(0, 5).to_pandas().to_string(index=False))
     print(f"\n{made.table.num_rows:,} rows for epsilon {made.epsilon}. {made.sentence}\n")
 
-    real = pq.read_table(tables["census"])
+    real = pq.read_table("sample/census.parquet")
     print("Which pairs there are, for the custodian's eyes:")
     print(f"{'':32}{'real':>8}{'made up':>8}")
     there, here = (_pairs(table) for table in (real, made.table))

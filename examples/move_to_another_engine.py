@@ -13,15 +13,14 @@ from pathlib import Path
 
 import yaml
 
-from discreet import Curator
-from discreet.services import sample
+from discreet import ask, write_sample_data
 
 QUESTION = "SELECT sex, COUNT(*) AS people FROM census GROUP BY sex ORDER BY sex"
 
 
 def moved(address: str, source: str) -> Path:
     """The samples' policy with two entries changed: which engine, and what it calls the table."""
-    policy = yaml.safe_load(sample.write_policy(Path("sample")).read_text())
+    policy = yaml.safe_load(write_sample_data("sample").read_text())
     policy["engine"] = address
     policy["tables"] = {"census": policy["tables"]["census"] | {"source": source}}
     path = Path("moved.yaml")
@@ -30,9 +29,7 @@ def moved(address: str, source: str) -> Path:
 
 
 def main(address: str, source: str) -> None:
-    Path("sample").mkdir(exist_ok=True)
-    with Curator.open(moved(address, source)) as curator:
-        answer = curator.ask(QUESTION, epsilon=0.2)
+    answer = ask(moved(address, source), QUESTION, epsilon=0.2)
     print(answer.to_pandas().to_string(index=False))
     print(answer.sentence)
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from discreet import Anonymizer
-from discreet.anonymity.models import EntropyDiversity, KAnonymity
-from discreet.services import sample
+from discreet import anonymize, write_sample_data
+from discreet.models import EntropyDiversity
 
 
 def main() -> None:
-    sample.write_samples(Path("sample"))  # 20,000 made-up patients
-    policy = sample.write_policy(Path("sample"))
-    models = [KAnonymity(k=5), EntropyDiversity(column="disease", l=2)]
-    release = Anonymizer(policy, models=models, suppress="2%").fit("hospital").release
+    policy = write_sample_data("sample")  # 20,000 made-up patients
+    models = [EntropyDiversity(column="disease", l=2)]
+    release = anonymize(policy, "hospital", k=5, models=models, suppress="2%")
 
     for place, name in enumerate(release.source.quasi):
         print(f"{name:8} {release.describe_level(place)}")

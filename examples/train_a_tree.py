@@ -5,36 +5,28 @@ python examples/train_a_tree.py
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow.parquet as pq
 
-from discreet import Curator
+from discreet import draw, train, write_sample_data
 from discreet.mining import PrivateTreeClassifier
-from discreet.rendering.model_view import draw_model
-from discreet.services import sample
-from discreet.services.train import TrainRequest, train_private_model
 
 FEATURES = ["age", "education_num", "hours_per_week"]
 
 
 def main() -> None:
-    tables = sample.write_samples(Path("sample"))
-    policy = sample.write_policy(Path("sample"))
-    with Curator.open(policy) as curator:
-        request = TrainRequest(kind="tree", table="census", target="income", epsilon=0.5)
-        trained = train_private_model(curator, request, lambda doing, share=None: None)
+    policy = write_sample_data("sample")
+    trained = train(policy, "tree", "census", "income", epsilon=0.5)
     model = trained.model
     questions = [each for each in model["question"] if each]
     print(f"A tree over {len(model['features'])} columns that asks {len(questions)} questions, the first:")
     print(f"  {questions[0]}, of about {model['n_node_samples'][0]:,.0f} people")
     print(trained.sentence)
-    Path("tree.svg").write_text(draw_model(trained))
+    draw(trained).save("tree.svg")
     print("wrote tree.svg\n")
 
     # rows that are at hand: scikit-learn's conventions; bounds and classes are declared, not looked up
-    census = pq.read_table(tables["census"])
+    census = pq.read_table("sample/census.parquet")
     rows = np.column_stack([census[name].to_numpy() for name in FEATURES])
     labels = np.asarray(census["income"].to_pylist())
     taught, held_out = slice(0, 40_000), slice(40_000, None)

@@ -36,7 +36,7 @@ from discreet.sql.accuracy import (
 from discreet.sql.aggregates import AGGREGATES, get_aggregate
 from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_types import Family
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from discreet.sql.true_values import compute_true_values
 from tests.sql.claims import Claims, World, halved
@@ -146,7 +146,7 @@ def neighbours(states: list[list[Remembered]], relation: Relation) -> Iterator[t
             yield from combinations(others, 2)
 
 
-def plan(sql: str, relation: Relation = Relation.VALUE) -> Plan:
+def plan(sql: str, relation: Relation = Relation.VALUE) -> QueryPlan:
     return plan_query(sql, POLICY, Promise(0.01, 0.05, secret=relation), epsilon=1)
 
 
@@ -159,7 +159,7 @@ def questions(kind: type[Aggregate]) -> list[str]:
     ]
 
 
-def claims(made: Plan, relation: Relation, pair: tuple[Remembered, Remembered]) -> list[str]:
+def claims(made: QueryPlan, relation: Relation, pair: tuple[Remembered, Remembered]) -> list[str]:
     engines: tuple[Engine, Engine] = pair  # type: ignore[assignment]
     nothing = Tables((), {}, {}, ())
     return list(Claims(made, World(relation, POLICY, engines, (nothing, nothing))).broken())
@@ -227,7 +227,7 @@ def test_error_is_stated_before_data_is_read(kind: type[Aggregate]) -> None:
 def test_tolerance_is_met_or_refused_with_a_hint(kind: type[Aggregate]) -> None:
     sql = questions(kind)[0]
 
-    def plan_at(epsilon: Fraction) -> Plan:
+    def plan_at(epsilon: Fraction) -> QueryPlan:
         return plan_query(sql, POLICY, Promise(0.01, 0.05), epsilon=epsilon, least_rows=1000)
 
     def find_outcome(within: int | str) -> Fraction | str | None:

@@ -20,7 +20,7 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from tests.engines.servers import Server, SparkServer
 from tests.engines.support import shows
 from tests.sql import example
@@ -46,7 +46,7 @@ def under(sources: dict[str, str], **more: Any) -> Policy:
     return Policy.model_validate({"promise": {"prior": "1%", "posterior": "5%"}, "tables": tables, **more})
 
 
-def statements(made: Plan) -> list[str]:
+def statements(made: QueryPlan) -> list[str]:
     return [made.statement, *(each.statement for each in made.value_selections.values())]
 
 
@@ -74,7 +74,7 @@ def engine(server: Server) -> Engine:
 
 
 @cache
-def planned(question: str) -> Plan:
+def planned(question: str) -> QueryPlan:
     return plan_query(question, example.POLICY, example.TAILED, epsilon=1, leak=example.LEAK)
 
 

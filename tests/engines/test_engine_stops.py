@@ -62,7 +62,7 @@ def test_whatever_charged_work_raises_is_a_fault_without_its_words(tmp_path: Pat
         raise error
 
     with Curator.open(patients.write(tmp_path)) as curator:
-        guarantee = curator.plan(COUNT).plan.guarantee
+        guarantee = curator.plan(COUNT).query_plan.guarantee
         with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
             curator.charge_and_release("key", "text", guarantee, work, bytes)
         assert fault.value.__context__ is None
@@ -74,7 +74,7 @@ def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> 
         raise DataError("There is no answer.", hint="Name a file that has some.")
 
     with Curator.open(patients.write(tmp_path)) as curator:
-        guarantee = curator.plan(COUNT).plan.guarantee
+        guarantee = curator.plan(COUNT).query_plan.guarantee
         with pytest.raises(DataError, match=r"^There is no answer\. .* The charge stays\.$"):
             curator.charge_and_release("key", "text", guarantee, work, bytes)
 

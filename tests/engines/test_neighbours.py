@@ -19,7 +19,7 @@ from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import ContributionBounding, Policy
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address, store
@@ -76,7 +76,7 @@ def world(
         yield World(relation, terms, (here, there), states)
 
 
-def is_written(plan: Plan, engine: Engine) -> bool:
+def is_written(plan: QueryPlan, engine: Engine) -> bool:
     """Whether the engine takes it; what it does not, it refuses by name."""
     assert isinstance(engine, ValidatesStatements)
     refused = ""

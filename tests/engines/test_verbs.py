@@ -178,7 +178,7 @@ def test_a_policy_is_served_where_its_rows_are(server: Server, tmp_path: Path) -
         assert [town for town, _ in answer["rows"]] == ["north", "south"]
         assert answer["rows"] == again["rows"]
         assert doors.charges() == 1
-        plan = doors.curators.for_analyst("alice").plan(COUNTED, epsilon=2).plan
+        plan = doors.curators.for_analyst("alice").plan(COUNTED, epsilon=2).query_plan
         with doors.curators.open_engine() as engine:
             towns = drawn()["town"].to_pylist()
             assert compute_true_values(plan, engine).columns["n"] == {

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from discreet.anonymity.models import PSensitiveKAnonymity
 from discreet.anonymity.models.model_option import ModelContext
 from discreet.anonymity.models.model_parsing import MODEL_OPTIONS
-from discreet.http.job_request_bodies import AnonymizeBody
+from discreet.http.request_bodies import AnonymizeBody
 
 BODY = {"kind": "anonymize", "table": "people"}
 

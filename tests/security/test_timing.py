@@ -29,7 +29,7 @@ from discreet.core.errors import EngineFault
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines
 from discreet.services.users import Role
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from tests.http.served import COUNT, Server, both_doors
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, POLICY, served, slowed, write_data
@@ -257,7 +257,7 @@ def test_that_a_question_was_answered_cannot_be_seen_before_its_time(
         slowed(server.curators, "alice", end)
         deadlines = server.curators.deadlines
         assert deadlines is not None
-        least = deadlines.compute_fixed_time(server.curators.for_analyst("alice").plan(COUNT).plan)
+        least = deadlines.compute_fixed_time(server.curators.for_analyst("alice").plan(COUNT).query_plan)
         look = stack.enter_context(_looking(server, door))
         client = stack.enter_context(server.client("alice"))
         pool = stack.enter_context(ThreadPoolExecutor(1))
@@ -273,7 +273,10 @@ class Lenient(Deadlines):
     """Deadlines by which answers wait, and which a slow machine may overrun."""
 
     def run_until_deadline(
-        self, plan: Plan, compute: Callable[[], T], abandon: Callable[[Future[T]], object] = lambda work: None
+        self,
+        plan: QueryPlan,
+        compute: Callable[[], T],
+        abandon: Callable[[Future[T]], object] = lambda work: None,
     ) -> T:
         ready = time.monotonic() + self.compute_fixed_time(plan)
         done = compute()
@@ -288,7 +291,7 @@ def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, do
     with both_doors(folder) as server:
         server.curators.deadlines = Lenient(policy=server.curators.policy, slack=2)
         least = server.curators.deadlines.compute_fixed_time(
-            server.curators.for_analyst("bob").plan(sql).plan
+            server.curators.for_analyst("bob").plan(sql).query_plan
         )
         with server.client("alice") as alice:
             told = alice.post("/api/ask", json={"sql": sql}).json()

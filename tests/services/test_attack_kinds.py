@@ -18,7 +18,7 @@ from discreet.core.randomness import Randomness
 from tests.services.test_attack_command import attacks
 from tests.services.test_promise import discreet
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "worlds.py"
+EXAMPLE = Path(__file__).parents[2] / "benchmarks" / "worlds.py"
 SERVICE = RentalService(people=3_000, titles=400, strangers=200)
 STUDY = Study(people=300, snps=4_000, members=60, outsiders=60, panel=100)
 FILMS = ("ratings.parquet", "--title", "title", "--knows", "known.csv")

@@ -204,9 +204,11 @@ def test_a_public_number_of_rows_serves_plain_columns_only(policy: Path) -> None
     """A CASE leaves rows out, so the mean of it is not the sum over all rows."""
     policy.write_text(policy.read_text().replace("person: row", f"person: row\n    rows: {PEOPLE}"))
     with Curator.open(policy) as curator:
-        assert curator.plan("SELECT AVG(age) FROM people", epsilon=1).plan.outputs[0].public_rows == PEOPLE
+        assert (
+            curator.plan("SELECT AVG(age) FROM people", epsilon=1).query_plan.outputs[0].public_rows == PEOPLE
+        )
         some = "SELECT AVG(CASE WHEN sex = 'Male' THEN age END) FROM people"
-        assert curator.plan(some, epsilon=1).plan.outputs[0].public_rows is None
+        assert curator.plan(some, epsilon=1).query_plan.outputs[0].public_rows is None
 
 
 def test_share_is_a_part_of_the_promise(curator: Curator) -> None:

@@ -17,8 +17,7 @@ from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError
 from discreet.pgwire.curator_backend import format_explain, format_notices
 from discreet.rendering.answer_chart import draw_answer_chart
-from discreet.rendering.answer_view import format_cell
-from discreet.services.answers import Answer, answer_to_bytes
+from discreet.services.answers import Answer, answer_to_bytes, format_cell
 from discreet.services.tradeoff import compute_tradeoff
 from tests.services import patients
 from tests.services.test_promise import discreet
@@ -96,7 +95,7 @@ def test_an_answer_that_an_earlier_version_stored_loses_the_error_bars_that_do_n
         curator.charge_and_release(
             proposal.key,
             proposal.text,
-            proposal.plan.guarantee,
+            proposal.query_plan.guarantee,
             lambda engine, random: table,
             lambda table: answer_to_bytes(table, {"n": ([0.0] * 3, [20.0] * 3)}),
         )

@@ -29,7 +29,7 @@ from discreet.services.audit.question_simulation import (
     estimate_distinguishability,
 )
 from discreet.services.policies import get_promise, load_policy
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from tests.conftest import seeded
 from tests.statistical import FALSE_ALARM
 
@@ -128,7 +128,7 @@ def worst(policy: Policy, sql: str, epsilon: float = 1) -> NeighborCounts:
     scratch = ScratchDatabases(policy=policy, folder=Path(policy.tables["people"].source).parent / "scratch")
     scratch.folder.mkdir()
     pairs = list(islice(generate_neighbors(policy, sql, get_promise(policy).secret, random), 12))
-    plan = scratch.plan_question(pairs[0].rows, sql, epsilon).plan
+    plan = scratch.plan_question(pairs[0].rows, sql, epsilon).query_plan
 
     def world(pair: NeighboringDatabases) -> NeighborCounts:
         here, there = (scratch.count_exactly(plan, side) for side in (pair.rows, pair.neighbor_rows))
@@ -141,7 +141,7 @@ def is_caught(worlds: NeighborCounts, runs: int = 12_000) -> bool:
     return not audit_epsilon(*worlds.samplers, claimed=1, runs=runs, confidence=SURE).holds
 
 
-def with_half_the_noise(plan: Plan) -> Plan:
+def with_half_the_noise(plan: QueryPlan) -> QueryPlan:
     return replace(
         plan,
         noisy_primitives={

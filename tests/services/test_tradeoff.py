@@ -13,7 +13,7 @@ from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
 from discreet.rendering.tradeoff_chart import HEIGHT, WIDTH, TradeoffPlot, draw_tradeoff
-from discreet.services.proposals import compute_expected_errors
+from discreet.services.plans import compute_expected_errors
 from discreet.services.tradeoff import compute_tradeoff, list_caps
 from discreet.sql.planner import plan_query
 from tests.sql.example import POLICY, PROMISE, TAILED

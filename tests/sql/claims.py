@@ -22,7 +22,7 @@ from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.sampling import Floats, Integers
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from discreet.sql.value_selection import ValueSelection
 from tests.conftest import seeded
@@ -63,7 +63,7 @@ class World:
         for each in self.engines:
             each.close()
 
-    def plan(self, text: str, *, tail: float, terms: Policy | None = None) -> Plan | None:
+    def plan(self, text: str, *, tail: float, terms: Policy | None = None) -> QueryPlan | None:
         """The plan, or None for a refusal: the grammar writes more than can be answered."""
         promise = Promise(0.01, 0.05, secret=self.relation, tail=tail)
         try:
@@ -76,12 +76,12 @@ class World:
 class Claims:
     """A plan, and what its statements say of two neighbours; `statements` may be a twin's."""
 
-    plan: Plan
+    plan: QueryPlan
     world: World
-    twin: Plan | None = None
+    twin: QueryPlan | None = None
 
     @property
-    def _run(self) -> Plan:
+    def _run(self) -> QueryPlan:
         return self.twin or self.plan
 
     @property
@@ -154,7 +154,7 @@ class Claims:
         return found
 
 
-def halved(plan: Plan) -> Plan:
+def halved(plan: QueryPlan) -> QueryPlan:
     """The plan with claims of half the size, which must be found wrong."""
     vectors = {}
     for name, vector in plan.noisy_primitives.items():

@@ -29,7 +29,7 @@ from discreet.sql.accuracy import (
 from discreet.sql.aggregates.average import estimate_mean
 from discreet.sql.interval_estimates import ReleasedPrimitive, split_confidence
 from discreet.sql.plan_execution import execute_plan
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 from tests.sql.remembering import Remembering
@@ -40,7 +40,9 @@ CONFIDENCE = 0.95
 RUNS = 1_500
 
 
-def priced(text: str, least_rows: int | None = None, promise: Promise = PROMISE) -> Callable[[Real], Plan]:
+def priced(
+    text: str, least_rows: int | None = None, promise: Promise = PROMISE
+) -> Callable[[Real], QueryPlan]:
     leak = LEAK if promise.tail else 0
     return lambda epsilon: plan_query(
         text, POLICY, promise, epsilon=epsilon, leak=leak, least_rows=least_rows
@@ -126,7 +128,7 @@ def test_within_is_the_least_epsilon_that_keeps_the_error(
     plans = priced(text, least_rows, promise)
     epsilon = find_least_epsilon(within, plans)
 
-    def worst(made: Plan) -> Fraction:
+    def worst(made: QueryPlan) -> Fraction:
         return max(find_error_bound(made, output) or Fraction(0) for output in made.outputs)
 
     assert worst(plans(epsilon)) <= within < worst(plans(epsilon * Fraction(98, 100)))

@@ -18,7 +18,7 @@ from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.sql.plan_execution import execute_plan
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from tests.conftest import seeded
 from tests.sql.claims import engine
 from tests.sql.remembering import Remembering
@@ -51,18 +51,18 @@ class Audited:
         here, there = (self._hits(_visits(kind, self.others), made, folder, terms) for kind in "zm")
         return here, there
 
-    def _planned(self, terms: Policy, rows: int) -> Plan:
+    def _planned(self, terms: Policy, rows: int) -> QueryPlan:
         table = terms.tables["visits"].model_copy(update={"rows_per_person": rows})
         narrow = terms.model_copy(update={"tables": {**terms.tables, "visits": table}})
         return plan_query(self.text, narrow, Promise(0.01, 0.05), epsilon=self.epsilon)
 
-    def _hits(self, tables: Tables, made: Plan, folder: Path, terms: Policy) -> int:
+    def _hits(self, tables: Tables, made: QueryPlan, folder: Path, terms: Policy) -> int:
         random = seeded(11)
         with Remembering(engine(tables, folder, terms)) as over:
             return sum(self.event(_shown(made, over, random)) for _ in range(RUNS))
 
 
-def _shown(made: Plan, over: Remembering, random: Randomness) -> dict[str, dict[str, Any]]:
+def _shown(made: QueryPlan, over: Remembering, random: Randomness) -> dict[str, dict[str, Any]]:
     """The released table by group; nothing is done with it afterwards."""
     table = execute_plan(made, over, random, lambda _, tables: tables["released"]).table
     return {row["k0"]: row for row in table.to_pylist()}

@@ -17,7 +17,7 @@ from discreet.sql.aggregates.base import Decomposition
 from discreet.sql.aggregates.boolean import BoolAnd, BoolOr
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, split_confidence
 from discreet.sql.plan_execution import build_empty_release, execute_plan, values_to_array
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from discreet.sql.true_values import compute_true_values
 from tests.sql.example import POLICY, PROMISE
@@ -30,7 +30,7 @@ TYPICAL = np.arange(-HALF_WIDTH, HALF_WIDTH + 1)
 """All noise within the half-width, which noise is with the stated confidence."""
 
 
-def planned(sql: str, **options: object) -> Plan:
+def planned(sql: str, **options: object) -> QueryPlan:
     return plan_query(sql, POLICY, PROMISE, epsilon=1, **options)  # type: ignore[arg-type]
 
 

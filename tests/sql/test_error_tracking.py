@@ -14,7 +14,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.sql.accuracy import find_least_epsilon
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.plan_execution import Release, build_empty_release, execute_plan
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.conftest import seeded
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
@@ -69,11 +69,11 @@ COMPUTED = [
 ]
 
 
-def made(question: str, epsilon: float = 1) -> Plan:
+def made(question: str, epsilon: float = 1) -> QueryPlan:
     return plan_query(question, POLICY, TAILED, epsilon=epsilon, leak=LEAK)
 
 
-def ask(found: Plan, engine: Engine) -> Release:
+def ask(found: QueryPlan, engine: Engine) -> Release:
     return execute_plan(found, engine, Randomness(), query_released_tables)
 
 

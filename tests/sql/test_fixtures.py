@@ -17,7 +17,7 @@ import pytest
 from discreet.core.engine import Engine
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.expression_tree import Call, Expression
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.query_parser import parse_query
 from discreet.sql.relational_algebra import Filter
 from discreet.sql.resolver import resolve_query
@@ -35,7 +35,7 @@ def questions(topic: Path) -> list[str]:
 
 
 def written(question: str) -> str:
-    made: Plan = plan_query(question, POLICY, PROMISE, epsilon=1)
+    made: QueryPlan = plan_query(question, POLICY, PROMISE, epsilon=1)
     parts = [("question", question), ("statement", made.statement)]
     parts += [("values", each.statement) for each in made.value_selections.values()]
     return "\n".join(f"-- {name}\n{text}" for name, text in [*parts, ("after", made.post_processing)])

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from discreet.core.policy import ColumnType
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.query_parameters import infer_parameter_kinds
 from discreet.sql.query_parser import parse_statement
 from discreet.sql.refusal import Refusal
 from tests.sql.example import POLICY, PROMISE
 
 
-def planned(sql: str, *values: Scalar | float) -> Plan:
+def planned(sql: str, *values: Scalar | float) -> QueryPlan:
     return plan_query(sql, POLICY, PROMISE, epsilon=1, values=values)
 
 

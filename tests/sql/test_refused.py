@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.errors import RequestError
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 
@@ -42,7 +42,7 @@ WORDS = sorted(
 )
 
 
-def outcome(question: str) -> Plan | str:
+def outcome(question: str) -> QueryPlan | str:
     """A plan, or why there is none; any other exception is the test's failure."""
     try:
         return plan_query(question, POLICY, TAILED, epsilon=1, leak=LEAK)
@@ -62,7 +62,7 @@ def test_who_filters_by_a_subquery_is_told_of_a_join(condition: str) -> None:
         f"SELECT COUNT(*) FROM visits AS v JOIN {counted} ON v.patient = t.patient",
         f"SELECT COUNT(*) FROM visits AS v LEFT JOIN {counted} ON v.patient = t.patient WHERE t.n IS NULL",
     ):
-        assert isinstance(outcome(told), Plan)
+        assert isinstance(outcome(told), QueryPlan)
 
 
 def test_the_corpus_is_large() -> None:
@@ -183,4 +183,4 @@ def test_any_text_gives_a_plan_or_a_refusal(text: str) -> None:
 
 @pytest.mark.parametrize("question", VALID)
 def test_the_questions_that_are_changed_are_answered_as_they_are(question: str) -> None:
-    assert isinstance(outcome(question), Plan)
+    assert isinstance(outcome(question), QueryPlan)

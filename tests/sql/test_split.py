@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.core.errors import InvalidParameterError
 from discreet.core.guarantees import PureDP
 from discreet.core.number_checks import Real
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
 
@@ -22,11 +22,11 @@ MIXED = (
 COLUMNS = ("n", "h", "s", "m", "r")
 
 
-def planned(text: str, split: dict[str, Real] | None = None) -> Plan:
+def planned(text: str, split: dict[str, Real] | None = None) -> QueryPlan:
     return plan_query(text, POLICY, PROMISE, epsilon=1, split=split)
 
 
-def share(made: Plan, place: int) -> Fraction:
+def share(made: QueryPlan, place: int) -> Fraction:
     return sum((made.shares[name] for name in made.outputs[place].charged_names), Fraction(0))
 
 

@@ -9,12 +9,12 @@ from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.sql.plan_execution import execute_plan
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.true_values import compute_true_values
 from tests.sql import example
 
 
-def planned(sql: str, *, epsilon: int = 1) -> Plan:
+def planned(sql: str, *, epsilon: int = 1) -> QueryPlan:
     return plan_query(sql, example.POLICY, example.PROMISE, epsilon=epsilon)
 
 

@@ -20,7 +20,7 @@ from discreet.belief import Promise
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.sql.expression_sql import MOST
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.row_weighting import PARTS, sum_weighted_rows
 from tests.sql.claims import TAIL
 
@@ -87,7 +87,7 @@ def _number(bounds: tuple[int, int], random: Random) -> int | None:
     return random.choice([*bounds, random.randint(*bounds), None])
 
 
-def counted(found: Plan, world: list[Row], engine: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def counted(found: QueryPlan, world: list[Row], engine: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     ward, cost, amount, who = ([row[place] for row in world] for place in range(4))
     table = pa.table(
         {

@@ -23,11 +23,11 @@ from discreet.core.policy import ContributionBounding, Policy
 from discreet.engines.duckdb import DuckDB, query_released_tables
 from discreet.engines.prepared_store import prepare_store
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.services.proposals import compute_expected_errors
+from discreet.services.plans import compute_expected_errors
 from discreet.sql.accuracy import find_error_bound, find_least_epsilon
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.plan_execution import execute_plan
-from discreet.sql.planner import Plan, plan_query
+from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.row_weighting import PARTS, weight_rows_by_join, weight_rows_by_window
 from discreet.sql.true_values import compute_true_values
 from tests.conftest import seeded
@@ -118,7 +118,7 @@ def opened(rows: Visits, folder: Path) -> DuckDB:
     return DuckDB(prepare_store(visits_policy(folder), None, random=seeded(7)))
 
 
-def made(text: str, folder: Path, *, epsilon: int = 1, **more: object) -> Plan:
+def made(text: str, folder: Path, *, epsilon: int = 1, **more: object) -> QueryPlan:
     return plan_query(text, visits_policy(folder, **more), PROMISE, epsilon=epsilon)
 
 
@@ -214,7 +214,7 @@ def test_the_error_of_a_mean_is_told_in_rows(tmp_path: Path) -> None:
 def test_an_error_that_is_asked_for_holds_of_what_is_shown(tmp_path: Path) -> None:
     """What is shown is whole, so it may be half a row further from the end of its interval."""
 
-    def priced(epsilon: Fraction) -> Plan:
+    def priced(epsilon: Fraction) -> QueryPlan:
         return plan_query(
             "SELECT COUNT(*) AS n FROM visits", visits_policy(tmp_path), PROMISE, epsilon=epsilon
         )

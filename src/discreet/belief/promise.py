@@ -25,9 +25,17 @@ import scipy
 
 from discreet.belief.odds import gamma, log_gamma
 from discreet.belief.tail_bounds import tail_probability_beyond_loss
-from discreet.belief.wording import describe_promise
+from discreet.belief.wording import (
+    describe_promise,
+    format_chance,
+    format_number,
+    format_odds,
+    format_percent,
+    format_percent_up,
+)
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import GaussianDP, Guarantee, convert_guarantee
+from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
 
@@ -36,7 +44,7 @@ BISECTIONS = 48
 FINEST = 1e-6
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Promise:
     """A bound on the belief about any one person: from at most `prior` to at most `posterior`.
 
@@ -77,6 +85,28 @@ class Promise:
         fields = {"prior": float(prior), "posterior": float(posterior), "secret": relation, "group": group}
         for name, value in (fields | {"tail": float(tail)}).items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this promise, without what is left at its default."""
+        more = (
+            *((f"secret={self.secret.value!r}",) if self.secret is not Relation.VALUE else ()),
+            *((f"group={self.group}",) if self.group != 1 else ()),
+            *((f"tail={self.tail:g}",) if self.tail else ()),
+        )
+        return f"Promise({', '.join((f'{self.prior:g}', f'{self.posterior:g}', *more))})"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("belief", f"{format_percent(self.prior)} → at most {format_percent_up(self.posterior)}"),
+            ("odds", f"{format_odds(self.prior)} → at most {format_odds(self.posterior)}"),
+            ("secret", f"{self.secret.value} ({self.secret.neighbours} neighbours)"),
+            ("gamma", format_number(self.gamma)),
+            ("epsilon", format_number(self.epsilon, 5)),
+            *((("group", f"any {self.group} people together"),) if self.group != 1 else ()),
+            *((("tail", format_chance(self.tail)),) if self.tail else ()),
+        ]
+        sentence = self.explain().partition("\n\n")[0]
+        return build_summary(build_facts(facts, caption="Promise"), build_sentence(sentence))
 
     @property
     def gamma(self) -> float:

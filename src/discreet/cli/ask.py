@@ -106,7 +106,7 @@ def run_ask(
             from discreet.rendering.answer_chart import require_drawable
 
             require_chart_path(plot)
-            require_drawable(proposal.plan)
+            require_drawable(proposal.query_plan)
         answer = curator.ask(proposal)
     if plot is not None:
         from discreet.rendering.altair_charts import save_chart  # see above

@@ -3,6 +3,7 @@
 command-line.md     the help of every command
 policy.md           the fields of a policy
 policy.schema.json  the same for editors: `# yaml-language-server: $schema=policy.schema.json`
+python.md           the public names of `discreet`, with signatures and examples
 packages.svg        the packages, their layers and the path of a question through them
 
 A layer imports only layers below it; packages of one layer do not import each other. `pyproject.toml` has the
@@ -22,20 +23,20 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from discreet.cli.main import COMMAND_GROUPS, COMMANDS, build_app
+from discreet.cli.python_reference import GENERATED_NOTICE, generate_python_page
 from discreet.core.policy import Policy
 from discreet.rendering.svg_charts import BLUE, FAINT, GRAY, GRID_LINE, INK, VERMILLION
 
 Schema = Mapping[str, Any]
 
 HELP_WIDTH = "100"
-GENERATED_NOTICE = "<!-- made by python -m discreet.cli.reference_pages docs/reference -->"
 EXIT_CODES = (
     "Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met, "
     "5 engine fault."
 )
 LAYERS: tuple[dict[str, str], ...] = (
     {"cli": "the command line: parses, calls a service, renders"},
-    {"http": "routes and the web console", "pgwire": "the PostgreSQL wire protocol"},
+    {"api": "verbs in Python", "http": "routes, web console", "pgwire": "PostgreSQL wire protocol"},
     {"rendering": "tables, reports, charts and JSON of results"},
     {"services": "one module per verb; the curator, users, serving"},
     {"papers": "five documents, recomputed"},
@@ -69,6 +70,7 @@ def generate_pages() -> dict[str, str]:
     return {
         "command-line.md": generate_command_page(),
         "policy.md": generate_policy_page(schema),
+        "python.md": generate_python_page(),
         "policy.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "packages.svg": draw_package_diagram(),
     }

@@ -364,6 +364,16 @@ class Policy(StrictModel):
     true_values: TrueValues = TrueValues.NEVER
     bounding: ContributionBounding | None = None
 
+    def __repr__(self) -> str:
+        """Return the tables and the promise; addresses of engine and ledger may hold passwords."""
+        terms = self.promise
+        promised = (
+            "no promise" if terms is None else f"promise {100 * terms.prior:g}% → {100 * terms.posterior:g}%"
+        )
+        return f"<Policy of {', '.join(self.tables)}: {promised}>"
+
+    __str__ = __repr__
+
     @property
     def is_embedded(self) -> bool:
         """Return whether the engine runs in this process, over a store of its own."""

@@ -17,7 +17,7 @@ from discreet.http.http_errors import NotFoundError, TooManyRequestsError
 from discreet.http.metrics import Metrics
 from discreet.http.request_bodies import QuestionBody
 from discreet.services.answers import Answer
-from discreet.services.proposals import Proposal
+from discreet.services.plans import Plan
 from discreet.services.release_files import find_release_target
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.dummy_answers import DummyAnswers
@@ -99,7 +99,7 @@ class AppContext:
             with self._lock:
                 self._pending_queries[analyst] -= 1
 
-    def plan(self, analyst: str, question: QuestionBody) -> Proposal:
+    def plan(self, analyst: str, question: QuestionBody) -> Plan:
         """Return the proposal for an analyst's question: free, and without reading data."""
         return self.curators.plan(analyst, question.sql, **question.spending)
 

@@ -33,14 +33,14 @@ from discreet.pgwire.postgres_types import PostgresType
 from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
-from discreet.services.proposals import Proposal
+from discreet.services.plans import Plan
 from discreet.services.serving.curators import Curators, QuestionOptions
 from discreet.services.users import User, UserLookup
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
 from discreet.sql import query_parameters
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_statement
 
 EXPLAIN_WITH_OPTIONS = re.compile(r"explain\s*(\(|analy[sz]e\b|verbose\b)", re.IGNORECASE)
@@ -77,7 +77,7 @@ class ColumnCache:
     def __init__(self) -> None:
         self._cache: dict[tuple[str, str, bool], Columns] = {}
 
-    def get_columns(self, analyst: str, key: str, plan: Plan, with_bounds: bool) -> Columns:
+    def get_columns(self, analyst: str, key: str, plan: QueryPlan, with_bounds: bool) -> Columns:
         found = self._cache.get((analyst, key, with_bounds))
         if found is None:
             answer = build_empty_answer(plan)
@@ -194,7 +194,7 @@ class _CuratorSession:
     def shows_intervals(self) -> bool:
         return self._settings.shows_intervals
 
-    def plan(self, sql: str, values: Values) -> Proposal:
+    def plan(self, sql: str, values: Values) -> Plan:
         with name_settings_in_hints():
             return self.backend.curators.plan(self.analyst, sql, values=values, **self.question_options)
 
@@ -207,7 +207,7 @@ class _Question:
     sql: str
     parameters: tuple[PostgresType, ...]
     _described_columns: dict[bool, Columns] = field(default_factory=dict)
-    _last_proposal: tuple[object, Proposal] | None = None
+    _last_proposal: tuple[object, Plan] | None = None
 
     def plan_columns(self, values: Values | None) -> Columns | None:
         beside = self.session.shows_intervals
@@ -220,9 +220,10 @@ class _Question:
         proposal = self._plan_question(values)
         session, door = self.session, self.session.backend
         with door.curators.hold_planning_slot():
-            return door.column_cache.get_columns(session.analyst, proposal.key, proposal.plan, with_bounds)
+            cache, plan = door.column_cache, proposal.query_plan
+            return cache.get_columns(session.analyst, proposal.key, plan, with_bounds)
 
-    def _plan_question(self, values: Values) -> Proposal:
+    def _plan_question(self, values: Values) -> Plan:
         """Return the proposal under the current settings; plan again if they have changed."""
         terms = tuple(values), tuple(map(type, values)), tuple(self.session.question_options.items())
         if self._last_proposal is None or self._last_proposal[0] != terms:
@@ -301,19 +302,16 @@ def _format_error_bar(answer: Answer, name: str) -> str:
     return ", ".join(shown + untold) or f"{name} has no rows"
 
 
-def format_explain(proposal: Proposal) -> list[str]:
+def format_explain(proposal: Plan) -> list[str]:
     """Return the lines of EXPLAIN: cost, errors, groups, belief; nothing is spent."""
-    lines = [
-        f"cost: epsilon {format_number(proposal.cost)} of {format_number(proposal.plan.promise.epsilon)}"
-    ]
+    plan = proposal.query_plan
+    lines = [f"cost: epsilon {format_number(proposal.cost)} of {format_number(plan.promise.epsilon)}"]
     if proposal.repeated:
         lines = ["cost: nothing: the same question was answered before"]
     for each in proposal.expected_errors:
         error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
-        lines.append(
-            f"error at {format_percent(proposal.plan.confidence)}: {each.name}: {error} ({each.mechanism})"
-        )
-    groups = "selected privately" if proposal.plan.group_count is None else f"{proposal.plan.group_count:,}"
+        lines.append(f"error at {format_percent(plan.confidence)}: {each.name}: {error} ({each.mechanism})")
+    groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}"
     lines.append(f"groups: {groups}")
     highest = format_percent_up(proposal.belief_after.highest)
     after = f"at most {highest} after it" if proposal.fits else "it does not fit"

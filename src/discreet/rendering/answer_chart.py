@@ -12,14 +12,14 @@ from discreet.core.errors import RequestError
 from discreet.rendering.altair_charts import apply_style
 from discreet.rendering.svg_charts import BLUE, FAINT, INK
 from discreet.services.answers import Answer, build_empty_answer
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 
 MAX_BARS = 40
 WIDTH = 420
 SUBTITLE_LENGTH = 70
 
 
-def require_drawable(plan: Plan) -> None:
+def require_drawable(plan: QueryPlan) -> None:
     """Refuse a question whose answer has no numeric measure to draw, before anything is charged."""
     table, noisy = (
         build_empty_answer(plan).table,

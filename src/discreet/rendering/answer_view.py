@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.console import Console
 from rich.table import Table
 
-from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
-from discreet.services.answers import INTERVAL_NOTE, Answer
-from discreet.services.proposals import Proposal
+from discreet.belief.wording import format_number, format_number_up, format_percent
+from discreet.services.answers import INTERVAL_NOTE, Answer, format_cell
+from discreet.services.plans import Plan
 
 MAX_ROWS = 200
 
 
-def show_proposal(console: Console, proposal: Proposal) -> None:
+def show_proposal(console: Console, proposal: Plan) -> None:
     """Print cost, error, belief before and after, neighbor relation and groups."""
-    plan, promise = proposal.plan, proposal.plan.promise
+    plan, promise = proposal.query_plan, proposal.query_plan.promise
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
         table.add_column(heading)
@@ -28,7 +26,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     prior, posterior = format_percent(proposal.belief_before.prior), format_percent(promise.posterior)
     facts = [
         ("cost", f"epsilon {format_number(proposal.cost)} of {format_number(promise.epsilon)}"),
-        ("belief", f"{prior} → {describe_belief_change(proposal)} (promise: {posterior})"),
+        ("belief", f"{prior} → {proposal.belief_change} (promise: {posterior})"),
         *([("not covered", proposal.uncovered)] if proposal.uncovered else []),
         ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ("bounding", plan.bounding.description),
@@ -36,16 +34,6 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     if plan.least_rows is not None:
         facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))
     show_facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
-
-
-def describe_belief_change(proposal: Proposal) -> str:
-    """Describe how the answer would change the attacker's belief."""
-    before = format_percent_up(proposal.belief_before.highest)
-    if proposal.repeated:
-        return f"{before}, as before: the answer is stored and costs nothing"
-    if not proposal.fits:
-        return f"{before}, as before: it costs more than is left and would be refused"
-    return f"at most {format_percent_up(proposal.belief_after.highest)} after it ({before} before)"
 
 
 def show_answer(console: Console, answer: Answer) -> None:
@@ -72,49 +60,6 @@ def show_answer(console: Console, answer: Answer) -> None:
     if answer.repeated:
         charge = "nothing: the same question was answered before"
     show_facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])
-
-
-def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str:
-    """Return a value as text, with its ± if it has one."""
-    half = _find_half_width(answer, name, row_index, value)
-    if half is None:
-        return _format_value(answer, name, value)
-    if not isinstance(value, float):
-        # Interval bounds of a whole number may be fractions, because rows are weighted.
-        return f"{value:,} ± {math.ceil(half):,}"
-    places = _count_decimals(half)
-    rounded = round(value, places)
-    return f"{rounded:,.{places}f} ± {_round_up(half + abs(value - rounded), places):,.{places}f}"
-
-
-def _format_value(answer: Answer, name: str, value: object) -> str:
-    """Return a value without ±; a NULL that has an interval could not be estimated."""
-    if value is None:
-        return "cannot be told" if name in answer.intervals else "NULL"
-    if isinstance(value, float):
-        return f"{value:,.3f}"
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,}" if whole and name in answer.measures else str(value)
-
-
-def _find_half_width(answer: Answer, name: str, row_index: int, value: object) -> float | None:
-    """Return the half-width of a cell's interval around the displayed value; None if it has no interval."""
-    ends = answer.intervals.get(name)
-    if ends is None or not isinstance(value, int | float):
-        return None
-    low, high = ends[0][row_index], ends[1][row_index]
-    return None if low is None or high is None else max(high - value, value - low)
-
-
-def _round_up(value: float, decimals: int) -> float:
-    """Round up, so that the error bar still covers the value; ignore floating-point error below 1e-12."""
-    scale = float(10**decimals)
-    return math.ceil(value * scale * (1 - 1e-12)) / scale
-
-
-def _count_decimals(half: float) -> int:
-    """Return how many decimals show two significant digits of the error."""
-    return min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
 
 
 def show_facts(console: Console, facts: list[tuple[str, str]]) -> None:

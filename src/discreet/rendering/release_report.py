@@ -30,8 +30,7 @@ from discreet.rendering.report_document import (
 )
 from discreet.rendering.risk_report import build_identifying_section, build_risk_section
 from discreet.rendering.svg_charts import BLUE, Bar, BarRow, draw_bars
-from discreet.services.anonymize import anonymizer
-from discreet.services.anonymize.release import Release, ReportRenderer
+from discreet.services.anonymize.release import Release
 from discreet.services.attack.evaluation import AttackEvaluation
 
 NOTICE = (
@@ -65,13 +64,6 @@ def write_report(document: Document, published: ReleaseTarget) -> Path:
 def render_release_report(release: Release, evaluation: AttackEvaluation) -> str:
     """Return the report on a release as HTML; frontends pass this to the service."""
     return build_release_report(release, evaluation).to_html()
-
-
-class Anonymizer(anonymizer.Anonymizer):
-    """The anonymizer of the Python API: `release.write` leaves the custodian's report too."""
-
-    def get_report_renderer(self) -> ReportRenderer:
-        return render_release_report
 
 
 def build_release_report(release: Release, evaluation: AttackEvaluation) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.belief import Belief
+from discreet.belief.wording import format_count
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
+from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
 from discreet.engines.duckdb import query_released_tables
+from discreet.services.released_tables import arrow_to_pandas, arrow_to_polars, describe_cost
 from discreet.sql.accuracy import RankError
 from discreet.sql.plan_execution import Release, build_empty_release
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +34,7 @@ INTERVAL_NOTE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
     """A released answer; `belief` bounds what an attacker can believe after all releases, this one included.
 
@@ -49,6 +53,36 @@ class Answer:
     rank_errors: Mapping[str, RankError] = field(default_factory=dict)
     no_interval: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Return size, columns and cost; the values are for `to_pandas()` and the notebook's table."""
+        rows, columns = format_count(self.table.num_rows, "row", "rows"), ", ".join(self.table.column_names)
+        return f"<Answer of {rows} ({columns}): {self._describe_cost()}>"
+
+    def _repr_html_(self) -> str:
+        first = self.table.slice(0, MAX_ROWS).to_pylist()
+        rows = [
+            [format_cell(self, name, place, value) for name, value in row.items()]
+            for place, row in enumerate(first)
+        ]
+        has_intervals = any(end is not None for low, _ in self.intervals.values() for end in low)
+        ranks = "; ".join(f"{name}: {found.description}" for name, found in self.rank_errors.items())
+        return build_summary(
+            build_table(
+                self.table.column_names,
+                rows,
+                caption="Answer",
+                right=self.measures,
+                row_count=self.table.num_rows,
+            ),
+            build_note(f"± at {self.confidence:.0%}. {INTERVAL_NOTE}" if has_intervals else ""),
+            build_note(self.no_interval_sentence),
+            build_note(f"At {self.confidence:.0%}, {ranks}." if ranks else ""),
+            build_facts([("cost", self._describe_cost()), ("belief", self.sentence)]),
+        )
+
+    def _describe_cost(self) -> str:
+        return describe_cost(self.epsilon, 0, self.entry, repeated=self.repeated)
+
     @property
     def measures(self) -> list[str]:
         """The noisy columns, in the order of the table."""
@@ -65,25 +99,20 @@ class Answer:
         return f"No error bar for {'; '.join(told)}." if told else ""
 
     def to_arrow(self) -> pa.Table:
+        """Return the released values as an Arrow table."""
         return self.table
 
     def to_pandas(self) -> pd.DataFrame:
-        try:
-            return self.table.to_pandas()
-        except ImportError:
-            raise RequestError("pandas is not installed.", hint="Run pip install pandas.") from None
+        """Return the released values as a pandas frame."""
+        return arrow_to_pandas(self.table)
 
     def to_polars(self) -> pl.DataFrame:
-        try:
-            import polars as pl
-        except ImportError:
-            raise RequestError("polars is not installed.", hint="Run pip install polars.") from None
-        frame = pl.from_arrow(self.table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        """Return the released values as a polars frame."""
+        return arrow_to_polars(self.table)
 
     @property
     def rows(self) -> list[list[object]]:
+        """The rows as lists, in the order of the columns."""
         return [list(row.values()) for row in self.table.to_pylist()]
 
     def to_json(self) -> dict[str, object]:
@@ -122,6 +151,49 @@ class Answer:
         sink = io.BytesIO()
         csv.write_csv(_escape_formulas(self.to_table_with_bounds()), sink)
         return sink.getvalue().decode()
+
+
+def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str:
+    """Return a value as text, with its ± if it has one."""
+    half = _find_half_width(answer, name, row_index, value)
+    if half is None:
+        return _format_value(answer, name, value)
+    if not isinstance(value, float):
+        # Interval bounds of a whole number may be fractions, because rows are weighted.
+        return f"{value:,} ± {math.ceil(half):,}"
+    places = _count_decimals(half)
+    rounded = round(value, places)
+    return f"{rounded:,.{places}f} ± {_round_up(half + abs(value - rounded), places):,.{places}f}"
+
+
+def _format_value(answer: Answer, name: str, value: object) -> str:
+    """Return a value without ±; a NULL that has an interval could not be estimated."""
+    if value is None:
+        return "cannot be told" if name in answer.intervals else "NULL"
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if whole and name in answer.measures else str(value)
+
+
+def _find_half_width(answer: Answer, name: str, row_index: int, value: object) -> float | None:
+    """Return the half-width of a cell's interval around the displayed value; None if it has no interval."""
+    ends = answer.intervals.get(name)
+    if ends is None or not isinstance(value, int | float):
+        return None
+    low, high = ends[0][row_index], ends[1][row_index]
+    return None if low is None or high is None else max(high - value, value - low)
+
+
+def _round_up(value: float, decimals: int) -> float:
+    """Round up, so that the error bar still covers the value; ignore floating-point error below 1e-12."""
+    scale = float(10**decimals)
+    return math.ceil(value * scale * (1 - 1e-12)) / scale
+
+
+def _count_decimals(half: float) -> int:
+    """Return how many decimals show two significant digits of the error."""
+    return min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
 
 
 def _escape_formulas(table: pa.Table) -> pa.Table:
@@ -177,6 +249,6 @@ def _to_json_value(value: object) -> object:
     return value.isoformat() if isinstance(value, date | datetime) else value
 
 
-def build_empty_answer(plan: Plan) -> Release:
+def build_empty_answer(plan: QueryPlan) -> Release:
     """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
     return build_empty_release(plan, query_released_tables)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.belief import Belief
+from discreet.belief.wording import format_count
 from discreet.core.engine import Engine
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.number_checks import Real
@@ -29,6 +30,7 @@ from discreet.services.release_cache import (
     table_from_bytes,
     table_to_bytes,
 )
+from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.source_tables import require_not_source
 
 ATTACKER = "knows all other records, or takes records as independent"
@@ -78,8 +80,8 @@ class Offer:
     fits_budget: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ReleasedCounts:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReleasedCounts(ReleasedTable):
     """The released counts, and their cost."""
 
     publication: Publication
@@ -88,6 +90,25 @@ class ReleasedCounts:
     sentence: str
     entry: int
     repeated: bool
+
+    def __repr__(self) -> str:
+        rows = format_count(self.rows.num_rows, "row", "rows")
+        return f"<ReleasedCounts of {self.publication.table}, {rows}: {self._describe_cost()}>"
+
+    def _repr_html_(self) -> str:
+        return self._summarize_rows(
+            f"{self.publication.kind.capitalize()} of {self.publication.table}",
+            [*self.publication.facts, ("cost", self._describe_cost()), ("belief", self.sentence)],
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Return the released counts as an Arrow table."""
+        return self.rows
+
+    def _describe_cost(self) -> str:
+        return describe_cost(
+            self.publication.epsilon, self.publication.delta, self.entry, repeated=self.repeated
+        )
 
 
 def resolve_budget(

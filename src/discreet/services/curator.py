@@ -17,18 +17,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
 import pyarrow as pa
 
+from discreet.accounting.accountant import Cost, format_amount
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.belief import Promise
+from discreet.belief import Belief, Promise
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
 from discreet.core.errors import BudgetError, EngineFault
 from discreet.core.guarantees import Guarantee
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -37,24 +40,52 @@ from discreet.services import fault_log, policy_engines
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
 from discreet.services.data_frames import frames_to_tables
 from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.plans import Plan, QuestionPricing, suggest_smaller_epsilon
 from discreet.services.policies import compute_policy_version, get_promise, load_policy
-from discreet.services.proposals import Proposal, QuestionPricing, suggest_smaller_epsilon
 from discreet.services.source_digests import require_unchanged_sources
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.accuracy import find_measures_by_column, find_rank_error
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.plan_execution import Release, execute_plan
-from discreet.sql.planner import CONFIDENCE, Plan
+from discreet.sql.planner import CONFIDENCE, QueryPlan
 from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Budget:
+    """The privacy budget of an analyst: what is spent and left, and the belief that all answers allow."""
+
+    spent: Cost
+    left: Cost
+    belief: Belief
+    sentence: str
+
+    def __repr__(self) -> str:
+        spent, left = format_amount(self.spent, up=True), format_amount(self.left)
+        return f"<Budget: {spent} spent, {left} left>"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("spent", format_amount(self.spent, up=True)),
+            ("left", format_amount(self.left)),
+            ("belief", self.sentence),
+        ]
+        return build_summary(build_facts(facts, caption="Budget"))
+
+
 class Curator(Closeable):
     """Answers SQL questions under a policy.
 
     Open one with `Curator.open("privacy.yaml")`; it is a context manager.
+
+    >>> with Curator.open("sample/privacy.yaml") as curator:  # doctest: +SKIP
+    ...     plan = curator.plan("SELECT AVG(age) AS age FROM census", within=1, least_rows=1_000)
+    ...     answer = curator.ask(plan)
+    ...     curator.budget
+    <Budget: epsilon 0.222888 spent, epsilon 1.42779 left>
     """
 
     def __init__(
@@ -121,6 +152,20 @@ class Curator(Closeable):
             raise
         return cls(policy, ledger=ledger, engine=engine, analyst=who, random=random)
 
+    def __repr__(self) -> str:
+        """Return tables, analyst and promise; the ledger may be closed already."""
+        return f"<Curator of {', '.join(self.policy.tables)}: analyst {self.analyst}, {self.promise!r}>"
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the analyst: `spent`, `left`, and the `belief` that follows from the answers."""
+        return Budget(
+            spent=self.ledger.get_total_spent(self.analyst),
+            left=self.ledger.get_remaining_budget(self.analyst),
+            belief=self.ledger.compute_belief(analyst=self.belief_scope),
+            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+        )
+
     def plan(
         self,
         sql: str,
@@ -133,7 +178,7 @@ class Curator(Closeable):
         confidence: float = CONFIDENCE,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
-    ) -> Proposal:
+    ) -> Plan:
         """Return what a question would do and cost. Charges nothing, reads no data.
 
         `within` is the largest error allowed for every measure; "2%" is a share of ranks. For AVG and MEDIAN
@@ -159,9 +204,9 @@ class Curator(Closeable):
         before = spent.compute_belief()
         fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
-        return Proposal(
+        return Plan(
             text=fill_parameters(parse_statement(sql), values).sql("duckdb") if values else sql,
-            plan=made,
+            query_plan=made,
             key=key,
             belief_before=before,
             belief_after=after,
@@ -173,7 +218,7 @@ class Curator(Closeable):
 
     def ask(
         self,
-        question: str | Proposal,
+        question: str | Plan,
         *,
         epsilon: Real | None = None,
         share: Real | None = None,
@@ -187,12 +232,12 @@ class Curator(Closeable):
             work()
         ),
     ) -> Answer:
-        """Return the answer to a question or a proposal; the same analyst repeats a question for free.
+        """Return the answer to a question or a plan; the same analyst repeats a question for free.
 
         `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
         `LateResult`, the analyst is suspended.
         """
-        if isinstance(question, Proposal):
+        if isinstance(question, Plan):
             proposal = question
         else:
             proposal = self.plan(
@@ -210,12 +255,12 @@ class Curator(Closeable):
             found = self.release_or_replay(
                 proposal.key,
                 proposal.text,
-                proposal.plan.guarantee,
+                proposal.query_plan.guarantee,
                 lambda engine, random: run_with_deadline(
-                    lambda: execute_plan(proposal.plan, engine, random, query_released_tables)
+                    lambda: execute_plan(proposal.query_plan, engine, random, query_released_tables)
                 ),
                 lambda release: answer_to_bytes(release.table, release.intervals),
-                {"confidence": proposal.plan.confidence},
+                {"confidence": proposal.query_plan.confidence},
             )
         except BudgetError as refusal:
             message, left = (
@@ -301,14 +346,14 @@ class Curator(Closeable):
 
     def _build_answer(
         self,
-        proposal: Proposal,
+        proposal: Plan,
         table: pa.Table,
         intervals: Mapping[str, IntervalBounds],
         entry: int,
         *,
         repeated: bool,
     ) -> Answer:
-        errors = proposal.plan.column_errors
+        errors = proposal.query_plan.column_errors
         return Answer(
             table=table,
             # An answer stored by an earlier version may have intervals that this version knows to be invalid.
@@ -316,7 +361,7 @@ class Curator(Closeable):
                 name: ends for name, ends in intervals.items() if name in errors.measures_with_intervals
             },
             no_interval=errors.missing_reasons,
-            confidence=proposal.plan.confidence,
+            confidence=proposal.query_plan.confidence,
             epsilon=proposal.cost,
             belief=self.ledger.compute_belief(analyst=self.belief_scope),
             entry=entry,
@@ -324,12 +369,13 @@ class Curator(Closeable):
             sentence=self.ledger.describe_belief(analyst=self.belief_scope),
             rank_errors={
                 name: found
-                for name, each in find_measures_by_column(proposal.plan).items()
-                if name in errors.measures_with_intervals and (found := find_rank_error(proposal.plan, each))
+                for name, each in find_measures_by_column(proposal.query_plan).items()
+                if name in errors.measures_with_intervals
+                and (found := find_rank_error(proposal.query_plan, each))
             },
         )
 
-    def _require_valid_statements(self, plan: Plan) -> None:
+    def _require_valid_statements(self, plan: QueryPlan) -> None:
         """Refuse statements that the engine cannot run, before anything is charged."""
         if isinstance(self._engine, ValidatesStatements):
             for statement in (plan.statement, *(each.statement for each in plan.value_selections.values())):
@@ -341,6 +387,7 @@ class Curator(Closeable):
         return self.analyst if len(self.policy.analysts) > 1 else None
 
     def close(self) -> None:
+        """Close the engine and the ledger."""
         fault_log.close_fault_log(self._fault_log)
         self._fault_log = None
         try:

@@ -31,7 +31,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Stream:
     """An open stream: `ask` answers one question after the other."""
 
@@ -39,8 +39,14 @@ class Stream:
     curator: Curator
     entry: int
 
+    def __repr__(self) -> str:
+        """Return table, number of questions and method; which of them were answered anew is not shown."""
+        questions = f"{self.plan.questions:,} questions by {self.plan.method}"
+        return f"<Stream over {self.plan.table}: {questions} (entry {self.entry})>"
+
     @property
     def plan(self) -> StreamPlan:
+        """The plan: method, cost and expected errors."""
         return self.answerer.plan
 
     def ask(self, sql: str) -> StreamAnswer:

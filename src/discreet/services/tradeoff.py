@@ -18,8 +18,8 @@ from discreet.belief.odds import logit, sigmoid
 from discreet.belief.wording import format_number_up, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.services.proposals import ExpectedError, compute_expected_errors
-from discreet.sql.planner import CONFIDENCE, Plan, plan_query
+from discreet.services.plans import ExpectedError, compute_expected_errors
+from discreet.sql.planner import CONFIDENCE, QueryPlan, plan_query
 
 CAP_COUNT = 24
 MIN_LOG_ODDS_CHANGE = math.log(1.2)
@@ -127,7 +127,7 @@ def _plan_under_promise(
     questions: int,
     least_rows: int | None,
     confidence: float,
-) -> Plan:
+) -> QueryPlan:
     accountant = Accountant(promise)
     return plan_query(
         sql,
@@ -140,7 +140,7 @@ def _plan_under_promise(
     )
 
 
-def _choose_measure(plan: Plan) -> int:
+def _choose_measure(plan: QueryPlan) -> int:
     """Return the index of the first measure whose error follows from the plan alone."""
     found = compute_expected_errors(plan)
     place = next((place for place, each in enumerate(found) if _get_error(each) is not None), None)
@@ -157,6 +157,6 @@ def _get_error(each: ExpectedError) -> float | None:
     return each.error95 if each.error95 is not None else each.rows95
 
 
-def _describe_unit(plan: Plan, index: int) -> str:
+def _describe_unit(plan: QueryPlan, index: int) -> str:
     each, output = compute_expected_errors(plan)[index], plan.outputs[index]
     return output.measure.describe_error_unit(each.name, is_in_rows=each.error95 is None)

@@ -14,11 +14,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from discreet.belief.belief_update import Belief
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, resolve_epsilon
+from discreet.services.released_tables import describe_cost
 
 # Part of the key under which a ledger stores models. The command was called `mine` once: under another key, a
 # model of an older ledger would be charged a second time.
@@ -46,7 +48,7 @@ class TrainRequest:
         return f"train {self.kind} {self.table} --target {self.target}"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TrainedModel:
     """A released model with its cost; `model_json` is the model as JSON."""
 
@@ -58,6 +60,19 @@ class TrainedModel:
     sentence: str
     entry: int
     repeated: bool
+
+    def __repr__(self) -> str:
+        return f"<TrainedModel {self._describe_subject()}: {self._describe_cost()}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("cost", self._describe_cost()), ("belief", self.sentence)]
+        return build_summary(build_facts(facts, caption=f"Model: {self._describe_subject()}"))
+
+    def _describe_subject(self) -> str:
+        return f"{self.plan.kind} over {self.plan.table}"
+
+    def _describe_cost(self) -> str:
+        return describe_cost(self.epsilon, self.delta, self.entry, repeated=self.repeated)
 
     @property
     def model(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.engines import statement_timeout
 from discreet.services.engine_addresses import parse_engine_address
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import find_scans
 from discreet.sql.worst_case_work import Work, measure_person_work, measure_total_work
@@ -63,7 +63,7 @@ class CostModel:
     per_row_in_place: float = 0.0
     case_growth: int = 3
 
-    def get_seconds_per_row(self, plan: Plan, *, in_place: bool) -> float:
+    def get_seconds_per_row(self, plan: QueryPlan, *, in_place: bool) -> float:
         return (
             self.per_row_in_place
             if in_place
@@ -125,7 +125,7 @@ class WorkLimits:
     def cost_model(self) -> CostModel:
         return COST_MODELS.get(parse_engine_address(self.policy.engine).scheme, SPARK_COST_MODEL)
 
-    def estimate_seconds(self, plan: Plan) -> float:
+    def estimate_seconds(self, plan: QueryPlan) -> float:
         """Return an upper bound on the seconds that a plan takes on the declared rows."""
         tables = find_scans(plan.question.rows)
         rows = sum(self.policy.tables[each.table].expected_rows for each in tables)
@@ -140,7 +140,7 @@ class WorkLimits:
             + _measure_statement_length(plan) * self.cost_model.per_statement_character
         )
 
-    def compute_fixed_time(self, plan: Plan) -> float:
+    def compute_fixed_time(self, plan: QueryPlan) -> float:
         """Return the seconds from the start of a question to the time its answer leaves."""
         seconds, needed = self.cost_model.minimum, self.estimate_seconds(plan)
         alone, _ = self.estimate_person_work(plan)
@@ -150,7 +150,7 @@ class WorkLimits:
             seconds *= 2
         return seconds * self.slack
 
-    def estimate_person_work(self, plan: Plan) -> tuple[float, int]:
+    def estimate_person_work(self, plan: QueryPlan) -> tuple[float, int]:
         """Return the most seconds and bytes that one person's rows can take."""
         work = measure_person_work(plan, self.policy, case_growth=self.cost_model.case_growth)
         seconds = SINGLE_CORE_FACTOR * self.cost_model.estimate_seconds(work)
@@ -159,7 +159,7 @@ class WorkLimits:
             seconds += plan.question.rows.rows * self.cost_model.per_group
         return seconds, work.memory
 
-    def require_within_limits(self, plan: Plan) -> None:
+    def require_within_limits(self, plan: QueryPlan) -> None:
         """Refuse a plan that may not end in time, or in which one person may take too much of the time."""
         longest = statement_timeout.DEFAULT_SECONDS * max(1.0, self.slack)
         given = self.compute_fixed_time(plan)
@@ -167,8 +167,7 @@ class WorkLimits:
         if seconds > PERSON_SHARE * given:
             refuse_query(
                 f"one person's rows could take {_format_seconds(seconds)} s of the {given:g} s that the "
-                f"question is "
-                f"given, and at most {PERSON_SHARE:.0%} of them are allowed.",
+                f"question is given, and at most {PERSON_SHARE:.0%} of them are allowed.",
                 f"{SMALLER_QUERY_HINT}; the custodian can lengthen times with --slack.",
             )
         if given > longest:
@@ -185,7 +184,7 @@ class WorkLimits:
             )
 
 
-def _measure_statement_length(plan: Plan) -> int:
+def _measure_statement_length(plan: QueryPlan) -> int:
     """Return the total length of a plan's statements without quoted texts, which may number thousands."""
     statements = (plan.statement, *(each.statement for each in plan.value_selections.values()))
     return sum(len(QUOTED_TEXT.sub("", each)) for each in statements)

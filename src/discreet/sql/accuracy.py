@@ -32,7 +32,7 @@ from discreet.sql.aggregates.base import PlannedNoise, RankError
 from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.refusal import format_snippet, refuse_query
 
 __all__ = [
@@ -77,14 +77,14 @@ class ErrorTolerance:
         return f"±{float(100 * self.amount):g}%" if self.is_rank_share else f"±{float(self.amount):g}"
 
 
-def find_error_bound(plan: Plan, output: DecomposedMeasure) -> Fraction | None:
+def find_error_bound(plan: QueryPlan, output: DecomposedMeasure) -> Fraction | None:
     """Return the most by which a measure's interval extends from its value; None if it depends on data."""
     if output.selects_value:
         return None
     return output.measure.bound_error(output, _get_planned_noise(plan, output))
 
 
-def _get_planned_noise(plan: Plan, output: DecomposedMeasure) -> PlannedNoise:
+def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure) -> PlannedNoise:
     vectors = [plan.noisy_primitives[name] for name in output.primitive_names]
     confidence = split_confidence(plan.confidence, len(vectors))
     return PlannedNoise(
@@ -95,7 +95,7 @@ def _get_planned_noise(plan: Plan, output: DecomposedMeasure) -> PlannedNoise:
     )
 
 
-def find_rank_error(plan: Plan, output: DecomposedMeasure) -> RankError | None:
+def find_rank_error(plan: QueryPlan, output: DecomposedMeasure) -> RankError | None:
     """Return the error in rows of a measure without an interval, at the plan's confidence; else None."""
     if not isinstance(output.measure, SelectedAggregate):
         return output.measure.bound_row_error(_get_planned_noise(plan, output))
@@ -103,7 +103,7 @@ def find_rank_error(plan: Plan, output: DecomposedMeasure) -> RankError | None:
     return output.measure.bound_selection_error(found.mechanism, len(found.domain), plan.confidence)
 
 
-def describe_open_error(plan: Plan, output: DecomposedMeasure) -> str:
+def describe_open_error(plan: QueryPlan, output: DecomposedMeasure) -> str:
     """Describe the error of a measure that has no error bound: in rows, or how it depends on the data."""
     rows = find_rank_error(plan, output)
     if rows is None:
@@ -115,13 +115,13 @@ def describe_open_error(plan: Plan, output: DecomposedMeasure) -> str:
     return f"{rows.description} ({100 * rows.rows / plan.least_rows:.2g}% of {plan.least_rows:,})"
 
 
-def find_measures_by_column(plan: Plan) -> dict[str, DecomposedMeasure]:
+def find_measures_by_column(plan: QueryPlan) -> dict[str, DecomposedMeasure]:
     """Return the answer's columns that are measures, possibly renamed, with their decomposition."""
     known = {output.column: output for output in plan.outputs}
     return {name: known[column] for name, column in plan.column_errors.measures.items()}
 
 
-def find_least_epsilon(within: Real | str, plan_at: Callable[[Fraction], Plan]) -> Fraction:
+def find_least_epsilon(within: Real | str, plan_at: Callable[[Fraction], QueryPlan]) -> Fraction:
     """Return the least epsilon, to a thousandth, at which every measure of the plan is within the error."""
     allowed = ErrorTolerance.from_value(within)
     _require_error_bars(plan_at(FINEST), allowed)
@@ -142,7 +142,7 @@ def find_least_epsilon(within: Real | str, plan_at: Callable[[Fraction], Plan]) 
     return high.limit_denominator(10**6) + Fraction(1, 10**6)
 
 
-def _require_error_bars(plan: Plan, tolerance: ErrorTolerance) -> None:
+def _require_error_bars(plan: QueryPlan, tolerance: ErrorTolerance) -> None:
     """Refuse an error for columns that are not measures, or whose rows are selected by noisy values."""
     for name, reason in plan.column_errors.missing_reasons.items():
         refuse_query(
@@ -156,14 +156,14 @@ def _require_error_bars(plan: Plan, tolerance: ErrorTolerance) -> None:
         )
 
 
-def _get_error(plan: Plan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
+def _get_error(plan: QueryPlan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
     if tolerance.is_rank_share:
         return _get_rank_error_share(plan, output, tolerance)
     found = find_error_bound(plan, output)
     return found if found is not None else output.measure.refuse_tolerance(tolerance)
 
 
-def _get_rank_error_share(plan: Plan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
+def _get_rank_error_share(plan: QueryPlan, output: DecomposedMeasure, tolerance: ErrorTolerance) -> Fraction:
     found, name = find_rank_error(plan, output), output.measure.name.upper()
     if found is None or found.probability is None:
         refuse_query(

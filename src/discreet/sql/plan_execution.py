@@ -21,7 +21,7 @@ from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.sampling import Integers
 from discreet.sql.expression_types import Family, Type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
-from discreet.sql.planner import DecomposedMeasure, Plan
+from discreet.sql.planner import DecomposedMeasure, QueryPlan
 from discreet.sql.value_selection import ValueSelection
 
 KEYS = {
@@ -43,7 +43,7 @@ class Release:
     intervals: Mapping[str, tuple[list[float | None], list[float | None]]]
 
 
-def execute_plan(plan: Plan, engine: Engine, random: Randomness, post_process: Afterwards) -> Release:
+def execute_plan(plan: QueryPlan, engine: Engine, random: Randomness, post_process: Afterwards) -> Release:
     """Return the answer: count, release, estimate, and post-process the released table."""
     counts = engine.count(plan.statement)
     places = _select_partitions(plan, counts, random)
@@ -70,7 +70,7 @@ def execute_plan(plan: Plan, engine: Engine, random: Randomness, post_process: A
     )
 
 
-def build_empty_release(plan: Plan, post_process: Afterwards) -> Release:
+def build_empty_release(plan: QueryPlan, post_process: Afterwards) -> Release:
     """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
     nothing = np.empty(0, np.int64)
     released = {name: each.to_released(nothing) for name, each in plan.noisy_primitives.items()}
@@ -102,7 +102,7 @@ def estimate_measure(
     return output.measure.estimate(output, parts, confidence, raw=raw)
 
 
-def _clip_counts(plan: Plan, table: pa.Table) -> pa.Table:
+def _clip_counts(plan: QueryPlan, table: pa.Table) -> pa.Table:
     """Clip negative counts to 0, unless the plan is `raw`."""
     if plan.raw:
         return table
@@ -138,7 +138,7 @@ def _get_counts(counts: Exact[pa.Table], name: str, places: Integers | None) -> 
     return Exact(numbers if places is None else numbers[places])
 
 
-def _select_partitions(plan: Plan, counts: Exact[pa.Table], random: Randomness) -> Integers | None:
+def _select_partitions(plan: QueryPlan, counts: Exact[pa.Table], random: Randomness) -> Integers | None:
     """Return the indices of privately selected groups; None if the policy declares the groups."""
     if plan.partition_selection is None:
         return None
@@ -149,14 +149,14 @@ def _select_partitions(plan: Plan, counts: Exact[pa.Table], random: Randomness) 
 
 
 def _get_released_keys(
-    plan: Plan, counts: Exact[pa.Table], places: Integers | None
+    plan: QueryPlan, counts: Exact[pa.Table], places: Integers | None
 ) -> dict[str, pa.ChunkedArray]:
     """Return the keys of the released groups: declared by the policy, or selected privately."""
     table = counts.secret if places is None else counts.secret.take(pa.array(places))
     return get_key_columns(plan, table)
 
 
-def get_key_columns(plan: Plan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+def get_key_columns(plan: QueryPlan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
     """Return the key columns of a table of counts."""
     return {column.name: _decode_dictionary(table[column.name]) for column, _ in plan.question.keys}
 
@@ -167,7 +167,7 @@ def _decode_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _select_values(
     selection: ValueSelection,
-    plan: Plan,
+    plan: QueryPlan,
     engine: Engine,
     keys: Mapping[str, pa.ChunkedArray],
     random: Randomness,

@@ -45,7 +45,14 @@ from discreet.sql.relational_algebra import PrivacyUnit
 from discreet.sql.resolver import Query, resolve_query
 from discreet.sql.value_selection import ValueSelection, plan_value_selection
 
-__all__ = ["CONFIDENCE", "DecomposedMeasure", "NoisyPrimitive", "Plan", "combine_guarantees", "plan_query"]
+__all__ = [
+    "CONFIDENCE",
+    "DecomposedMeasure",
+    "NoisyPrimitive",
+    "QueryPlan",
+    "combine_guarantees",
+    "plan_query",
+]
 
 CONFIDENCE = 0.95
 SUREST = 1 - 1e-9
@@ -72,7 +79,7 @@ class NoisyPrimitive:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class QueryPlan:
     """Everything about a query except its answer: statements, noise, cost and post-processing."""
 
     question: Query
@@ -132,7 +139,7 @@ def plan_query(
     least_rows: int | None = None,
     raw: bool = False,
     values: Sequence[Scalar | float] = (),
-) -> Plan:
+) -> QueryPlan:
     """Return the plan of a query, or raise a refusal; reads no data.
 
     `values` are the values of its parameters $1, $2 …. `leak` is the delta that the ledger allows in total.
@@ -190,7 +197,7 @@ def plan_query(
     aggregates = {name: each.aggregate_sql for name, each in primitives.items()}
     if selection is not None:
         aggregates["people"] = _compile_people_count(question)
-    return Plan(
+    return QueryPlan(
         question=question,
         promise=promise,
         epsilon=budget,

@@ -30,7 +30,7 @@ from discreet.sql.plan_execution import (
     get_key_columns,
     values_to_array,
 )
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.value_selection import ValueSelection
 
 Key = tuple[object, ...]
@@ -55,7 +55,7 @@ class TrueMeasures:
         }
 
 
-def compute_true_values(plan: Plan, engine: Engine) -> TrueMeasures:
+def compute_true_values(plan: QueryPlan, engine: Engine) -> TrueMeasures:
     """Return the true values of a plan's measures: count, without adding noise."""
     shown = _find_shown_keys(plan)
     if shown is None:
@@ -93,7 +93,7 @@ class _NoNoise:
         return 0
 
 
-def _find_shown_keys(plan: Plan) -> tuple[str, ...] | None:
+def _find_shown_keys(plan: QueryPlan) -> tuple[str, ...] | None:
     """Return the answer's names of the group keys; None if it does not show all of them."""
     found = {column.name: column.name for column, _ in plan.question.keys}
     for stage in plan.question.post_processing:
@@ -108,13 +108,13 @@ def _find_shown_keys(plan: Plan) -> tuple[str, ...] | None:
     return tuple(found.values())
 
 
-def _list_group_keys(plan: Plan, table: pa.Table) -> list[Key]:
+def _list_group_keys(plan: QueryPlan, table: pa.Table) -> list[Key]:
     columns = [each.to_pylist() for each in get_key_columns(plan, table).values()]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
 def _select_true_values(
-    plan: Plan, selection: ValueSelection, engine: Engine, groups: Sequence[Key]
+    plan: QueryPlan, selection: ValueSelection, engine: Engine, groups: Sequence[Key]
 ) -> list[object]:
     table = engine.count(selection.statement).secret
     values, counts = (table[name].to_numpy().astype(np.int64, copy=False) for name in ("v", "n"))

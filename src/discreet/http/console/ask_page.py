@@ -22,9 +22,8 @@ from discreet.http.request_bodies import QuestionBody
 from discreet.http.responses import ResponseFormat, build_answer_response, to_http_response
 from discreet.rendering.altair_charts import chart_to_svg
 from discreet.rendering.answer_chart import draw_answer_chart
-from discreet.rendering.answer_view import describe_belief_change, format_cell
-from discreet.services.answers import Answer
-from discreet.services.proposals import Proposal
+from discreet.services.answers import Answer, format_cell
+from discreet.services.plans import Plan
 from discreet.services.users import Role
 from discreet.sql.true_values import TrueMeasures, compute_true_values
 
@@ -54,8 +53,8 @@ async def submit_question(page: LoggedInPage) -> Response:
         return page.render_error("ask.html", error, around)
     if isinstance(found, EngineFault):
         return page.render_error("ask.html", found, around)
-    if isinstance(found, Proposal):
-        return page.render("ask.html", around | {"proposal": found, "change": describe_belief_change(found)})
+    if isinstance(found, Plan):
+        return page.render("ask.html", around | {"proposal": found, "change": found.belief_change})
     form = fields.get("do", "")
     if form in [each.value for each in ResponseFormat]:
         return to_http_response(build_answer_response(found, ResponseFormat(form)))
@@ -75,16 +74,16 @@ async def submit_question(page: LoggedInPage) -> Response:
 
 def _choose_action(
     page: Page, button: str, analyst: str, question: QuestionBody
-) -> Callable[[], Proposal | Answer | EngineFault]:
+) -> Callable[[], Plan | Answer | EngineFault]:
     """Return the action of a button: plan, try on made-up people, or ask."""
     context = page.context
-    works: dict[str, Callable[[], Proposal | Answer | EngineFault]] = {
+    works: dict[str, Callable[[], Plan | Answer | EngineFault]] = {
         "plan": lambda: context.plan(analyst, question),
         "dummy": lambda: context.dummies.ask(question.sql, question.spending),
     }
     work = works.get(button, lambda: context.ask(analyst, question))
 
-    def run_action() -> Proposal | Answer | EngineFault:
+    def run_action() -> Plan | Answer | EngineFault:
         with context.reserve_query_slot(analyst):
             return work()
 
@@ -100,7 +99,7 @@ def can_see_true_values(page: Page) -> bool:
 
 def _measure_true_values(page: Page, analyst: str, question: QuestionBody) -> TrueMeasures:
     """Return the answer without noise; it is computed outside the curators and stored nowhere."""
-    made = page.context.plan(analyst, question).plan
+    made = page.context.plan(analyst, question).query_plan
     with page.context.curators.open_engine() as engine:
         return run_guarded(lambda: compute_true_values(made, engine))
 

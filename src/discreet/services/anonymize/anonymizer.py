@@ -41,10 +41,7 @@ USUAL = KAnonymity(k=5)
 
 
 class Anonymizer:
-    """Finds a release of a table that meets the models; 5-anonymity if none is given.
-
-    >>> Anonymizer("privacy.yaml", models=[KAnonymity(k=5)]).fit("hospital").release  # doctest: +SKIP
-    """
+    """Finds a release of a table that meets the models; 5-anonymity if none is given."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ class GeneralizedColumn:
         ]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PrivateRelease:
     """Classes with their numbers of published rows; the table's `rows` is for the custodian only."""
 
@@ -56,6 +56,11 @@ class PrivateRelease:
     entry: int | None
     sentence: str
     seconds: float
+
+    def __repr__(self) -> str:
+        """Return the columns and the cost; `rows` and `classes` are left out."""
+        names = ", ".join(each.name for each in self.columns)
+        return f"<PrivateRelease of {self.name} ({names}): {self.mechanism.guarantee!r}>"
 
     @property
     def published_rows(self) -> int:

@@ -31,6 +31,7 @@ from discreet.anonymity.search import SearchResult
 from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
+from discreet.core.html_summary import build_note, build_summary, build_table
 from discreet.core.policy import ColumnType, Role, Table
 from discreet.engines.duckdb_publisher import stage_output
 from discreet.services.anonymize.counted_table import CountedTable, require_writable_engine
@@ -46,6 +47,10 @@ from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.publishers import parse_release_target
 
 TEXT = (ColumnType.TEXT, ColumnType.CATEGORY)
+UNCOVERED = (
+    "This release is not differentially private: with other knowledge or another release an attacker may "
+    "believe more."
+)
 
 ReportRenderer = Callable[["Release", AttackEvaluation], str]
 """Returns the custodian's report on a release as HTML; frontends pass it in."""
@@ -66,6 +71,17 @@ class Release(CountedTable):
         """Return the columns, method and models; anything else would print counts of the table."""
         columns = ", ".join(self.columns)
         return f"<Release of {self.name} ({columns}): {self.goal.method.value}, {self.goal.model_names}>"
+
+    def _repr_html_(self) -> str:
+        levels = [
+            [name, self.describe_certified_level(place)] for place, name in enumerate(self.source.quasi)
+        ]
+        beliefs = [[model.name, self.describe_belief(model)] for model in self.goal.models]
+        return build_summary(
+            build_table(["quasi-identifier", "level"], levels, caption=f"Release of {self.name}"),
+            build_table(["model", "belief"], beliefs),
+            build_note(UNCOVERED),
+        )
 
     @property
     def classes_before(self) -> EquivalenceClasses:
@@ -240,9 +256,11 @@ class Release(CountedTable):
             return engine.count(made.sql, made.tables).secret
 
     def to_pandas(self, *, force: bool = False) -> Any:
+        """Return the published rows as a pandas frame, under the same conditions."""
         return self.to_arrow(force=force).to_pandas()
 
     def to_polars(self, *, force: bool = False) -> Any:
+        """Return the published rows as a polars frame, under the same conditions."""
         import polars as pl  # an optional companion
 
         return pl.from_arrow(self.to_arrow(force=force))

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from discreet.attacks.anonymization_criteria import Criteria
 from discreet.attacks.findings import Finding, Findings
 from discreet.belief import Promise
-from discreet.belief.wording import format_percent
+from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import ModelNotMetError
+from discreet.core.html_summary import build_note, build_sentence, build_summary, build_table
 from discreet.core.policy import Policy
 from discreet.services.attack.belief_bounds import BeliefBound
 
@@ -87,7 +88,7 @@ class JudgedRun:
         return self.findings.largest_odds_factor <= promise.gamma * (1 + 1e-9)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AttackEvaluation:
     """The attacked release, the attacker's knowledge, the judged runs, and the labels that could not be read.
 
@@ -105,6 +106,30 @@ class AttackEvaluation:
     remarks: tuple[str, ...] = ()
     sha256: str | None = None
     policy: Policy | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        """Return the attacks that were run; what they found says things about real people."""
+        return f"<AttackEvaluation of {self.subject}: {', '.join(self.attack_names) or 'no attack'}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                each.name,
+                format_percent(each.findings.success),
+                format_percent(each.findings.baseline),
+                "" if each.best_finding is None else format_percent_up(each.best_finding.posterior),
+                "" if each.tightest_bound is None else each.tightest_bound.text,
+                "broken" if each.broken_bounds else "kept" if each.bounds else "",
+            ]
+            for each in self.runs
+        ]
+        columns = ["attack", "right", "guessing", "highest belief", "bound", "verdict"]
+        caption = f"Attacks on {self.subject}"
+        return build_summary(
+            build_table(columns, rows, caption=caption, right=columns[1:5]),
+            build_sentence(f"Attackers know {self.knowledge}."),
+            build_note(NOTICE),
+        )
 
     @property
     def attack_names(self) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict
 
 from discreet.attacks.neighbor_pairs import DELTA, build_pair
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, EpsilonAudit, PosteriorAudit, audit_epsilon
-from discreet.belief.wording import format_number
+from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
+from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.services.audit.question_audit import QuestionAudit, audit_question
@@ -46,12 +47,31 @@ class AuditRequest(BaseModel):
     session: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AuditResult:
     """The audit of epsilon and, if it was requested, of attackers' posteriors."""
 
     epsilon_audit: EpsilonAudit
     posterior_audit: PosteriorAudit | None = None
+
+    def __repr__(self) -> str:
+        claimed, bound = self.epsilon_audit.formatted_bounds
+        return f"<AuditResult: epsilon at least {bound}, claimed {claimed}, {self.epsilon_audit.runs:,} runs>"
+
+    def _repr_html_(self) -> str:
+        claimed, bound = self.epsilon_audit.formatted_bounds
+        facts = [
+            ("claimed epsilon", claimed),
+            ("lower bound", f"{bound}, with {format_percent(self.epsilon_audit.confidence)} confidence"),
+            ("runs", f"{self.epsilon_audit.runs:,}"),
+        ]
+        return build_summary(build_facts(facts, caption="Audit"), build_sentence(self.verdict))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence on epsilon, and one on posteriors if they were audited."""
+        audits = (self.epsilon_audit, self.posterior_audit)
+        return " ".join(each.verdict for each in audits if each is not None)
 
     @property
     def holds(self) -> bool:

@@ -52,9 +52,9 @@ from discreet.services.audit.question_simulation import (
     estimate_distinguishability,
 )
 from discreet.services.curator import Curator
+from discreet.services.plans import Plan
 from discreet.services.policies import get_promise
-from discreet.services.proposals import Proposal
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.relational_algebra import find_scans
 
 MAX_PAIRS = 32
@@ -92,7 +92,7 @@ def audit_question(
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         scratch = ScratchDatabases(policy=policy, folder=Path(folder))
         proposal, _, worlds = choose_neighbors(scratch, sql, epsilon, random, tell)
-    plan = proposal.plan
+    plan = proposal.query_plan
     runs = _limit_runs(worlds) if runs is None else runs
     tell(f"running it {2 * runs:,} times")
     here, there = (worlds.simulate_outputs(side, runs) for side in (worlds.counts, worlds.neighbor_counts))
@@ -117,21 +117,21 @@ class ScratchDatabases:
     folder: Path
     folder_numbers: itertools.count[int] = field(default_factory=itertools.count)
 
-    def plan_question(self, rows: Rows, sql: str, epsilon: Real) -> Proposal:
+    def plan_question(self, rows: Rows, sql: str, epsilon: Real) -> Plan:
         with Curator.open_policy(self.build_policy(rows)) as curator:
             return curator.plan(sql, epsilon=epsilon)
 
-    def count_exactly(self, plan: Plan, rows: Rows) -> ExactCounts:
+    def count_exactly(self, plan: QueryPlan, rows: Rows) -> ExactCounts:
         with DuckDB.open(prepare_store(self.build_policy(rows, plan), None)) as engine:
             return count_exactly(plan, engine)
 
-    def build_policy(self, rows: Rows, plan: Plan | None = None) -> Policy:
+    def build_policy(self, rows: Rows, plan: QueryPlan | None = None) -> Policy:
         """Write the rows and return the policy over them; with a plan, only over the tables that it reads."""
         policy = self.policy if plan is None else _restrict_policy(self.policy, plan)
         return write_database(policy, rows, self.folder / str(next(self.folder_numbers)))
 
 
-def _restrict_policy(policy: Policy, plan: Plan) -> Policy:
+def _restrict_policy(policy: Policy, plan: QueryPlan) -> Policy:
     """Return the policy restricted to the tables that a plan reads, and those linked to them."""
     links = [{name, link.table} for name, table in policy.tables.items() for link in table.links.values()]
     read = {each.table for each in find_scans(plan.question.rows)}
@@ -147,19 +147,21 @@ def choose_neighbors(
     epsilon: Real,
     random: Randomness,
     report_progress: Callable[[str], None],
-) -> tuple[Proposal, NeighboringDatabases, NeighborCounts]:
+) -> tuple[Plan, NeighboringDatabases, NeighborCounts]:
     """Return the plan of a question, the most distinguishable generated pair, and its exact counts."""
     made_up = generate_neighbors(scratch.policy, sql, get_promise(scratch.policy).secret, random)
     first = next(made_up)
     proposal = scratch.plan_question(first.rows, sql, epsilon)
     report_progress("choosing neighbours")
     pairs = itertools.islice(itertools.chain([first], made_up), MAX_PAIRS)
-    return proposal, *_choose_most_distinguishable(scratch, proposal.plan, pairs, float(epsilon), random)
+    return proposal, *_choose_most_distinguishable(
+        scratch, proposal.query_plan, pairs, float(epsilon), random
+    )
 
 
 def _choose_most_distinguishable(
     scratch: ScratchDatabases,
-    plan: Plan,
+    plan: QueryPlan,
     pairs: Iterator[NeighboringDatabases],
     epsilon: float,
     random: Randomness,

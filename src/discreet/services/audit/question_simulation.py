@@ -37,7 +37,7 @@ from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
 from discreet.sql.plan_execution import estimate_measure
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.value_selection import ValueSelection
 
 Key = tuple[object, ...]
@@ -67,7 +67,7 @@ class ExactCounts:
         )
 
 
-def count_exactly(plan: Plan, engine: Engine) -> ExactCounts:
+def count_exactly(plan: QueryPlan, engine: Engine) -> ExactCounts:
     """Return the exact counts of a plan on one neighbor."""
     table = engine.count(plan.statement).secret
     names = [*plan.noisy_primitives, *(["people"] if plan.partition_selection else [])]
@@ -85,7 +85,7 @@ def count_exactly(plan: Plan, engine: Engine) -> ExactCounts:
 class NeighborCounts:
     """A plan, and its exact counts on two neighboring databases."""
 
-    plan: Plan
+    plan: QueryPlan
     counts: ExactCounts
     neighbor_counts: ExactCounts
     random: Randomness = field(repr=False)
@@ -244,14 +244,14 @@ def get_exact_counts(side: ExactCounts, name: str, groups: list[Key]) -> Integer
     return np.array([side.numbers[name].get(key, 0) for key in groups], np.int64)
 
 
-def _read_group_keys(plan: Plan, table: pa.Table) -> list[Key]:
+def _read_group_keys(plan: QueryPlan, table: pa.Table) -> list[Key]:
     names = [column.name for column, _ in plan.question.keys]
     if not names:
         return [()] * table.num_rows
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))
 
 
-def _read_value_counts(plan: Plan, table: pa.Table) -> dict[Key, ValueCounts]:
+def _read_value_counts(plan: QueryPlan, table: pa.Table) -> dict[Key, ValueCounts]:
     found: dict[Key, list[int]] = {}
     for place, key in enumerate(_read_group_keys(plan, table)):
         found.setdefault(key, []).append(place)

@@ -29,8 +29,8 @@ from discreet.services import fault_log
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.plans import Plan
 from discreet.services.policy_engines import make_engine_opener
-from discreet.services.proposals import Proposal
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
 from discreet.services.source_digests import require_unchanged_sources
@@ -123,15 +123,13 @@ class Curators(Closeable):
         with self._planning_slots:
             yield
 
-    def plan(self, analyst: str, sql: str, **terms: Any) -> Proposal:
+    def plan(self, analyst: str, sql: str, **terms: Any) -> Plan:
         """Return the proposal for a question; takes the arguments of `Curator.plan`."""
         curator = self.for_analyst(analyst)
         with self.hold_planning_slot():
             return curator.plan(sql, **terms)
 
-    def ask(
-        self, analyst: str, proposal: Proposal, should_continue: Callable[[], bool] = lambda: True
-    ) -> Answer:
+    def ask(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a proposal at its fixed time.
 
         Raises `BusyError` if it cannot begin in time, and `RequestError` if `should_continue` is false when
@@ -142,7 +140,7 @@ class Curators(Closeable):
             with self.take_turn(analyst) as curator:
                 _require_not_cancelled(should_continue)
                 return curator.ask(proposal, run_with_deadline=self._make_deadline_runner(curator, proposal))
-        booking = self.admission.book(analyst, deadlines.compute_fixed_time(proposal.plan))
+        booking = self.admission.book(analyst, deadlines.compute_fixed_time(proposal.query_plan))
         began = False
 
         def run_with_deadline(compute: Callable[[], Release]) -> Release | LateResult[Release]:
@@ -162,7 +160,7 @@ class Curators(Closeable):
                 self.admission.cancel(analyst, booking)
 
     def _make_deadline_runner(
-        self, curator: Curator, proposal: Proposal
+        self, curator: Curator, proposal: Plan
     ) -> Callable[[Callable[[], Release]], Release | LateResult[Release]]:
         """Return the function that runs the work on a question, to its deadline if there is one."""
 
@@ -170,7 +168,7 @@ class Curators(Closeable):
             if self.deadlines is None:
                 return compute()
             return self.deadlines.run_until_deadline(
-                proposal.plan,
+                proposal.query_plan,
                 lambda: self._run_after_overrun(curator.analyst, compute),
                 lambda left: self._abandon_work(curator, left),
             )

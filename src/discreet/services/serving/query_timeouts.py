@@ -31,7 +31,7 @@ from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.work_limits import COST_MODELS, SPARK_COST_MODEL, LateResult, WorkLimits
-from discreet.sql.planner import Plan
+from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_query
 
 T = TypeVar("T")
@@ -61,13 +61,13 @@ class Deadlines:
     slack: float = 1.0
     slowness: float = 1.0
 
-    def compute_fixed_time(self, plan: Plan) -> float:
+    def compute_fixed_time(self, plan: QueryPlan) -> float:
         """Return the fixed seconds from the start of a plan to its answer."""
         return WorkLimits(policy=self.policy, slack=self.slack).compute_fixed_time(plan) * self.slowness
 
     def run_until_deadline(
         self,
-        plan: Plan,
+        plan: QueryPlan,
         compute: Callable[[], T],
         abandon: Callable[[Future[T]], object] = lambda work: None,
     ) -> T | LateResult[T]:

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from discreet.accounting.entries import Entry, EntryState
 from discreet.belief import Promise
+from discreet.belief.wording import format_count
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
@@ -41,6 +42,7 @@ from discreet.services.release_cache import (
     table_from_bytes,
     table_to_bytes,
 )
+from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_tree import Column
 from discreet.sql.query import Query
@@ -72,8 +74,8 @@ class SynthesizeRequest(BaseModel):
     earlier: Sequence[int] | Literal["all"] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SyntheticTable:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SyntheticTable(ReleasedTable):
     """Synthetic rows that may be published, and their cost."""
 
     plan: SynthesisPlan
@@ -84,6 +86,21 @@ class SyntheticTable:
     repeated: bool
     sentence: str
     earlier: tuple[Entry, ...] = ()
+
+    def __repr__(self) -> str:
+        rows, columns = format_count(self.table.num_rows, "row", "rows"), ", ".join(self.table.column_names)
+        return f"<SyntheticTable of {self.plan.table}, {rows} ({columns}): {self._describe_cost()}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("cost", self._describe_cost()), ("belief", self.sentence)]
+        return self._summarize_rows(f"Synthetic table of {self.plan.table}", facts)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the synthetic rows as an Arrow table."""
+        return self.table
+
+    def _describe_cost(self) -> str:
+        return describe_cost(self.epsilon, self.delta, self.entry, repeated=self.repeated)
 
     @property
     def codes(self) -> Integers:

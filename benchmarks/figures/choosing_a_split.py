@@ -5,7 +5,7 @@ released, so each may spend epsilon / m, or all of them cost m times epsilon. Th
 the name of the attribute is released, for epsilon, however many there are. Noise on every score of which only
 the winner's name is released ("report noisy max") costs epsilon too: what costs is what leaves.
 
-    python examples/choosing_a_split.py choosing.svg
+    python benchmarks/figures/choosing_a_split.py choosing.svg
 """
 
 from __future__ import annotations
@@ -61,8 +61,12 @@ def scores() -> Integers:
 def best(found: Integers, epsilon: Fraction) -> dict[str, float]:
     """How probable it is that the best attribute is chosen, in each way: exact laws, no simulation."""
     winner = int(np.argmax(found))
-    spent = {EACH: (NoisyMax, epsilon / ATTRIBUTES), MAX: (NoisyMax, epsilon)}
-    spent |= {CHOSEN: (Exponential, epsilon), FLIPPED: (PermuteAndFlip, epsilon)}
+    spent: dict[str, tuple[type[Exponential | NoisyMax | PermuteAndFlip], Fraction]] = {
+        EACH: (NoisyMax, epsilon / ATTRIBUTES),
+        MAX: (NoisyMax, epsilon),
+        CHOSEN: (Exponential, epsilon),
+        FLIPPED: (PermuteAndFlip, epsilon),
+    }
     return {
         name: float(
             kind(epsilon=each, sensitivity=2, monotone=True, relation=Relation.PRESENCE).probabilities(found)[

@@ -1,7 +1,7 @@
-"""A proposal: a plan with its cost, before anything is spent; and the choice of a question's epsilon.
+"""The plan of a question as an analyst sees it: its cost and expected errors, before anything is spent.
 
-A plan depends on text, policy and epsilon only, so recent plans are cached: a repeated question is planned
-once for each epsilon.
+`QuestionPricing` chooses the epsilon. A plan depends on text, policy and epsilon only, so recent plans are
+cached: a repeated question is planned once for each epsilon.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from functools import lru_cache
 
 from discreet.accounting.accountant import Cost
 from discreet.belief import Belief, Promise
-from discreet.belief.wording import format_number_up
+from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
+from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real, require_probability
 from discreet.core.policy import Policy
 from discreet.sql.accuracy import describe_open_error, find_error_bound, find_least_epsilon, find_rank_error
 from discreet.sql.expression_tree import Column, Scalar
-from discreet.sql.planner import DecomposedMeasure, Plan, plan_query
+from discreet.sql.planner import DecomposedMeasure, QueryPlan, plan_query
 
 MAX_CACHED_PLANS = 64
 EPSILON_PRECISION = 10**4
-"""A suggested epsilon is rounded down to a multiple of 1 / PLACES."""
+"""A suggested epsilon is rounded down to a multiple of 1 / EPSILON_PRECISION."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +49,9 @@ class ExpectedError:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """A plan with its cost, its effect on belief, and the expected error of the answer.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Plan:
+    """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
     `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
     remaining budget allows it; `plan_at` returns the same question's plan for another
@@ -58,34 +59,75 @@ class Proposal:
     """
 
     text: str
-    plan: Plan
+    query_plan: QueryPlan
     key: str
     belief_before: Belief
     belief_after: Belief
     repeated: bool
     fits: bool
     uncovered: str = ""
-    plan_at: Callable[[Real], Plan] = field(repr=False, compare=False)
+    plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return cost, measures and the belief after the answer; nothing here depends on data."""
+        names = ", ".join(each.name for each in self.expected_errors)
+        spent = "repeated, free" if self.repeated else f"epsilon {format_number(self.cost)}"
+        return f"<Plan of {names}: {spent}, belief {self._describe_belief()}>"
+
+    def _repr_html_(self) -> str:
+        promise = self.query_plan.promise
+        rows = [
+            [
+                each.name,
+                each.mechanism,
+                format_percent(each.share),
+                each.note if each.error95 is None else f"± {format_number_up(each.error95)}",
+            ]
+            for each in self.expected_errors
+        ]
+        columns = ["measure", "noise", "share", f"error, {format_percent(self.query_plan.confidence)}"]
+        facts = [
+            ("cost", f"epsilon {format_number(self.cost)} of {format_number(promise.epsilon)}"),
+            ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
+            *([("not covered", self.uncovered)] if self.uncovered else []),
+            ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
+        ]
+        return build_summary(build_table(columns, rows, caption="Plan"), build_facts(facts))
+
+    def _describe_belief(self) -> str:
+        return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
+
+    @property
+    def belief_change(self) -> str:
+        """The highest belief after the answer, and what it is before it, in a few words."""
+        before = format_percent_up(self.belief_before.highest)
+        if self.repeated:
+            return f"{before}, as before: the answer is stored and costs nothing"
+        if not self.fits:
+            return f"{before}, as before: it costs more than is left and would be refused"
+        return f"at most {format_percent_up(self.belief_after.highest)} after it ({before} before)"
 
     @property
     def cost(self) -> float:
         """The epsilon of this question."""
-        return float(self.plan.epsilon)
+        return float(self.query_plan.epsilon)
 
     @property
     def expected_errors(self) -> list[ExpectedError]:
-        return compute_expected_errors(self.plan)
+        """The expected error of each measure, as far as text and policy determine it."""
+        return compute_expected_errors(self.query_plan)
 
     def to_json(self) -> dict[str, object]:
+        """Return the plan as a JSON object."""
         return {
             "epsilon": self.cost,
-            "of": self.plan.promise.epsilon,
+            "of": self.query_plan.promise.epsilon,
             "measures": [vars(each) for each in self.expected_errors],
-            "groups": self.plan.group_count,
-            "least_rows": self.plan.least_rows,
-            "bounding": self.plan.bounding.rule,
-            "relation": self.plan.promise.secret.value,
-            "confidence": self.plan.confidence,
+            "groups": self.query_plan.group_count,
+            "least_rows": self.query_plan.least_rows,
+            "bounding": self.query_plan.bounding.rule,
+            "relation": self.query_plan.promise.secret.value,
+            "confidence": self.query_plan.confidence,
             "repeated": self.repeated,
             "fits": self.fits,
             "belief": {
@@ -97,12 +139,12 @@ class Proposal:
         }
 
 
-def compute_expected_errors(plan: Plan) -> list[ExpectedError]:
+def compute_expected_errors(plan: QueryPlan) -> list[ExpectedError]:
     """Return the expected error of each measure, as far as text and policy determine it."""
     return [_compute_expected_error(plan, output) for output in plan.outputs]
 
 
-def _compute_expected_error(plan: Plan, output: DecomposedMeasure) -> ExpectedError:
+def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> ExpectedError:
     around = plan.question.post_processing[0].outputs
     names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
     missing = plan.column_errors.explain_missing(output.column)
@@ -119,7 +161,7 @@ def _compute_expected_error(plan: Plan, output: DecomposedMeasure) -> ExpectedEr
     )
 
 
-def _find_mechanism(plan: Plan, output: DecomposedMeasure) -> object:
+def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> object:
     if output.column in plan.value_selections:
         return plan.value_selections[output.column].mechanism
     return plan.noisy_primitives[output.primitive_names[0]].noise
@@ -142,20 +184,20 @@ class QuestionPricing:
         least_rows: int | None,
         raw: bool,
         values: Sequence[Scalar | float],
-    ) -> Callable[[Real], Plan]:
+    ) -> Callable[[Real], QueryPlan]:
         """Return a function from epsilon to the question's plan."""
         weights = tuple((split or {}).items())
         # True == 1 would share a cache entry, but they are different SQL constants.
         typed = tuple((type(value), value) for value in values)
 
-        def plan_at(epsilon: Real) -> Plan:
+        def plan_at(epsilon: Real) -> QueryPlan:
             return self._cached_plan(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
 
         return plan_at
 
     def choose_epsilon(
         self,
-        plan_at: Callable[[Real], Plan],
+        plan_at: Callable[[Real], QueryPlan],
         *,
         epsilon: Real | None,
         share: Real | None,
@@ -190,7 +232,7 @@ class QuestionPricing:
         least_rows: int | None,
         raw: bool,
         values: tuple[tuple[type, Scalar | float], ...],
-    ) -> Plan:
+    ) -> QueryPlan:
         return plan_query(
             sql,
             self._policy,
@@ -205,7 +247,7 @@ class QuestionPricing:
         )
 
 
-def suggest_smaller_epsilon(proposal: Proposal, remaining: Cost) -> str:
+def suggest_smaller_epsilon(proposal: Plan, remaining: Cost) -> str:
     """Return a hint with the largest epsilon that still fits; empty unless the budget is in epsilon."""
     if not isinstance(remaining, PureDP) or remaining.epsilon <= 0:
         return ""

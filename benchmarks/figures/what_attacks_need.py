@@ -3,7 +3,7 @@
 Three attacks of the literature on made-up people, as one thing varies: films that someone rated (Narayanan &
 Shmatikov), allele frequencies of a study (Homer et al.), the same under a promise.
 
-    python examples/what_attacks_need.py needed.svg
+    python benchmarks/figures/what_attacks_need.py needed.svg
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Made-up people for `discreet attack` to be tried on: the same ones every time, as all draws are seeded.
 
-    python examples/worlds.py films films/       50,000 people, 2,000 titles, and what is heard of 500 people
-    python examples/worlds.py genomes genomes/   frequencies of a study of 1,000 people over 10,000 SNPs
-    python examples/worlds.py census census/     5,000 people, a copy with a little noise, and a panel
+    python benchmarks/worlds.py films films/       50,000 people, 2,000 titles; what is heard of 500 people
+    python benchmarks/worlds.py genomes genomes/   frequencies of a study of 1,000 people over 10,000 SNPs
+    python benchmarks/worlds.py census census/     5,000 people, a copy with a little noise, and a panel
 
 What they are like stands in `discreet.attacks.simulation`.
 """
@@ -10,6 +10,7 @@ What they are like stands in `discreet.attacks.simulation`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -100,11 +101,11 @@ def _snps(number: int) -> list[str]:
     return [f"rs{place + 1}" for place in range(number)]
 
 
-WORLDS = {"films": films, "genomes": genomes, "census": census}
+WORLDS: dict[str, Callable[[Path], None]] = {"films": films, "genomes": genomes, "census": census}
 
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in WORLDS:
-        sys.exit(f"usage: python examples/worlds.py {'|'.join(WORLDS)} FOLDER")
+        sys.exit(f"usage: python benchmarks/worlds.py {'|'.join(WORLDS)} FOLDER")
     made = Path(sys.argv[2])
     made.mkdir(parents=True, exist_ok=True)
     WORLDS[sys.argv[1]](made)

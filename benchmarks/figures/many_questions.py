@@ -4,7 +4,7 @@ Random conditions over made-up people, all under one epsilon. Laplace divides it
 so its error grows with that number. The other two look again only where what they know is too far off; their
 errors grow much more slowly, and a stream that is out of updates ends.
 
-    python examples/many_questions.py many_questions.svg
+    python benchmarks/figures/many_questions.py many_questions.svg
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Figures of the guides, drawn from made-up people by internal modules."""

@@ -1,0 +1,6 @@
+"""The verbs of the Python API; users import them from `discreet`.
+
+charged_verbs    answer from the data under the promise: each is charged to the ledger
+custodian_verbs  publish, attack and audit: for the custodian, who holds the data
+charts           draw promises, answers and budgets
+"""

@@ -1,0 +1,250 @@
+"""Verbs for the custodian, who holds the data: publish a recoded table, attack a release, audit an epsilon.
+
+Nothing here is charged. What these verbs return is computed from real data, except an audit: only what
+`Release.write` writes may be published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+
+from discreet.anonymity.models import KAnonymity, Model
+from discreet.anonymity.recodings.microaggregation import Centre
+from discreet.anonymity.recodings.pseudonyms import Pseudonyms
+from discreet.anonymity.search import Objective
+from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
+from discreet.core.policy import Policy
+from discreet.rendering.release_report import render_release_report
+from discreet.services import sample
+from discreet.services.anonymize import anonymizer
+from discreet.services.anonymize.posterior import PosteriorCap
+from discreet.services.anonymize.release import Release, ReportRenderer
+from discreet.services.anonymize.release_evaluation import evaluate_release
+from discreet.services.anonymize.release_goal import Method
+from discreet.services.attack.attack_dispatch import attack_release
+from discreet.services.attack.attack_request import AttackRequest
+from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
+from discreet.services.policies import load_policy
+
+Names = Sequence[str] | str
+"""Names of columns; one of them may be given alone."""
+
+
+class Anonymizer(anonymizer.Anonymizer):
+    """Finds a release of a table that meets the models; 5-anonymity if none is given.
+
+    `anonymize` is the short form of it; an anonymizer also lists other generalizations to choose from.
+
+    >>> from discreet.models import KAnonymity
+    >>> anonymizer = Anonymizer("sample/privacy.yaml", models=[KAnonymity(k=5)])  # doctest: +SKIP
+    >>> search, columns = anonymizer.list_best("hospital", 3)  # doctest: +SKIP
+    """
+
+    def get_report_renderer(self) -> ReportRenderer:
+        """Return the renderer of the custodian's report, which `release.write` leaves beside the rows."""
+        return render_release_report
+
+
+def anonymize(
+    policy: Policy | Path | str,
+    table: object,
+    *,
+    k: int | None = None,
+    models: Sequence[Model] = (),
+    posterior: PosteriorCap | float | None = None,
+    suppress: Fraction | float | str = 0,
+    objective: Objective | None = None,
+    method: Method | str = Method.GENERALIZE,
+    weights: Mapping[str, float] | None = None,
+    levels: Mapping[str, int] | None = None,
+    centres: Mapping[str, Centre | str] | None = None,
+    pseudonyms: Sequence[Pseudonyms] = (),
+    earlier: pa.Table | None = None,
+    seconds: float | None = None,
+    sampling: float | None = None,
+    unit: str | None = None,
+    population: str | None = None,
+) -> Release:
+    """Find the release of a table that meets the privacy models and loses least; nothing is written yet.
+
+    `table` is a table of the policy, or a frame with the columns of the policy's only table. `k` is short for
+    the model `KAnonymity(k=k)`; other models are in `discreet.models`. `release.write` attacks the release,
+    and publishes it with its certificate.
+
+    >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
+    <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
+    """
+    asked = (*(() if k is None else (KAnonymity(k=k),)), *models)
+    found = Anonymizer(
+        policy,
+        models=asked or None,
+        posterior=posterior,
+        suppress=suppress,
+        objective=objective,
+        method=method,
+        weights=weights,
+        levels=levels,
+        centres=centres,
+        pseudonyms=pseudonyms,
+        earlier=earlier,
+        seconds=seconds,
+        sampling=sampling,
+        unit=unit,
+        population=population,
+    )
+    return found.fit(table).release
+
+
+def attack(
+    release: Release | Path | str,
+    *,
+    policy: Path | str | None = None,
+    table: str | None = None,
+    knows: Path | str | None = None,
+    victim: Mapping[str, object] | None = None,
+    earlier: Path | str | None = None,
+    quasi: Names = (),
+    sensitive: Names = (),
+    hierarchies: Mapping[str, Path | str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    earlier_columns: Mapping[str, str] | None = None,
+    rules_out: Names = (),
+    base_rates: Names = (),
+    at_most: float | None = None,
+    claim: str | None = None,
+    victims: int | None = None,
+    person: str | None = None,
+    title: str | None = None,
+    rating: str | None = None,
+    date: str | None = None,
+    days: int | None = None,
+    stars: float | None = None,
+    wrong: float | None = None,
+    genomes: Path | str | None = None,
+    reference: Path | str | None = None,
+    panel: Path | str | None = None,
+    people: int | None = None,
+    epsilon: float | None = None,
+    original: Path | str | None = None,
+    engine: str | None = None,
+) -> AttackEvaluation:
+    """Run every attack that applies to a release: a published file, a `Release`, or a policy's answers.
+
+    `knows` is a file of what attackers know about people; `victim` is one person, as values of columns.
+    `at_most` is the highest belief that any attack may reach: `broken_bounds` of the result lists those that
+    exceed it. The result is for the custodian only.
+
+    A published table needs `quasi` and `sensitive`, or a policy. Ratings need `title`, allele frequencies
+    `genomes` and `reference`, a synthetic table `panel`, and answers a policy file as the release.
+
+    >>> attack("release.csv", knows="town.csv", quasi=["zip", "age"], sensitive="disease")  # doctest: +SKIP
+    <AttackEvaluation of release.csv: linkage, homogeneity, background knowledge, skewness, ...>
+    """
+    if isinstance(release, Release):
+        return evaluate_release(release, release.policy, at_most=at_most)
+    request = AttackRequest(
+        release=str(release),
+        policy=None if policy is None else Path(policy),
+        table=table,
+        knows=_to_text(knows),
+        victim=None if victim is None else _to_texts(victim),
+        earlier=_to_text(earlier),
+        quasi=_list_names(quasi),
+        sensitive=_list_names(sensitive),
+        hierarchies=_to_texts(hierarchies or {}),
+        columns=_to_texts(columns or {}),
+        earlier_columns=_to_texts(earlier_columns or {}),
+        rules_out=_list_names(rules_out),
+        base_rates=_list_names(base_rates),
+        at_most=at_most,
+        claim=claim,
+        person=person,
+        title=title,
+        rating=rating,
+        date=date,
+        days=days,
+        stars=stars,
+        wrong=wrong,
+        genomes=_to_text(genomes),
+        reference=_to_text(reference),
+        panel=_to_text(panel),
+        people=people,
+        epsilon=epsilon,
+        original=_to_text(original),
+        victims=victims,
+        engine=engine,
+    )
+    return attack_release(request, lambda message: None)
+
+
+def audit(
+    audited: str | tuple[Sampler, Sampler],
+    *,
+    policy: Policy | Path | str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    runs: int | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    posterior: bool = False,
+    session: bool = False,
+) -> AuditResult:
+    """Return a lower bound on epsilon from many runs on two neighbouring databases; no data is read.
+
+    `audited` is the name of a mechanism, a question in SQL under a policy, or two functions that return as
+    many outputs as they are asked for, of a mechanism of your own on two neighbours. With `posterior`, the
+    beliefs of simulated attackers are compared with the promise, too. With `session`, the question is asked
+    until the budget of the policy is spent, and all answers are audited together.
+
+    >>> audit("discrete-laplace", epsilon=1, runs=20_000).holds
+    True
+    """
+    if not isinstance(audited, str):
+        here, there = audited
+        found = audit_epsilon(
+            here,
+            there,
+            claimed=1 if epsilon is None else epsilon,
+            delta=0 if delta is None else delta,
+            runs=DEFAULT_RUNS if runs is None else runs,
+            confidence=confidence,
+        )
+        return AuditResult(epsilon_audit=found)
+    request = AuditRequest(
+        audited=audited,
+        epsilon=epsilon,
+        delta=delta,
+        runs=runs,
+        confidence=confidence,
+        posterior=posterior,
+        session=session,
+    )
+    if isinstance(policy, str | Path):
+        policy = load_policy(Path(policy))
+    return run_audit(request, policy)
+
+
+def write_sample_data(folder: Path | str = "sample") -> Path:
+    """Write tables of made-up people and their policy into a folder; return the path of the policy.
+
+    >>> write_sample_data("sample")  # doctest: +SKIP
+    PosixPath('sample/privacy.yaml')
+    """
+    sample.write_samples(Path(folder))
+    return sample.write_policy(Path(folder))
+
+
+def _to_text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _list_names(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _to_texts(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items()}

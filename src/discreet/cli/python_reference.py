@@ -1,0 +1,201 @@
+"""The reference page of the Python API, generated from the public names of `discreet`.
+
+A name has its signature, its description and its example; a class also the members that users need. Other
+members exist for the services, and are not listed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from enum import Enum
+from types import ModuleType
+
+import discreet
+from discreet import results
+
+GENERATED_NOTICE = "<!-- made by python -m discreet.cli.reference_pages docs/reference -->"
+WIDTH = 100
+SUBMODULES = ("models", "local", "mining", "belief", "results")
+MEMBERS = {
+    "Promise": ("epsilon", "gamma", "epsilon_for", "laplace_scale", "gaussian_scale", "admits", "explain"),
+    "Policy": (),
+    "Curator": ("open", "open_policy", "plan", "ask", "budget", "close"),
+    "Plan": ("cost", "expected_errors", "belief_change", "to_json"),
+    "Answer": (
+        "measures",
+        "rows",
+        "to_arrow",
+        "to_pandas",
+        "to_polars",
+        "to_table_with_bounds",
+        "to_csv",
+        "to_json",
+    ),
+    "Anonymizer": ("fit", "list_minimal", "list_best"),
+    "Release": ("write", "write_rows", "to_arrow", "to_pandas", "to_polars", "warnings", "describe_level"),
+    "AttackEvaluation": (
+        "attack_names",
+        "broken_bounds",
+        "strongest_run",
+        "skipped_by_reason",
+        "require_bounds",
+    ),
+    "Belief": (),
+    "Budget": (),
+    "AuditResult": ("holds", "verdict"),
+    "ReleasedCounts": ("to_arrow", "to_pandas", "to_polars"),
+    "Stream": ("plan", "ask"),
+    "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
+    "TrainedModel": ("model",),
+}
+HIDDEN_FIELDS = {"Stream": {"answerer", "curator"}, "Plan": {"query_plan", "key", "plan_at"}}
+"""Fields of dataclasses that serve the services alone."""
+WITHOUT_FIELDS = ("Release", "Promise")
+POLICY_EXAMPLE = """\
+>>> age = {"type": "integer", "low": 0, "high": 120}
+>>> tables = {"people": {"source": "people.csv", "columns": {"age": age}}}
+>>> Policy.model_validate({"promise": {"prior": "1%", "posterior": "5%"}, "tables": tables})
+<Policy of people: promise 1% → 5%>"""
+"""The docstring of Policy goes into its JSON schema, so its example is here."""
+INTRODUCTION = (
+    "`import discreet` gives these names, and the submodules "
+    + ", ".join(f"`discreet.{name}`" for name in SUBMODULES)
+    + ". All other modules are private and may change. Names load on first use; the package is typed "
+    "(`py.typed`). Where an argument is called `source`, it is an open `Curator`, or a policy: its path or a "
+    "`Policy`."
+)
+
+
+def generate_python_page() -> str:
+    """Return the public API as Markdown."""
+    public = [name for name in discreet.__all__ if name != "__version__" and name not in SUBMODULES]
+    found = {name: getattr(discreet, name) for name in public}
+    errors = [name for name, each in found.items() if inspect.isclass(each) and issubclass(each, Exception)]
+    classes = [name for name in MEMBERS if name in found]
+    verbs = [name for name, each in found.items() if inspect.isfunction(each)]
+    parts = [GENERATED_NOTICE, "# Python", INTRODUCTION, "## Verbs"]
+    for name in verbs:
+        parts += _format_function(name, found[name])
+    parts.append("## Classes")
+    for name in classes:
+        parts += _format_class(name, found[name])
+    parts += ["## Errors", _format_errors(), "## Submodules"]
+    for name in SUBMODULES:
+        parts += _format_submodule(f"discreet.{name}", getattr(discreet, name))
+    parts.append("## Results")
+    for name in results.__all__:
+        parts += _format_class(name, getattr(results, name))
+    left = set(found) - {*verbs, *classes, *errors}
+    assert not left, f"{left} have no place on the page"
+    return "\n\n".join(parts) + "\n"
+
+
+def _format_function(name: str, function: object) -> Iterator[str]:
+    yield f"### {name}"
+    yield _fence("py", _format_signature(name, function))
+    yield from _format_text(function)
+
+
+def _format_class(name: str, kind: type) -> Iterator[str]:
+    yield f"### {name}"
+    if name in ("Promise", "Anonymizer"):  # the others are returned, opened or read from a file
+        yield _fence("py", _format_signature(name, kind))
+    yield from _format_text(kind)
+    if name == "Policy":
+        yield "[Policy](policy.md) has the fields; a path is read wherever a policy is taken."
+        yield _fence("pycon", POLICY_EXAMPLE)
+    rows = [*_format_fields(name, kind), *(_format_member(kind, member) for member in MEMBERS[name])]
+    if rows:
+        yield "\n".join(["| member | |", "|---|---|", *rows])
+
+
+def _format_fields(name: str, kind: type) -> Iterator[str]:
+    if name in WITHOUT_FIELDS or not dataclasses.is_dataclass(kind):
+        return
+    for field in dataclasses.fields(kind):
+        if field.name not in HIDDEN_FIELDS.get(name, ()):
+            yield f"| `{field.name}` | {_escape(f'`{field.type}`')} |"
+
+
+def _format_member(kind: type, name: str) -> str:
+    member = inspect.getattr_static(kind, name)
+    if isinstance(member, property):
+        return f"| `{name}` | {_escape(_first_sentence(member))} |"
+    function = getattr(kind, name)
+    signature = inspect.signature(function)
+    given = [each for each in signature.parameters if each != "self"]
+    return f"| `{name}({', '.join(given)})` | {_escape(_first_sentence(function))} |"
+
+
+def _format_errors() -> str:
+    """Return the tree of errors from the docstring of its module."""
+    module = inspect.getmodule(discreet.DiscreetError)
+    assert module is not None
+    tree = next(each for each in _split_paragraphs(module) if "DiscreetError" in each)
+    return _fence("text", inspect.cleandoc(tree))
+
+
+def _format_submodule(name: str, module: ModuleType) -> Iterator[str]:
+    yield f"### {name}"
+    yield from _format_text(module)
+    if module is results:
+        return
+    listed = {each: getattr(module, each) for each in module.__all__}
+    rows = [
+        f"| `{each}` | {_escape(_first_sentence(found))} |"
+        for each, found in listed.items()
+        if getattr(found, "__module__", "").startswith("discreet.")  # tuples of them, and aliases, are not
+    ]
+    yield "\n".join(["| name | |", "|---|---|", *rows])
+
+
+def _format_text(subject: object) -> Iterator[str]:
+    """Return the paragraphs of a docstring, of a module the first; examples are fenced."""
+    for place, each in enumerate(_split_paragraphs(subject)):
+        if each.startswith(">>> "):
+            yield _fence("pycon", each.replace("  # doctest: +SKIP", ""))
+        elif place == 0 or not isinstance(subject, ModuleType):
+            yield each.replace("\n", " ")
+
+
+def _split_paragraphs(subject: object) -> list[str]:
+    return (inspect.getdoc(subject) or "").split("\n\n")
+
+
+def _first_sentence(subject: object) -> str:
+    return _split_paragraphs(subject)[0].replace("\n", " ")
+
+
+def _format_signature(name: str, function: object) -> str:
+    assert callable(function)
+    signature = inspect.signature(function)
+    parts: list[str] = []
+    was_positional = True
+    for each in signature.parameters.values():
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and was_positional:
+            parts.append("*")
+            was_positional = False
+        default = "" if each.default is inspect.Parameter.empty else f" = {_format_default(each.default)}"
+        parts.append(f"{each.name}: {each.annotation}{default}")
+    returned = "" if inspect.isclass(function) else f" -> {signature.return_annotation}"
+    line = f"{name}({', '.join(parts)}){returned}"
+    if len(line) <= WIDTH:
+        return line
+    inner = "".join(f"    {each},\n" for each in parts)
+    return f"{name}(\n{inner}){returned}"
+
+
+def _format_default(value: object) -> str:
+    if callable(value):  # a function's repr has its address
+        return "…"
+    return repr(value.value) if isinstance(value, Enum) else repr(value)
+
+
+def _fence(language: str, text: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,26 @@
+"""Classes of results that verbs return, for annotations; `Plan`, `Answer`, `Release` are in `discreet`.
+
+>>> from discreet.results import Belief
+>>> Belief(prior=0.01, highest=0.05, lowest=0.002, tail=0).highest
+0.05
+"""
+
+from discreet.belief import Belief
+from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.audit.audit_dispatch import AuditResult
+from discreet.services.count_publication import ReleasedCounts
+from discreet.services.curator import Budget
+from discreet.services.stream import Stream
+from discreet.services.synthesize.synthetic_table import SyntheticTable
+from discreet.services.train import TrainedModel
+
+__all__ = [
+    "AttackEvaluation",
+    "AuditResult",
+    "Belief",
+    "Budget",
+    "ReleasedCounts",
+    "Stream",
+    "SyntheticTable",
+    "TrainedModel",
+]
