@@ -59,7 +59,7 @@ class ModelOption:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelContext:
-    """What models take from the table and from the rest of the request."""
+    """Facts that models take from the table and from the rest of the request."""
 
     k: int | None = None
     has_population: bool = False
@@ -86,7 +86,7 @@ class ModelBound:
 
 @runtime_checkable
 class RequestedModel(Protocol):
-    """What a model says of its option and of the belief that it bounds."""
+    """A model's option, and the belief that the model bounds."""
 
     option: ClassVar[ModelOption]
     form: ClassVar[str]

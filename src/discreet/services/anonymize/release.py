@@ -122,7 +122,7 @@ class Release(CountedTable):
 
     @property
     def counts_rows_of_people(self) -> bool:
-        """Whether rows were counted although the policy says that a person may have several."""
+        """Return whether rows were counted although the policy says that a person may have several."""
         return self.source.person is None and self.table.person not in ("row", "none")
 
     def describe_belief(self, model: Model) -> str:
