@@ -450,8 +450,8 @@ def test_the_lines_of_python_that_the_documentation_shows_do_what_it_says() -> N
     exec(text, names)
     kept, weak = names["operator"], names["KaryResponse"](values=4, truth=0.9)
     asked = names["prior"], [names["rare"]], names["promise"]
-    assert kept.breaches(*asked) == ()
-    assert len(weak.breaches(*asked)) == 1
+    assert kept.find_breaches(*asked) == ()
+    assert len(weak.find_breaches(*asked)) == 1
     assert len(names["reports"]) == names["found"].clients == 10_000
 
 
