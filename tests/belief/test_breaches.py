@@ -67,11 +67,15 @@ def test_the_amplification_bound_is_attained_by_some_prior(seed: int) -> None:
     if 1.001 < found.overall < 1e9:
         reached = highest_posterior(0.2, math.log(found.overall))
         assert compute_posteriors(channel, prior, holds)[y] == pytest.approx(reached, rel=1e-9)
-        assert [
-            each.output for each in find_upward_breaches(channel, prior, holds, 0.2, reached * (1 - 1e-6))
-        ] == [y]
+        # another output may come as near to the bound as the worst one
+        after = 0.2 * channel[likely] / (0.2 * channel[likely] + 0.8 * channel[unlikely])
+        worst = [int(each) for each in np.flatnonzero(after >= reached * (1 - 1e-6))]
+        risen = find_upward_breaches(channel, prior, holds, 0.2, reached * (1 - 1e-6))
+        assert y in worst
+        assert [each.output for each in risen] == worst
         fallen = find_downward_breaches(channel, prior, ~holds, (1 - reached) * (1 + 1e-6), 0.8)
-        assert [each.output for each in fallen] == [y]
+        least = np.flatnonzero(1 - after <= (1 - reached) * (1 + 1e-6))
+        assert [each.output for each in fallen] == [int(each) for each in least]
 
 
 def test_a_breach_is_strict() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.dialects import dialect as elsewhere
+from discreet.engines.dialects import sql_marks as elsewhere
 from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.postgres_dialect import PostgresDialect
 from discreet.engines.dialects.spark_dialect import SparkDialect
