@@ -154,6 +154,34 @@ def test_a_verb_opens_and_closes_a_curator_for_a_policy(folder: Path) -> None:
             discreet.ask(curator, sql, analyst="bob", epsilon=0.1)
 
 
+def test_every_privacy_model_is_public() -> None:
+    from discreet import models
+
+    assert {each.__name__ for each in models.MODELS} <= set(models.__all__)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", method="magic"),
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", centres={"age": "mode"}),
+        lambda: discreet.attack("release.csv", at_most=30),
+        lambda: discreet.synthesize("sample/privacy.yaml", "census", epsilon=1, quality="great"),  # type: ignore[arg-type]
+    ],
+    ids=["method", "centres", "at_most", "quality"],
+)
+def test_an_argument_that_cannot_be_is_refused_in_one_sentence(call: Any) -> None:
+    with pytest.raises(discreet.RequestError) as refused:
+        call()
+    assert "\n" not in refused.value.message
+    assert "pydantic" not in str(refused.value)
+
+
+def test_one_column_may_be_named_alone(folder: Path) -> None:
+    counts = discreet.tabulate("sample/privacy.yaml", "census", "sex", epsilon=0.1)
+    assert counts.rows.column_names[0] == "sex"
+
+
 def test_the_budget_tells_what_is_spent_and_left(folder: Path) -> None:
     assert folder.exists()
     with discreet.Curator.open("sample/privacy.yaml") as curator:

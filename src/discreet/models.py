@@ -26,6 +26,7 @@ from discreet.anonymity.models import (
     Model,
     OrderedCloseness,
     ProbabilisticDiversity,
+    PSensitiveKAnonymity,
     RecursiveDiversity,
     StrictRisk,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "MInvariance",
     "Model",
     "OrderedCloseness",
+    "PSensitiveKAnonymity",
     "ProbabilisticDiversity",
     "RecursiveDiversity",
     "StrictRisk",

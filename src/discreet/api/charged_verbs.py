@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
@@ -39,6 +40,7 @@ Source = Curator | Policy | Path | str
 """An open curator, a policy, or the path of a policy file."""
 
 
+@refuse_invalid_arguments
 def ask(
     source: Source,
     question: str | Plan,
@@ -76,16 +78,17 @@ def ask(
         )
 
 
+@refuse_invalid_arguments
 def tabulate(
     source: Source,
     table: str,
-    columns: Sequence[str] = (),
+    columns: Names = (),
     *,
     analyst: str | None = None,
     ranges: str | None = None,
-    marginals: Sequence[Sequence[str]] = (),
+    marginals: Sequence[Names] = (),
     bins: Mapping[str, int] | None = None,
-    logarithmic: Sequence[str] = (),
+    logarithmic: Names = (),
     epsilon: Real | None = None,
     delta: Real = 0,
 ) -> ReleasedCounts:
@@ -96,11 +99,11 @@ def tabulate(
     """
     request = TabulateRequest(
         table=table,
-        columns=tuple(columns),
+        columns=list_names(columns),
         ranges=ranges,
-        marginals=tuple(map(tuple, marginals)),
+        marginals=tuple(map(list_names, marginals)),
         bins=dict(bins or {}),
-        logarithmic=tuple(logarithmic),
+        logarithmic=list_names(logarithmic),
         epsilon=epsilon,
         delta=delta,
     )
@@ -108,12 +111,13 @@ def tabulate(
         return release_counts(curator, plan_table_release(curator, request))
 
 
+@refuse_invalid_arguments
 def itemsets(
     source: Source,
     table: str,
     *,
     analyst: str | None = None,
-    items: Sequence[str] | None = None,
+    items: Names | None = None,
     threshold: float = 0.1,
     basis: int = DEFAULT_BASIS,
     largest: int = DEFAULT_LARGEST,
@@ -129,7 +133,7 @@ def itemsets(
     """
     request = ItemsetsRequest(
         table=table,
-        items=None if items is None else tuple(items),
+        items=None if items is None else list_names(items),
         threshold=threshold,
         basis=basis,
         largest=largest,
@@ -140,10 +144,11 @@ def itemsets(
         return release_counts(curator, plan_itemsets_release(curator, request))
 
 
+@refuse_invalid_arguments
 def open_stream(
     curator: Curator,
     table: str,
-    columns: Sequence[str],
+    columns: Names,
     *,
     questions: int,
     method: str | None = None,
@@ -165,7 +170,7 @@ def open_stream(
         curator,
         StreamRequest(
             table=table,
-            columns=tuple(columns),
+            columns=list_names(columns),
             method=method,
             questions=questions,
             updates=updates,
@@ -176,6 +181,7 @@ def open_stream(
     )
 
 
+@refuse_invalid_arguments
 def synthesize(
     source: Source,
     table: str,
@@ -185,8 +191,8 @@ def synthesize(
     promise: tuple[float, float] | None = None,
     delta: Real = 0,
     quality: Literal["lean", "best"] = "lean",
-    columns: Sequence[str] | None = None,
-    logarithmic: Sequence[str] = (),
+    columns: Names | None = None,
+    logarithmic: Names = (),
     earlier: Sequence[int] | Literal["all"] = (),
 ) -> SyntheticTable:
     """Return a table of made-up rows whose marginals are close to the real ones.
@@ -203,14 +209,15 @@ def synthesize(
         promise=promise,
         delta=delta,
         quality=quality,
-        columns=columns,
-        logarithmic=logarithmic,
+        columns=None if columns is None else list_names(columns),
+        logarithmic=list_names(logarithmic),
         earlier=earlier,
     )
     with _open_curator(source, analyst) as curator:
         return synthesize_table(curator, request, ignore_progress)
 
 
+@refuse_invalid_arguments
 def train(
     source: Source,
     kind: str,
@@ -220,8 +227,8 @@ def train(
     analyst: str | None = None,
     epsilon: Real | None = None,
     delta: Real = 0,
-    features: Sequence[str] | None = None,
-    logarithmic: Sequence[str] = (),
+    features: Names | None = None,
+    logarithmic: Names = (),
     depth: int | None = None,
     criterion: str | None = None,
     selection: str | None = None,
@@ -240,8 +247,8 @@ def train(
         target=target,
         epsilon=epsilon,
         delta=delta,
-        features=features,
-        logarithmic=logarithmic,
+        features=None if features is None else list_names(features),
+        logarithmic=list_names(logarithmic),
         depth=depth,
         criterion=criterion,
         selection=selection,

@@ -16,6 +16,7 @@ from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
+from discreet.api.arguments import Names, list_names, parse_choice, refuse_invalid_arguments
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.policy import Policy
 from discreet.rendering.release_report import render_release_report
@@ -30,9 +31,6 @@ from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
 from discreet.services.policies import load_policy
-
-Names = Sequence[str] | str
-"""Names of columns; one of them may be given alone."""
 
 
 class Anonymizer(anonymizer.Anonymizer):
@@ -50,6 +48,7 @@ class Anonymizer(anonymizer.Anonymizer):
         return render_release_report
 
 
+@refuse_invalid_arguments
 def anonymize(
     policy: Policy | Path | str,
     table: object,
@@ -86,10 +85,13 @@ def anonymize(
         posterior=posterior,
         suppress=suppress,
         objective=objective,
-        method=method,
+        method=parse_choice("anonymize", "method", Method, method),
         weights=weights,
         levels=levels,
-        centres=centres,
+        centres={
+            column: parse_choice("anonymize", "centres", Centre, each)
+            for column, each in (centres or {}).items()
+        },
         pseudonyms=pseudonyms,
         earlier=earlier,
         seconds=seconds,
@@ -100,6 +102,7 @@ def anonymize(
     return found.fit(table).release
 
 
+@refuse_invalid_arguments
 def attack(
     release: Release | Path | str,
     *,
@@ -154,13 +157,13 @@ def attack(
         knows=_to_text(knows),
         victim=None if victim is None else _to_texts(victim),
         earlier=_to_text(earlier),
-        quasi=_list_names(quasi),
-        sensitive=_list_names(sensitive),
+        quasi=list_names(quasi),
+        sensitive=list_names(sensitive),
         hierarchies=_to_texts(hierarchies or {}),
         columns=_to_texts(columns or {}),
         earlier_columns=_to_texts(earlier_columns or {}),
-        rules_out=_list_names(rules_out),
-        base_rates=_list_names(base_rates),
+        rules_out=list_names(rules_out),
+        base_rates=list_names(base_rates),
         at_most=at_most,
         claim=claim,
         person=person,
@@ -182,6 +185,7 @@ def attack(
     return attack_release(request, lambda message: None)
 
 
+@refuse_invalid_arguments
 def audit(
     audited: str | tuple[Sampler, Sampler],
     *,
@@ -240,10 +244,6 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
 
 def _to_text(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _list_names(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _to_texts(values: Mapping[str, object]) -> dict[str, str]:

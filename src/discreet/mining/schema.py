@@ -57,7 +57,7 @@ class Schema:
         for name in [*(features or ()), *logarithmic, *([target] if target is not None else [])]:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
                 raise RequestError(
-                    f"train: the table has no column {name} that may be used.",
+                    f"The table has no column {name} that may be used.",
                     hint="Name columns that the policy declares and that are no identifiers.",
                 )
         usable = [name for name, column in table.columns.items() if _is_usable(table, name, column)]

@@ -26,7 +26,7 @@ from discreet.sql.query_literals import (
     parse_number,
     parse_whole_number,
 )
-from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.refusal import WRITTEN_PLAINLY, format_snippet, refuse_query
 from discreet.sql.type_inference import PARTS, UNITS, TypeMismatch
 
 BITS = 256
@@ -107,7 +107,7 @@ def resolve_scalar(node: exp.Expression, scope: Scope) -> Expression:
     build = _find_builder(node)
     if build is None:
         refuse_query(
-            f"{node.key.upper()} in «{format_snippet(node)}» is not allowed here.", _describe_placement(node)
+            f"{_name_node(node)} in «{format_snippet(node)}» is not allowed here.", _describe_placement(node)
         )
     return build(node, scope)
 
@@ -356,3 +356,8 @@ def _describe_placement(node: exp.Expression) -> str:
     if isinstance(node, exp.Select | exp.Subquery):
         return "Put subqueries into FROM."
     return "docs/sql.md lists what can be asked."
+
+
+def _name_node(node: exp.Expression) -> str:
+    """Return the name of a function or operator as SQL spells it, not as the parser calls it."""
+    return "*" if isinstance(node, exp.Star) else WRITTEN_PLAINLY.get(type(node), node.key.upper())

@@ -143,7 +143,7 @@ else:
 
 
 class AnonymizeFields(ModelFields):
-    """The fields of a request to publish: a table, the models that it must meet, and how values are made coarser."""
+    """The fields of a request to publish: a table, the models that it must meet, and its recoding."""
 
     table: Annotated[
         str, Field(description="A table of the policy, or a file."), CommandLine(is_argument=True)
