@@ -32,3 +32,20 @@ def test_models_are_parsed_with_the_body() -> None:
 def test_a_body_names_no_path(field: str) -> None:
     with pytest.raises(ValidationError, match="Extra inputs"):
         AnonymizeBody.model_validate(BODY | {field: "/etc/passwd"})
+
+
+@pytest.mark.parametrize("field", ["analyst", "method", "objective", "table"])
+def test_a_name_that_is_longer_than_any_is_refused(field: str) -> None:
+    with pytest.raises(ValidationError, match="at most 200 characters"):
+        AnonymizeBody.model_validate(BODY | {field: "x" * 201})
+
+
+@pytest.mark.parametrize(("field", "value"), [("level", 1), ("centre", "mean"), ("weight", 2)])
+def test_a_column_whose_name_is_longer_than_any_is_refused(field: str, value: object) -> None:
+    with pytest.raises(ValidationError, match="at most 200 characters"):
+        AnonymizeBody.model_validate(BODY | {field: {"x" * 201: value}})
+
+
+def test_an_idempotency_key_is_bound_to_values_and_not_to_names_of_classes() -> None:
+    body = AnonymizeBody.model_validate(BODY | {"k": 3, "p_sensitive": ["disease:2"]})
+    assert "class" not in str(body.model_dump(mode="json"))

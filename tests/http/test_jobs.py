@@ -164,6 +164,10 @@ def test_a_generalized_table_keeps_to_its_model_and_stands_in_the_ledger(
     assert carl.get(told["result"]).json()["models"][0]["name"] == "5-anonymity"
     assert {each["name"] for each in told["found"]["trial"]["attacks"]}
     assert len(server.curators.ledger.list_releases()) == before + 1
+    begun = carl.post("/api/attacks", json={"release": server.curators.ledger.list_releases()[-1].id})
+    attacked = followed(carl, begun.json()["id"])
+    assert attacked["state"] == "done", attacked
+    assert {each["name"] for each in attacked["found"]["attacks"]}
 
 
 def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: Path) -> None:

@@ -125,6 +125,27 @@ def test_the_ledger_outlives_the_curator_and_a_new_data_version_resets_nothing(p
         curator.ask(BY_SEX, epsilon=1)
 
 
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        ("high: 90", "high: 9000"),
+        ("posterior: 5%", "posterior: 50%"),
+        ("tables:", "data_version: 2\ntables:"),
+    ],
+    ids=["bounds", "promise", "data_version"],
+)
+def test_a_plan_of_another_policy_is_refused_and_costs_nothing(policy: Path, was: str, is_now: str) -> None:
+    """Its noise is scaled to the bounds that it was planned under, not to those that clamp the data now."""
+    with Curator.open(policy) as curator:
+        plan = curator.plan("SELECT SUM(age) AS s FROM people", epsilon=0.1)
+    policy.write_text(policy.read_text().replace(was, is_now, 1))
+    (policy.parent / "ledger.db").unlink(missing_ok=True)
+    with Curator.open(policy) as curator:
+        with pytest.raises(RequestError, match="made under another policy"):
+            curator.ask(plan)
+        assert curator.ledger.list_entries() == []
+
+
 def test_a_refusal_for_budget_says_what_is_left_and_what_would_fit(curator: Curator) -> None:
     curator.ask(BY_SEX, epsilon=1)
     with pytest.raises(BudgetError) as refusal:

@@ -60,7 +60,11 @@ def start_job(
 ) -> Response:
     """Start to synthesize, anonymize or audit. GET /api/jobs/ID returns the progress."""
     return start_or_replay_job(
-        context, caller, idempotency_key, ["job", body.model_dump()], lambda: _build_work(context, body)
+        context,
+        caller,
+        idempotency_key,
+        ["job", body.model_dump(mode="json")],
+        lambda: _build_work(context, body),
     )
 
 

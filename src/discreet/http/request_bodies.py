@@ -106,7 +106,7 @@ class AttackBody(RequestBody):
     table: ShortText | None = None
     victim: ShortText | None = None
     claim: ShortText | None = None
-    victims: Annotated[int, Field(ge=1, le=1_000)] = 20
+    victims: Annotated[int | None, Field(ge=1, le=1_000)] = None
     rules_out: Annotated[list[ShortText], Field(max_length=20)] = []
     at_most: ShortText | None = None
 
@@ -148,7 +148,8 @@ class AnonymizeBody(AnonymizeFields):
     name: Annotated[FileName | None, Field(description="What the file is called; else as the table.")] = None
     population: Annotated[ShortText | None, Field(description="A table of the policy.")] = None
     weight: Annotated[
-        dict[str, PositiveNumber], Field(description="How much the information that a column loses counts.")
+        dict[ShortText, PositiveNumber],
+        Field(description="How much the information that a column loses counts."),
     ] = Field(default_factory=dict)
     seconds: Annotated[
         float | None, Field(gt=0, le=3_600, description="The most time to search; 60 if not given.")

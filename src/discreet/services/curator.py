@@ -29,7 +29,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
-from discreet.core.errors import BudgetError, EngineFault
+from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
@@ -198,8 +198,7 @@ class Curator(Closeable):
         made = priced(self._pricing.choose_epsilon(priced, epsilon=epsilon, share=share, within=within))
         self._work_limits.require_within_limits(made)
         self._require_valid_statements(made)
-        meaning = f"{made.release_key}:{self._policy_version}:{self.policy.data_version}"
-        key = hashlib.sha256(meaning.encode()).hexdigest()
+        key = self._compute_key(made)
         repeated = self.ledger.find_stored_answer(self.analyst, key) is not None
         before = spent.compute_belief()
         fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
@@ -238,7 +237,7 @@ class Curator(Closeable):
         `LateResult`, the analyst is suspended.
         """
         if isinstance(question, Plan):
-            proposal = question
+            proposal = self._require_own_plan(question)
         else:
             proposal = self.plan(
                 question,
@@ -273,6 +272,24 @@ class Curator(Closeable):
             return self._build_answer(proposal, table, intervals, found.entry.number, repeated=True)
         release, entry = found
         return self._build_answer(proposal, release.table, release.intervals, entry.number, repeated=False)
+
+    def _compute_key(self, query_plan: QueryPlan) -> str:
+        """Return the key of a release: of its plan, the policy that bounds its data, and their version."""
+        meaning = f"{query_plan.release_key}:{self._policy_version}:{self.policy.data_version}"
+        return hashlib.sha256(meaning.encode()).hexdigest()
+
+    def _require_own_plan(self, plan: Plan) -> Plan:
+        """Return the plan if it was made under this policy and data version; otherwise refuse it.
+
+        Its noise is scaled to the bounds of the policy that it was made under. Under wider bounds, one person
+        would move the answer by more than is charged.
+        """
+        if plan.key != self._compute_key(plan.query_plan):
+            raise RequestError(
+                "ask: the plan was made under another policy or version of the data.",
+                hint="Plan the question again.",
+            )
+        return plan
 
     def charge_and_release(
         self,

@@ -132,6 +132,11 @@ def _check_number(option: ModelOption, value: int | None) -> int | None:
     return value
 
 
+MAX_NAME_LENGTH = 200
+Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
+"""A name that a client sends; errors repeat it, and jobs store them."""
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -170,17 +175,17 @@ class AnonymizeFields(ModelFields):
         CommandLine(typed=str),
     ] = Fraction(0)
     objective: Annotated[
-        str,
+        Name,
         Field(description=f"{'|'.join(OBJECTIVES)}."),
         AfterValidator(partial(require_name, "objective", OBJECTIVES)),
     ] = "loss"
     method: Annotated[
-        str,
+        Name,
         Field(description=f"{'|'.join(METHODS)}: how values are made coarser."),
         AfterValidator(partial(require_name, "method", METHODS)),
     ] = "generalize"
     level: Annotated[
-        dict[str, Annotated[int, Field(ge=0, le=999)]],
+        dict[Name, Annotated[int, Field(ge=0, le=999)]],
         Field(description="The level of each column; columns that are not named are at 0."),
         CommandLine(
             typed=list[str],
@@ -189,7 +194,7 @@ class AnonymizeFields(ModelFields):
         ),
     ] = Field(default_factory=dict)
     centre: Annotated[
-        dict[str, Literal["mean", "median"]],
+        dict[Name, Literal["mean", "median"]],
         Field(description="Columns that show a number for each class instead of a label."),
         CommandLine(
             typed=list[str],
@@ -198,7 +203,7 @@ class AnonymizeFields(ModelFields):
         ),
     ] = Field(default_factory=dict)
     weight: Annotated[
-        dict[str, float],
+        dict[Name, float],
         Field(description="How much the information that a column loses counts; 1 if not named."),
         CommandLine(
             typed=list[str],
@@ -217,7 +222,10 @@ class AnonymizeFields(ModelFields):
         CommandLine(help="Of --method private."),
     ] = None
     analyst: Annotated[
-        str | None, Field(description="The analyst whose share a private release is charged to.")
+        str | None,
+        Field(
+            description="The analyst whose share a private release is charged to.", max_length=MAX_NAME_LENGTH
+        ),
     ] = None
     unit: Annotated[
         Literal["row"] | None,
