@@ -179,6 +179,7 @@ def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) ->
         assert page.locator("#before .suspect[opacity='1.00']").count() == 1
         assert page.locator("#after .suspect[opacity='1.00']").count() == 5
         assert "1% beforehand" in page.locator(".sentence").inner_text()
+        page.wait_for_load_state()  # an event before the script runs would move nothing
         slider = page.get_by_label("and may think at most")
         slider.evaluate("node => { node.value = 10; node.dispatchEvent(new Event('input')); }")
         assert page.locator("#after .suspect[opacity='1']").count() == 10
