@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb import DuckDB, query_released_tables
 from discreet.engines.prepared_store import prepare_store
 from discreet.sql import expression_sql
@@ -208,5 +209,5 @@ def test_text_that_looks_like_sql_stays_text(text: str) -> None:
 def test_any_name_comes_back_as_it_was_written(name: str) -> None:
     released = {"released": pa.table({"n": [1]})}
     assert query_released_tables(
-        f"SELECT n AS {expression_sql.quote_identifier(name)} FROM released", released
+        f"SELECT n AS {quote_identifier(name)} FROM released", released
     ).column_names == [name]

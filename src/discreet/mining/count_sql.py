@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.additive_model import GRID, MAX_SCORE, SCORE_STEPS, Scores, round_to_grid
 from discreet.mining.attributes import Attribute, Cut
 from discreet.mining.decision_tree import Level, Splits
 from discreet.mining.schema import Schema
-from discreet.sql.expression_sql import format_literal, quote_identifier
+from discreet.sql.expression_sql import format_literal
 from discreet.sql.relational_algebra import RANK
 
 NODE, SET, COUNT = "node", "which", "n"

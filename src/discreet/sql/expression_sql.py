@@ -6,6 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import exact_numbers
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.expression_tree import Column, Expression, Literal
@@ -13,11 +14,6 @@ from discreet.sql.expression_types import Family, Type
 
 MOST = 1 << 61
 ORDERING = frozenset(("less", "at_most", "more", "at_least", "between", "greatest", "least"))
-
-
-def quote_identifier(name: str) -> str:
-    """Return a quoted identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def format_literal(value: object) -> str:

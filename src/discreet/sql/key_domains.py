@@ -20,10 +20,10 @@ from math import prod
 
 from discreet.core.policy import Column as Declared
 from discreet.core.policy import ColumnType, Policy
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import expression_sql
 from discreet.sql.aggregates import restore_person_total
 from discreet.sql.aggregates.base import SupportsPersonTotals
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Call, Column, Expression, Literal, Scalar, find_columns
 from discreet.sql.expression_types import Family, Type
 from discreet.sql.nullability import CHOSEN

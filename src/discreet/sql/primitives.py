@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mechanisms.sensitivity import ContributionBounds, Sensitivity
 from discreet.sql import exact_numbers, expression_sql
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column, Expression
 from discreet.sql.expression_types import Type, choose_grid_step, get_grid_bounds
 from discreet.sql.let_bindings import bind_parts

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.sql.expression_sql import quote_identifier
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql.relational_algebra import PERSON, RANK
 
 BITS = 63

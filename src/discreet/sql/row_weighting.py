@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import expression_sql
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.relational_algebra import PERSON, WEIGHT
 
 PARTS = 27_720

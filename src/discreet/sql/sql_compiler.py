@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import expression_sql, row_truncation, row_weighting
 from discreet.sql.aggregates import get_answer_total, restore_person_total
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column, Expression, find_columns
 from discreet.sql.key_domains import GroupDomain
 from discreet.sql.numeric_function_sql import make_comparable

@@ -15,6 +15,7 @@ from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.sampling import Integers
@@ -22,7 +23,6 @@ from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
 from discreet.sql.aggregates.selection import SelectedAggregate, SelectionBudget
 from discreet.sql.contribution_bounding import BoundedQuery
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Column
 from discreet.sql.key_domains import find_declared_column
 from discreet.sql.primitives import Grid

@@ -28,13 +28,13 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.policy import Column, ColumnType, Policy, Table
+from discreet.core.sql_quoting import quote_identifier
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.attributes import MAX_BINS, Attribute
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation.cells import cut_at_impossible_ranges, find_impossible_cells
 from discreet.sql import expression_sql, expression_tree
 from discreet.sql.aggregates.count import Count
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Expression, find_columns
 from discreet.sql.plan_execution import Afterwards
 from discreet.sql.query import Query

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import exact_numbers, expression_sql
 from discreet.sql.aggregates.base import SupportsPersonTotals
-from discreet.sql.expression_sql import quote_identifier
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import (
     MOST_STEPS,
