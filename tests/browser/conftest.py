@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.patience import PATIENCE
 from tests.services.surveys import Served, served, write_survey
@@ -29,6 +29,7 @@ def browser() -> Iterator[Browser]:
 def chromium() -> Iterator[Browser]:
     """The browser of this machine, patient."""
     found = next(path for path in map(shutil.which, NAMES) if path is not None)
+    expect.set_options(timeout=1_000 * PATIENCE)
     with sync_playwright() as playwright:
         # a sandbox of its own cannot be had in most containers
         browser = playwright.chromium.launch(

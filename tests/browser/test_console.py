@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from discreet.accounting.accountant import get_amount
 from discreet.http.csrf import CSRF_HEADER
@@ -100,7 +100,7 @@ def test_where_there_is_no_page_a_browser_is_shown_one_and_a_program_an_object(
         ):
             page.goto(server.url + path)
             page.get_by_role("alert").get_by_text(said).wait_for()
-            assert page.get_by_role("link", name="Ledger").count() == 1
+            expect(page.get_by_role("link", name="Ledger")).to_have_count(1)
             with server.client() as client:
                 assert client.get(path).json()["error"].startswith(said)
 
@@ -130,7 +130,7 @@ def test_who_asks_in_nobodys_name_is_told_so_before_asking(browser: Browser, ser
         with entered(browser, server, user) as page:
             page.get_by_role("link", name="Ask", exact=True).click()
             page.get_by_text(said).wait_for()
-            assert page.get_by_role("button", name="Ask").count() == 0
+            expect(page.get_by_role("button", name="Ask")).to_have_count(0)
 
 
 def test_an_analyst_sees_a_staircase_of_the_own_answers_alone(server: Server) -> None:
@@ -176,13 +176,13 @@ def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, ser
 
 def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) -> None:
     with entered(browser, server) as page:
-        assert page.locator("#before .suspect[opacity='1.00']").count() == 1
-        assert page.locator("#after .suspect[opacity='1.00']").count() == 5
+        expect(page.locator("#before .suspect[opacity='1.00']")).to_have_count(1)
+        expect(page.locator("#after .suspect[opacity='1.00']")).to_have_count(5)
         assert "1% beforehand" in page.locator(".sentence").inner_text()
         page.wait_for_load_state()  # an event before the script runs would move nothing
         slider = page.get_by_label("and may think at most")
         slider.evaluate("node => { node.value = 10; node.dispatchEvent(new Event('input')); }")
-        assert page.locator("#after .suspect[opacity='1']").count() == 10
+        expect(page.locator("#after .suspect[opacity='1']")).to_have_count(10)
         slider.evaluate("node => node.dispatchEvent(new Event('change', {bubbles: true}))")
         page.get_by_text("more than 10%").wait_for()
         page.get_by_label("who is in the data at all").check()
@@ -212,7 +212,7 @@ def test_a_question_is_planned_tried_and_asked_and_charged_once(browser: Browser
         rows = page.locator("#found tbody tr").all_inner_texts()
         assert [row.split()[0] for row in rows] == ["Male", "Female", "Other"]
         assert all("±" in row for row in rows)
-        assert page.locator(".picture svg").count() == 1
+        expect(page.locator(".picture svg")).to_have_count(1)
         with page.expect_download() as download:
             page.get_by_role("button", name="csv").click()
         assert download.value.path().read_text().startswith('"sex","n","n.low","n.high"')
@@ -235,7 +235,7 @@ def test_text_of_a_question_is_never_markup(browser: Browser, server: Server) ->
     with entered(browser, server) as page:
         asked(page, odd, "Ask charged once")
         page.locator("#found, [role=alert]").first.wait_for()
-        assert page.locator("main img, main b").count() == 0
+        expect(page.locator("main img, main b")).to_have_count(0)
 
 
 def test_the_ledger_shows_entries_and_the_custodian_decides(browser: Browser, server: Server) -> None:
@@ -249,7 +249,7 @@ def test_the_ledger_shows_entries_and_the_custodian_decides(browser: Browser, se
         page.get_by_text("asked for 10% more: regions open").wait_for()
     with entered(browser, server, "carl") as page:
         page.get_by_role("link", name="Ledger").click()
-        assert page.locator(".picture svg").count() == 1
+        expect(page.locator(".picture svg")).to_have_count(1)
         page.get_by_role("combobox").select_option("bob")
         page.get_by_role("button", name="Grant").click()
         page.get_by_text("granted, out of bob's share").wait_for()

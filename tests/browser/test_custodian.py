@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from discreet.http.authentication import SESSION_COOKIE
 from discreet.services.users import Role
@@ -124,7 +124,7 @@ def test_a_trade_off_needs_no_script(browser: Browser, server: Server) -> None:
         own = page.locator("#said").inner_text()
         page.goto("/tradeoff?at=0&questions=10")
         assert "after 10 questions like this one" in page.locator("#said").inner_text() != own
-        assert page.locator("tr[aria-current=true]").count() == 1
+        expect(page.locator("tr[aria-current=true]")).to_have_count(1)
 
 
 def test_one_record_is_attacked_for_the_custodian_alone(browser: Browser, server: Server) -> None:
@@ -266,7 +266,7 @@ def test_true_values_stand_beside_private_ones_for_the_custodian_alone(
         page.get_by_label("A question, as SQL").fill(GROUPED)
         page.get_by_role("button", name="Ask charged once").click()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
-        assert page.locator(".true").count() == 0
+        expect(page.locator(".true")).to_have_count(0)
         page.get_by_label("True values beside the answer").check()
         page.get_by_role("button", name="Ask charged once").click()
         page.get_by_text("not for publication").wait_for()
@@ -277,7 +277,7 @@ def test_true_values_stand_beside_private_ones_for_the_custodian_alone(
         assert download.value.path().read_text().startswith('"disease","n","n.low","n.high"\n')
     with entered(browser, server, "alice") as page:
         page.goto("/ask")
-        assert page.get_by_label("True values beside the answer").count() == 0
+        expect(page.get_by_label("True values beside the answer")).to_have_count(0)
         page.locator("form.card").evaluate(
             "form => form.append("
             "Object.assign(document.createElement('input'), {name: 'beside', value: 'on'}))"
@@ -285,7 +285,7 @@ def test_true_values_stand_beside_private_ones_for_the_custodian_alone(
         page.get_by_label("A question, as SQL").fill(GROUPED)
         page.get_by_role("button", name="Ask charged once").click()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
-        assert page.locator(".true").count() == 0
+        expect(page.locator(".true")).to_have_count(0)
     assert len([each for each in server.curators.ledger.list_entries() if each.question == GROUPED]) == 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.services.surveys import TWO_ANSWERS, Served, served, write_survey
 from tests.services.test_survey import message
@@ -110,7 +110,7 @@ def test_nothing_is_kept_but_reports(browser: Browser, survey: Served) -> None:
     with opened(browser, survey.url) as page:
         answer(page, "Sometimes", "Depression")
         assert page.context.cookies() == []
-        assert page.locator("input").count() == 0
+        expect(page.locator("input")).to_have_count(0)
         assert list(stored(page)) == [f"discreet {survey.survey.id}"]
     assert survey.kept == 1
 
@@ -213,7 +213,7 @@ def test_a_law_that_breaks_the_promise_is_refused_before_anything_is_asked(
         requests = traffic(page)
         page.reload()
         page.get_by_role("alert").get_by_text("would break its promise").wait_for()
-        assert page.locator("form, input").count() == 0
+        expect(page.locator("form, input")).to_have_count(0)
         assert not page.locator("button").first.is_visible()
         assert not [request for request in requests if request["method"] == "POST"]
     assert vote.kept == 0
@@ -239,7 +239,7 @@ def test_a_law_that_changes_after_the_page_was_opened_is_refused_before_it_is_dr
 
 def test_without_a_script_nothing_can_be_sent(browser: Browser, survey: Served) -> None:
     with opened(browser, survey.url, java_script_enabled=False) as page:
-        assert page.locator("input").count() == 0
+        expect(page.locator("input")).to_have_count(0)
         assert not page.locator("button").first.is_visible()
         assert page.get_by_text("Until the script runs, nothing can be sent").is_visible()
 
@@ -275,11 +275,11 @@ def test_the_results_show_estimates_with_error_bars(browser: Browser, survey: Se
         survey.post(message(survey, ticket=f"{number:032x}"))
     with opened(browser, survey.url) as page:
         page.goto(survey.url + "results")
-        assert page.locator(".whisker").count() == 0
+        expect(page.locator(".whisker")).to_have_count(0)
         page.goto(survey.url)
         answer(page, "Never", "Flu")
         page.goto(survey.url + "results")
-        assert page.locator(".whisker").count() == 10
+        expect(page.locator(".whisker")).to_have_count(10)
         assert page.locator("tbody tr").first.inner_text().startswith("Never")
 
 

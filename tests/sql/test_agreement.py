@@ -89,10 +89,14 @@ def clean(random: Random, *, declared: bool = False) -> Tables:
 
 
 def native(column: Column) -> str:
-    """The type with which a column is compared: a DECIMAL of as many places as its resolution has."""
+    """The type with which a column is compared: a DECIMAL of as many places as its resolution has.
+
+    It has nine digits and no more than its values need: a BIGINT times a DECIMAL(18, 1) is a DECIMAL(37, 1)
+    in DuckDB, and beside 1.005 a DECIMAL(38, 2), which rounds 1.005 to 1.01 where we keep all places.
+    """
     if column.type is not ColumnType.DECIMAL:
         return NATIVE.get(column.type, "VARCHAR")
-    return "DOUBLE" if column.resolution is None else f"DECIMAL(18, {count_decimal_places(column.grid_step)})"
+    return "DOUBLE" if column.resolution is None else f"DECIMAL(9, {count_decimal_places(column.grid_step)})"
 
 
 def own(folder: Path) -> duckdb.DuckDBPyConnection:

@@ -141,23 +141,29 @@ def main() -> None:
         code = _print_error(message, code="usage", hint=hint, exit_code=2)
     except (typer.Abort, KeyboardInterrupt):
         code = _print_error("Stopped.", code="stopped", hint="", exit_code=130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        code = 1
     except OSError as error:
-        told = f"System error: {error.strerror or 'no reason given'}."
-        try:
-            code = _print_error(told, code="system", hint="", exit_code=2)
-            sys.stdout.flush()
-        except OSError:
-            print(f"discreet: {told}", file=sys.stderr)
-            os._exit(2)  # a normal exit would flush stdout and fail again
+        code = _end_system_error(error)
     except Exception as error:
         # The message of an unexpected error may contain a value from the data: only its type is shown.
         code = _print_error(
             f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_system_error(error: OSError) -> int:
+    """Print the system's reason; end at once if stdout cannot be written, silently if nobody reads it."""
+    told = f"System error: {error.strerror or 'no reason given'}."
+    try:
+        sys.stdout.flush()
+        code = _print_error(told, code="system", hint="", exit_code=2)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(1)  # a normal exit would flush stdout and fail again
+    except OSError:
+        print(f"discreet: {told}", file=sys.stderr)
+        os._exit(2)
+    return code
 
 
 def _require_utf8(arguments: Sequence[str]) -> None:
