@@ -19,6 +19,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from discreet.cli.option_names import name_options
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.output_files import remove_leftovers
 from discreet.rendering.terminal import Console
@@ -184,6 +185,15 @@ def _refuse_renamed_command(verb: str) -> None:
         raise RequestError(f"{verb}: this command is called {now}.", hint=f"Write discreet {now}.")
 
 
+def _list_typed_options() -> dict[str, str]:
+    """List the option of each parameter of the typed command; empty where no command was typed."""
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    command: Any = typer.main.get_command(build_app(words))
+    for word in words[:2]:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {each.name: each.opts[-1] for each in command.params if each.opts[-1].startswith("-")}
+
+
 def _find_typed_command() -> str:
     """Return the command and subcommand that were typed, for the hint of a usage error."""
     verb = next((word for word in sys.argv[1:] if word in (*COMMANDS, *COMMAND_GROUPS)), "")
@@ -195,6 +205,8 @@ def _find_typed_command() -> str:
 
 
 def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
+    options = _list_typed_options()
+    message, hint = name_options(message, options), name_options(hint, options)
     if "--json" in sys.argv[1:]:
         print(json.dumps({"error": message, "code": code, "hint": hint}))
     else:
