@@ -15,6 +15,7 @@ from discreet.rendering import attack_view
 from discreet.rendering.attack_report import require_report_path, write_attack_report
 from discreet.rendering.terminal import Console
 from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
+from discreet.services.engine_addresses import SERVER_EXAMPLES
 
 Texts = list[str] | None
 TABLE = "A published table"
@@ -68,7 +69,7 @@ def run(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="The engine that holds tables, instead of the policy's: postgresql://…, spark:local.",
+            help=f"The engine that holds tables, instead of the policy's: {SERVER_EXAMPLES}.",
             rich_help_panel=TABLE,
         ),
     ] = None,

@@ -23,14 +23,12 @@ from discreet.services.collect import (
     randomize,
     yaml_files,
 )
-from discreet.services.policies import require_engine_address
+from discreet.services.engine_addresses import SERVER_EXAMPLES, require_engine_address
 
 OptionalText = str | None
 ReportsEngine = Annotated[
     OptionalText,
-    typer.Option(
-        "--engine", help="The engine that counts the reports: duckdb:///FILE, postgresql://…, spark:local."
-    ),
+    typer.Option("--engine", help=f"The engine that counts the reports: duckdb:///FILE, {SERVER_EXAMPLES}."),
 ]
 
 app = typer.Typer(
@@ -76,9 +74,7 @@ def run_randomize(
     ] = None,
     engine: Annotated[
         OptionalText,
-        typer.Option(
-            help="The engine that holds the table, instead of the policy's: postgresql://…, spark:local."
-        ),
+        typer.Option(help=f"The engine that holds the table, instead of the policy's: {SERVER_EXAMPLES}."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

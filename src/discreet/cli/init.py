@@ -13,8 +13,8 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.core.errors import RequestError
 from discreet.rendering.terminal import Console
-from discreet.services.engine_addresses import remove_password
-from discreet.services.policies import Blank, list_blanks, require_engine_address
+from discreet.services.engine_addresses import SERVER_EXAMPLES, remove_password, require_engine_address
+from discreet.services.policies import Blank, list_blanks
 from discreet.services.policy_draft.source_tables import find_file_tables, is_input, open_engine_tables
 from discreet.services.policy_draft.table_drafts import (
     TableDraft,
@@ -38,7 +38,7 @@ def run(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="The engine of the tables: duckdb:///FILE, postgresql://…, spark:local. Alone, lists them.",
+            help=f"The engine of the tables: duckdb:///FILE, {SERVER_EXAMPLES}. Alone, lists them.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the policy.")] = POLICY,

@@ -10,15 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.engines import policy_tables
 from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.postgres_dialect import PostgresDialect
 from discreet.engines.identifier_types import IdentifierType
 from discreet.engines.policy_tables import EngineTable
+from discreet.engines.postgres_connection import ENABLE_ROW_SECURITY, execute_statement, fetch_table
 from discreet.engines.postgres_owners import require_trusted_owners
 
 DIALECT = PostgresDialect()
@@ -200,3 +203,24 @@ def _make_read_form(kind: str, declared: str, *, is_deferred: bool) -> tuple[str
         return TYPES.get(kind, TEXT_FORM)
     form = "{0}" if is_deferred else "nullif({0}, CAST('NaN' AS numeric))"
     return form, f"DECIMAL({narrow[1]},{narrow[2]})"
+
+
+def find_engine_table(
+    connection: Any,
+    name: str,
+    source: str,
+    declared: list[str] | None = None,
+    lists: Collection[str] = (),
+) -> EngineTable:
+    """Return a table or view with the SQL that reads its declared columns, or all if none are declared.
+
+    Arrays are read as text, except for the columns in `lists`.
+    """
+    return find_source_table(connection, name, source).to_engine_table(declared, lists=lists)
+
+
+def find_source_table(connection: Any, name: str, source: str) -> PostgresTable:
+    found = find_postgres_table(lambda text: run_guarded(lambda: fetch_table(connection, text)), name, source)
+    if found.has_row_security:
+        run_guarded(lambda: execute_statement(connection, ENABLE_ROW_SECURITY))
+    return found

@@ -26,8 +26,13 @@ from pydantic import ValidationError
 from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.policy import ENGINE, ENGINES, Column, ColumnType, Policy
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.core.policy import Column, ColumnType, Policy
+from discreet.services.engine_addresses import (
+    EXPECTED_ADDRESS,
+    is_engine_address,
+    parse_engine_address,
+    require_engine_address,
+)
 from discreet.services.hierarchy_preview import find_hierarchy_misfit
 from discreet.services.ledger_addresses import find_sibling_file, resolve_ledger_address
 from discreet.services.policy_errors import find_nearest_name, format_validation_errors
@@ -196,6 +201,7 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
     _raise_problems(document, document.problems)
     _raise_blanks(document)
     values, problems = parse_policy_values(document.tree)
+    problems += _find_engine_problems(values)
     try:
         policy = Policy.model_validate(values)
     except ValidationError as error:
@@ -207,13 +213,6 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
     if ledger is not None:
         policy = policy.model_copy(update={"ledger": ledger})
     return _resolve_paths(policy, path.absolute().parent)
-
-
-def require_engine_address(address: str) -> str:
-    """Return the address given by `--engine`, or refuse it."""
-    if not ENGINE.fullmatch(address):
-        raise RequestError(f"--engine must be {ENGINES}.", hint="See docs/scale.md.")
-    return address
 
 
 def list_blanks(path: Path) -> list[Blank]:
@@ -306,6 +305,14 @@ def _is_category_value(place: KeyPath, word: Scalar, document: YamlDocument) -> 
 
 def _describe_blank(place: KeyPath) -> str:
     return BLANK_DESCRIPTIONS.get(str(*_get_entry_path(place)[-1:]), "a value")
+
+
+def _find_engine_problems(values: Any) -> Problems:
+    """Return the problem of an unknown engine; it never shows the part that may hold a password."""
+    address = values.get("engine") if isinstance(values, dict) else None
+    if not isinstance(address, str) or is_engine_address(address):
+        return []
+    return [(("engine",), f"must be {EXPECTED_ADDRESS}; got {address.partition('://')[0]}")]
 
 
 def _find_cross_entry_problems(policy: Policy) -> Problems:

@@ -32,7 +32,7 @@ RecordedDigests = dict[str, dict[str, dict[str, object]]]
 def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> None:
     """Refuse a table whose contents changed while `data_version` did not; record new tables."""
     place = find_sibling_file(policy.ledger, DIGESTS_SUFFIX)
-    if place is None or parse_engine_address(policy.engine).scheme != "duckdb":
+    if place is None or not parse_engine_address(policy.engine).is_embedded:
         return
     known = _read_digests(place)
     tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)

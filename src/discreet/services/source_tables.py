@@ -12,8 +12,7 @@ from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
 from discreet.core.release_target import split_source
 from discreet.engines.inventory import Schema, read_schemas
-from discreet.services.engine_addresses import parse_engine_address
-from discreet.services.policies import require_engine_address
+from discreet.services.engine_addresses import parse_engine_address, require_engine_address
 from discreet.services.policy_draft.column_roles import guess_role, is_code
 from discreet.services.publishers import Columns, describe_remote_table
 
@@ -82,7 +81,7 @@ def read_engine_schema(engine: str, name: str) -> tuple[str, Columns]:
     """Return the source that a name means to an engine, and the names and types of its columns."""
     address = parse_engine_address(engine)
     source = address.source_from_name(name)
-    if address.scheme != "duckdb" and address.can_read(source):
+    if not address.is_embedded and address.can_read(source):
         return source, describe_remote_table(engine, source)
     schema = read_file_schema(source if address.text.startswith("duckdb:///") else name)
     return schema.source, schema.columns
