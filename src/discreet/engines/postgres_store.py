@@ -23,8 +23,7 @@ from discreet.engines import policy_tables
 from discreet.engines.dialects.statement_writer import SqlRelation
 from discreet.engines.policy_tables import PolicyTables
 from discreet.engines.postgres_connection import fetch_rows, fetch_table
-from discreet.engines.postgres_owners import require_own_table
-from discreet.engines.postgres_tables import DIALECT, mark_qualified_name
+from discreet.engines.postgres_tables import DIALECT, mark_qualified_name, require_own_table
 
 STORE_TABLE_NAME = re.compile(r"discreet_[0-9a-f]{16}_.+", re.DOTALL)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import has_ledger
 from discreet.accounting.ledger_backup import RestoreResult, back_up_ledger, restore_ledger
+from discreet.accounting.ledger_database import has_ledger
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.services.ledger_addresses import strip_sibling_path
