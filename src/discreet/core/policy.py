@@ -25,8 +25,7 @@ from discreet.core.number_checks import parse_probability
 
 WORD = re.compile(r"[^\W\d][\w .-]*")
 WIDEST = 2**53  # below it, doubles hold every integer, and engines may convert to them
-LONGEST_TEXT = 1_000
-"""Characters of a text that are kept, so that one person's text takes bounded time."""
+LONGEST_TEXT = 1_000  # characters of a text that are kept, so that one person's text takes bounded time
 READ_AGAIN, LEAST_READ = 10, 1_000
 ASSUMED_ROWS = 1_000_000
 """The number of rows that running times assume for a table that declares none."""
@@ -77,11 +76,10 @@ def _is_ordered(low: Any, high: Any) -> bool:
     return bool(low <= high)
 
 
-def _parse_policy_probability(value: object) -> object:
-    return parse_probability("it", str(value))
-
-
-Probability = Annotated[float, BeforeValidator(_parse_policy_probability, json_schema_input_type=float | str)]
+Probability = Annotated[
+    float,
+    BeforeValidator(lambda value: parse_probability("it", str(value)), json_schema_input_type=float | str),
+]
 
 
 class PromiseTerms(StrictModel):
@@ -306,8 +304,7 @@ class Table(StrictModel):
 
         A person may have any number of rows; a store keeps this many of them, the first ones by rank.
         """
-        counted = self.rows_per_person * (self.groups_per_person or 1)
-        return max(LEAST_READ, READ_AGAIN * counted)
+        return max(LEAST_READ, READ_AGAIN * self.rows_per_person * (self.groups_per_person or 1))
 
     @property
     def has_person_key(self) -> bool:

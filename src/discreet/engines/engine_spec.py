@@ -68,7 +68,7 @@ class CostModel:
 
 
 class EngineDriver(Protocol):
-    """What an engine's own module can open; `address` is the text of the engine's address."""
+    """The functions of an engine's own module; `address` is the text of the engine's address."""
 
     def prepare_engine(
         self,
