@@ -16,8 +16,8 @@ import yaml
 from discreet.belief import Promise
 from discreet.local.baskets import BasketOperator, SelectASize, pack_baskets
 from discreet.local.report_formats import count_stored_reports
+from discreet.services.collect.operators import load_operator
 from discreet.services.collect.randomize import ClientsRequest, find_clients
-from discreet.services.collect.yaml_files import load_operator
 from discreet.services.policy_engines import open_table_engine
 from tests.conftest import seeded
 from tests.engines.servers import PostgresServer, Server, spark_by_night

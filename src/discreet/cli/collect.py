@@ -16,12 +16,10 @@ from discreet.rendering import basket_mining_view, collect_view
 from discreet.rendering.terminal import Console
 from discreet.services.collect import (
     analyse,
-    analysis_files,
     basket_mining,
     estimate,
-    operator_design,
+    operators,
     randomize,
-    yaml_files,
 )
 from discreet.services.policies import require_engine_address
 
@@ -83,8 +81,8 @@ def run_randomize(
     as_json: JsonOption = False,
 ) -> None:
     """Randomize one column into a file of reports, each of which keeps the promise on its own."""
-    wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
-    given, stated = (None, None) if operator is None else yaml_files.load_operator(operator)
+    wanted = None if promise is None else operators.parse_promise("--promise", promise)
+    given, stated = (None, None) if operator is None else operators.load_operator(operator)
     asked = randomize.ClientsRequest(
         table=table,
         column=column,
@@ -192,7 +190,7 @@ def run_analyse(
     as_json: JsonOption = False,
 ) -> None:
     """Compute the effect of reports on beliefs: prior and posterior, gamma, breach bounds, information."""
-    task = analysis_files.load_task(file)
+    task = analyse.load_task(file)
     found, warned = analyse.analyse_operators(task), analyse.make_mutual_information_example()
     if as_json:
         print(json.dumps(collect_view.analysis_to_json(task, found, warned)))
@@ -218,10 +216,10 @@ def run_design(
     as_json: JsonOption = False,
 ) -> None:
     """List the operators that keep a promise, with the error of the estimates from each."""
-    made = yaml_files.parse_promise("--promise", promise)
-    found = operator_design.design_operators(made, clients, domain=domain, mean=mean, items=items, size=size)
+    made = operators.parse_promise("--promise", promise)
+    found = operators.design_operators(made, clients, domain=domain, mean=mean, items=items, size=size)
     if out is not None:
-        yaml_files.save_operator(found.designs[0].operator, made, out)
+        operators.save_operator(found.designs[0].operator, made, out)
     if as_json:
         print(json.dumps(collect_view.designs_to_json(found, made, clients)))
     else:

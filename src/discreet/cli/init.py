@@ -13,7 +13,7 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.core.errors import RequestError
 from discreet.rendering.terminal import Console
-from discreet.services.engine_addresses import remove_password
+from discreet.services.addresses import remove_password
 from discreet.services.policies import Blank, list_blanks, require_engine_address
 from discreet.services.policy_draft.source_tables import find_file_tables, is_input, open_engine_tables
 from discreet.services.policy_draft.table_drafts import (

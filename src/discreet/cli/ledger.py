@@ -11,8 +11,7 @@ import typer
 from discreet.cli import ledger_maintenance
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
-from discreet.rendering.ledger_json import ledger_to_json
-from discreet.rendering.ledger_view import show_ledger
+from discreet.rendering.ledger_view import ledger_to_json, show_ledger
 from discreet.rendering.terminal import Console
 from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy

@@ -10,8 +10,13 @@ from typing import Annotated
 import typer
 
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
-from discreet.rendering.ledger_json import marks_to_json, verified_ledger_to_json
-from discreet.rendering.ledger_view import describe_restoration, describe_verified_ledger, format_quantity
+from discreet.rendering.ledger_view import (
+    describe_restoration,
+    describe_verified_ledger,
+    format_quantity,
+    marks_to_json,
+    verified_ledger_to_json,
+)
 from discreet.rendering.terminal import Console
 from discreet.services.ledger_maintenance import (
     back_up_policy_ledger,

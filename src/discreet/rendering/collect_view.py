@@ -17,10 +17,9 @@ from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.mechanisms import get_mechanism_name
-from discreet.services.collect.analyse import InformationExample, OperatorAnalysis
-from discreet.services.collect.analysis_files import AnalysisTask
+from discreet.services.collect.analyse import AnalysisTask, InformationExample, OperatorAnalysis
 from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
-from discreet.services.collect.operator_design import DesignResult
+from discreet.services.collect.operators import DesignResult
 from discreet.services.collect.randomize import RandomizeResult
 
 MAX_ROWS = 20

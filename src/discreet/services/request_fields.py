@@ -84,3 +84,12 @@ def _to_text(value: object) -> str | None:
 
 def _read_probability(option: str, value: object) -> float:
     return parse_probability(option, str(value))
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in an option typed as a,b,c.
+
+    >>> split_names("age, sex")
+    ('age', 'sex')
+    """
+    return tuple(name.strip() for name in text.split(",")) if text else ()

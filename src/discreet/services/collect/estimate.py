@@ -23,10 +23,10 @@ from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.local.report_formats import ReportCounts, count_stored_reports
+from discreet.services.addresses import parse_engine_address
+from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, count_names, read_description
 from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
-from discreet.services.collect.yaml_files import load_operator
-from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policy_engines import open_table_engine
 
 TABLE = "reports"

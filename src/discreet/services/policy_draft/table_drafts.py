@@ -22,7 +22,7 @@ from textwrap import fill
 from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, ColumnType, Role
-from discreet.services.engine_addresses import parse_engine_address, remove_password
+from discreet.services.addresses import parse_engine_address, remove_password
 from discreet.services.policy_draft.column_roles import (
     HipaaIdentifier,
     contains_word,

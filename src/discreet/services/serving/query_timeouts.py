@@ -29,7 +29,7 @@ from typing import TypeVar
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.addresses import parse_engine_address
 from discreet.services.work_limits import COST_MODELS, SPARK_COST_MODEL, LateResult, WorkLimits
 from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_query
