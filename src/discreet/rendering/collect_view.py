@@ -18,6 +18,7 @@ from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.mechanisms import get_mechanism_name
 from discreet.services.collect.analyse import AnalysisTask, InformationExample, OperatorAnalysis
+from discreet.services.collect.collect_requests import DesignRequest
 from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
 from discreet.services.collect.operators import DesignResult
 from discreet.services.collect.randomize import RandomizeResult
@@ -138,8 +139,9 @@ def _select_largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any
     return rows if few else sorted(rows, key=lambda row: -float(row[told]))[:MAX_ROWS]
 
 
-def show_designs(console: Console, found: DesignResult, promise: Promise, clients: int) -> None:
+def show_designs(console: Console, found: DesignResult, request: DesignRequest) -> None:
     """Print the operators, best first."""
+    promise = request.promise
     table = make_grid("operator", f"error of {found.quantity}", "95%", "bits a report", "gamma")
     told = format_percent if found.is_percentage else format_number
     for each in found.designs:
@@ -154,15 +156,15 @@ def show_designs(console: Console, found: DesignResult, promise: Promise, client
             f"{format_percent(promise.prior)} → {format_percent(promise.posterior)}, gamma "
             f"{format_number(promise.gamma)}",
         ),
-        ("clients", f"{clients:,}; the error is {found.error_meaning}"),
+        ("clients", f"{request.clients:,}; the error is {found.error_meaning}"),
     ]
     print_facts(console, pairs)
 
 
-def designs_to_json(found: DesignResult, promise: Promise, clients: int) -> dict[str, object]:
+def designs_to_json(found: DesignResult, request: DesignRequest) -> dict[str, object]:
     return {
-        "promise": {"prior": promise.prior, "posterior": promise.posterior},
-        "clients": clients,
+        "promise": {"prior": request.promise.prior, "posterior": request.promise.posterior},
+        "clients": request.clients,
         "designs": [
             {
                 "operator": operator_to_json(each.operator),

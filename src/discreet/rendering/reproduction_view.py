@@ -1,4 +1,4 @@
-"""Reproductions of the papers, in the terminal (all in short, or one in full), as JSON and as an HTML page."""
+"""Reproductions of the papers, in the terminal (all in short or one in full), as JSON and as an HTML page."""
 
 from __future__ import annotations
 

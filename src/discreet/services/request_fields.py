@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 
+from discreet.belief import Promise
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import parse_probability
 
@@ -44,6 +45,11 @@ class CommandLine:
     """Whether the command line has it at all; some fields are for callers in Python."""
 
     least: int | None = None
+    most: int | None = None
+    """The bounds of a number, which help shows."""
+
+    metavar: str | None = None
+    """The word that stands for the value in help."""
 
 
 def find_refusal(error: ValidationError) -> DiscreetError:
@@ -67,9 +73,9 @@ def accept_text(read: Callable[[object], object], *, nullable: bool = False) -> 
     )
 
 
-def accept_probability(option: str) -> tuple[Any, ...]:
-    """Return annotations of an optional probability: 5%, 0.05 or 1/20."""
-    return accept_text(partial(_read_probability, option), nullable=True)
+def accept_probability(option: str, *, nullable: bool = True) -> tuple[Any, ...]:
+    """Return annotations of a probability: 5%, 0.05 or 1/20."""
+    return accept_text(partial(_read_probability, option), nullable=nullable)
 
 
 def _read_text(read: Callable[[object], object], nullable: bool, value: object) -> object:
@@ -93,3 +99,15 @@ def split_names(text: str | None) -> tuple[str, ...]:
     ('age', 'sex')
     """
     return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+def parse_promise(name: str, text: str) -> Promise:
+    """Return the promise of a text prior:posterior.
+
+    >>> parse_promise("promise", "1%:5%").gamma
+    5.2105...
+    """
+    prior, colon, posterior = text.partition(":")
+    if not colon:
+        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
+    return Promise(parse_probability(name, prior), parse_probability(name, posterior))

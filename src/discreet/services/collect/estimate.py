@@ -24,6 +24,7 @@ from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.local.report_formats import ReportCounts, count_stored_reports
 from discreet.services.addresses import parse_engine_address
+from discreet.services.collect.collect_requests import EstimateRequest, ReportsRequest
 from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, count_names, read_description
 from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
@@ -75,36 +76,43 @@ class EstimateResult:
         return prior, highest_posterior(prior, self.total_epsilon * group)
 
 
-def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[EstimateResult]:
-    """Return the estimate from a file of reports, or one for every question of a survey's store."""
-    if path.suffix.lower() != STORE_SUFFIX:
-        return [_estimate_file(path, operator, confidence)]
-    if operator is not None:
-        raise RequestError("The store of a survey carries its operators.", hint="Leave --operator out.")
-    with ReportStore.open_readonly(path) as store:
-        return estimate_store(store, confidence)
+def estimate_reports(request: EstimateRequest) -> list[EstimateResult]:
+    """Return the estimate from a table of reports, or one for every question of a survey's store."""
+    if request.engine is None and Path(request.reports).suffix.lower() == STORE_SUFFIX:
+        return _select_question(_estimate_store_file(request), request.question)
+    description = describe_reports(request)
+    with open_reports(request) as engine:
+        found = estimate_table(description, engine, TABLE, request.confidence)
+    return _select_question([found], request.question)
 
 
-def estimate_in_engine(
-    address: str, table: str, operator: Path | None, confidence: float
-) -> list[EstimateResult]:
-    """Return the estimate from an engine's table or path."""
-    description = describe_engine_reports(address, table, operator)
-    with open_table_engine(address, TABLE, table) as engine:
-        return [estimate_table(description, engine, TABLE, confidence)]
+def _estimate_store_file(request: EstimateRequest) -> list[EstimateResult]:
+    if request.operator is not None:
+        raise RequestError("The store of a survey carries its operators.", hint="Leave `operator=` out.")
+    with ReportStore.open_readonly(Path(request.reports)) as store:
+        return estimate_store(store, request.confidence)
 
 
-def describe_engine_reports(address: str, table: str, operator: Path | None) -> ReportDescription:
-    """Return the description of a table's reports, from the operator or from the file's own metadata."""
-    path = Path(table)
-    if operator is None and parse_engine_address(address).reads_files and path.is_file():
-        return describe_file_reports(path, None)
-    if operator is None:
-        raise RequestError(
-            f"{table} does not say which operator made its reports.",
-            hint="Give it with --operator OPERATOR.yaml.",
-        )
-    return describe_file_reports(path, operator)
+def open_reports(request: ReportsRequest) -> Engine:
+    """Open the engine that counts the reports, as its table `TABLE`."""
+    if request.engine is None:
+        return DuckDB({TABLE: Path(request.reports)})
+    return open_table_engine(request.engine, TABLE, request.reports)
+
+
+def describe_reports(request: ReportsRequest) -> ReportDescription:
+    """Return the description of reports, from the operator that was given or from the file's own metadata."""
+    path, address = Path(request.reports), request.engine
+    if request.operator is not None:
+        operator, promise = load_operator(request.operator)
+        codes = tuple(str(code) for code in range(count_names(operator)))
+        return ReportDescription(operator=operator, values=codes, column="value", promise=promise)
+    if address is None or (parse_engine_address(address).reads_files and path.is_file()):
+        return read_description(path)
+    raise RequestError(
+        f"{request.reports} does not say which operator made its reports.",
+        hint="Give it with `operator=OPERATOR.yaml`.",
+    )
 
 
 def estimate_store(store: ReportStore, confidence: float) -> list[EstimateResult]:
@@ -117,28 +125,12 @@ def estimate_store(store: ReportStore, confidence: float) -> list[EstimateResult
     ]
 
 
-def select_question(found: list[EstimateResult], name: str | None) -> list[EstimateResult]:
-    """Return the estimates of one question, or all without a name."""
+def _select_question(found: list[EstimateResult], name: str | None) -> list[EstimateResult]:
     chosen = [each for each in found if name is None or each.description.column == name]
     if not chosen:
         known = ", ".join(each.description.column for each in found)
         raise RequestError(f"There is no question {name}.", hint=f"There is {known}.")
     return chosen
-
-
-def _estimate_file(path: Path, operator: Path | None, confidence: float) -> EstimateResult:
-    description = describe_file_reports(path, operator)
-    with DuckDB({TABLE: path}) as engine:
-        return estimate_table(description, engine, TABLE, confidence)
-
-
-def describe_file_reports(path: Path, operator: Path | None) -> ReportDescription:
-    """Return the description of a file's reports, from the operator or from its own metadata."""
-    if operator is None:
-        return read_description(path)
-    given, promise = load_operator(operator)
-    codes = tuple(str(code) for code in range(count_names(given)))
-    return ReportDescription(operator=given, values=codes, column="value", promise=promise)
 
 
 def estimate_table(

@@ -35,8 +35,9 @@ from discreet.local.design import (
 )
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
-from discreet.services.collect.number_clients import parse_range
+from discreet.services.collect.collect_requests import DesignRequest
 from discreet.services.policy_errors import find_nearest_name
+from discreet.services.request_fields import parse_promise
 from discreet.services.yaml_reader import KeyPath, Scalar, YamlDocument, YamlTree, read_yaml
 
 Plain = str | list["Plain"] | dict[str, "Plain"]
@@ -98,18 +99,6 @@ class YamlFile:
             return parse_promise("promise", self.require_text(place, value))
         except InvalidParameterError as error:
             self.refuse(place, error.message.removeprefix("promise "))
-
-
-def parse_promise(name: str, text: str) -> Promise:
-    """Return the promise of a text prior:posterior.
-
-    >>> parse_promise("--promise", "1%:5%").gamma
-    5.2105...
-    """
-    prior, colon, posterior = text.partition(":")
-    if not colon:
-        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
-    return Promise(parse_probability(name, prior), parse_probability(name, posterior))
 
 
 def _tree_to_entries(tree: dict[str, YamlTree]) -> dict[str, Plain]:
@@ -183,35 +172,33 @@ class DesignResult:
     is_percentage: bool = True
 
 
-def design_operators(
-    promise: Promise,
-    clients: int,
-    *,
-    domain: int | None,
-    mean: str | None,
-    items: int | None,
-    size: int | None,
-) -> DesignResult:
+def design_operators(request: DesignRequest) -> DesignResult:
     """Return the operators for shares, a mean or baskets, whichever is given."""
+    promise, clients, items, size = request.promise, request.clients, request.items, request.size
     baskets = items is not None or size is not None
-    if (domain is not None) + (mean is not None) + baskets != 1:
+    if (request.domain is not None) + (request.mean is not None) + baskets != 1:
         raise RequestError(
             "A design needs exactly one of a domain, a mean and baskets.",
-            hint="Give --domain for shares, --mean 0..100 for a mean, or --items and --size for baskets.",
+            hint="Give `domain=` for shares, `mean=0..100` for a mean, or `items=` and `size=` for baskets.",
         )
-    if domain is not None:
-        said = "the standard deviation of one value's estimated share"
+    if request.domain is not None:
         return DesignResult(
-            designs=design_frequencies(promise, domain, clients), quantity="a share", error_meaning=said
+            designs=design_frequencies(promise, request.domain, clients),
+            quantity="a share",
+            error_meaning="the standard deviation of one value's estimated share",
         )
-    if mean is not None:
-        low, high = parse_range("--mean", mean)
-        said = "the largest standard deviation that the estimated mean can have"
-        found = design_mean(promise, clients, low=low, high=high)
-        return DesignResult(designs=found, quantity="the mean", error_meaning=said, is_percentage=False)
+    if request.mean is not None:
+        low, high = request.mean
+        return DesignResult(
+            designs=design_mean(promise, clients, low=low, high=high),
+            quantity="the mean",
+            error_meaning="the largest standard deviation that the estimated mean can have",
+            is_percentage=False,
+        )
     if items is None or size is None:
-        raise RequestError("Baskets need both --items and --size.")
-    said = "the standard deviation of a rare pair's estimated support"
+        raise RequestError("Baskets need both `items=` and `size=`.")
     return DesignResult(
-        designs=design_baskets(promise, items, size, clients), quantity="a support", error_meaning=said
+        designs=design_baskets(promise, items, size, clients),
+        quantity="a support",
+        error_meaning="the standard deviation of a rare pair's estimated support",
     )
