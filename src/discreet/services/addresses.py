@@ -21,10 +21,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
+
+from pydantic import AfterValidator
 
 from discreet.accounting.ledger_storage import MEMORY, SQLITE, is_database_address
 from discreet.core.errors import RequestError
+from discreet.core.policy import ENGINE, ENGINES
 
 MakeAbsolute = Callable[[str], str]
 PATH_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".duckdb", ".db", ".ddb", ".data")
@@ -91,6 +95,19 @@ def parse_engine_address(text: str) -> EngineAddress:
     """
     scheme = text.partition(":")[0]
     return EngineAddress(text=text, scheme={"postgres": "postgresql"}.get(scheme, scheme))
+
+
+def require_engine_address(address: str) -> str:
+    """Return the address of an engine; raise if no engine has such addresses."""
+    if not ENGINE.fullmatch(address):
+        raise RequestError(f"`engine=` must be {ENGINES}.", hint="See docs/scale.md.")
+    return address
+
+
+OptionalEngine = Annotated[
+    str | None, AfterValidator(lambda address: None if address is None else require_engine_address(address))
+]
+"""The field of a request that names an engine."""
 
 
 def remove_login(address: str) -> str:

@@ -87,7 +87,7 @@ def resolve_analyst(policy: Policy, analyst: str | None) -> str:
     if who is None or (known and who not in known):
         raise RequestError(
             f"The policy declares the analysts {', '.join(known)}; got {who or 'none'}.",
-            hint="Name the analyst: --analyst NAME.",
+            hint="Name the analyst: `analyst=NAME`.",
         )
     return who
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 
-from discreet.belief import Promise
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import parse_probability
 
@@ -99,15 +98,3 @@ def split_names(text: str | None) -> tuple[str, ...]:
     ('age', 'sex')
     """
     return tuple(name.strip() for name in text.split(",")) if text else ()
-
-
-def parse_promise(name: str, text: str) -> Promise:
-    """Return the promise of a text prior:posterior.
-
-    >>> parse_promise("promise", "1%:5%").gamma
-    5.2105...
-    """
-    prior, colon, posterior = text.partition(":")
-    if not colon:
-        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
-    return Promise(parse_probability(name, prior), parse_probability(name, posterior))

@@ -9,17 +9,29 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.belief import Promise
-from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.number_checks import parse_number, parse_probability
 from discreet.local.estimates import CONFIDENCE
-from discreet.services.policies import require_engine_address
-from discreet.services.request_fields import CommandLine, accept_probability, accept_text, parse_promise
+from discreet.services.addresses import OptionalEngine
+from discreet.services.request_fields import CommandLine, accept_probability, accept_text
 
 NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?\d+)?"
 Range = tuple[float, float]
+
+
+def parse_promise(name: str, text: str) -> Promise:
+    """Return the promise of a text prior:posterior.
+
+    >>> parse_promise("promise", "1%:5%").gamma
+    5.2105...
+    """
+    prior, colon, posterior = text.partition(":")
+    if not colon:
+        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
+    return Promise(parse_probability(name, prior), parse_probability(name, posterior))
 
 
 def parse_range(name: str, text: str) -> Range:
@@ -44,10 +56,6 @@ def _read_promise(value: object) -> Promise:
 def _read_range(value: object) -> Range:
     low, high = value if isinstance(value, tuple) else parse_range("`mean=`", str(value))
     return low, high
-
-
-def _check_engine(address: str | None) -> str | None:
-    return None if address is None else require_engine_address(address)
 
 
 def _option(*flags: str) -> CommandLine:
@@ -133,9 +141,8 @@ class ReportsRequest(_CollectRequest):
         Field(description="An OPERATOR.yaml, for files and tables that do not carry theirs."),
     ] = None
     engine: Annotated[
-        str | None,
+        OptionalEngine,
         Field(description="The engine that counts the reports: duckdb:///FILE, postgresql://…, spark:local."),
-        AfterValidator(_check_engine),
     ] = None
 
 

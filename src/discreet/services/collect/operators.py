@@ -35,9 +35,8 @@ from discreet.local.design import (
 )
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
-from discreet.services.collect.collect_requests import DesignRequest
+from discreet.services.collect.collect_requests import DesignRequest, parse_promise
 from discreet.services.policy_errors import find_nearest_name
-from discreet.services.request_fields import parse_promise
 from discreet.services.yaml_reader import KeyPath, Scalar, YamlDocument, YamlTree, read_yaml
 
 Plain = str | list["Plain"] | dict[str, "Plain"]

@@ -236,7 +236,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 def _suggest_hint(word: str, engine: EngineAddress) -> str:
     if engine.scheme == "postgresql" and Path(word).suffix.lower() in PATH_SUFFIXES:
-        return "For a file leave out --engine; here name a table or view."
+        return "For a file leave out `engine=`; here name a table or view."
     if engine.scheme == "postgresql":
         return "Name a table or view, with its schema where that is not public."
     if engine.scheme == "duckdb":

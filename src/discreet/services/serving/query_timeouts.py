@@ -39,7 +39,7 @@ ROUNDS = 3
 ROWS = 100_000
 SAFETY_FACTOR = 5
 MAX_SLOWNESS = 64.0
-"""The largest factor; on a slower machine the custodian lengthens deadlines with --slack."""
+"""The largest factor; on a slower machine the custodian lengthens deadlines by `slack`."""
 SYNTHETIC_STATEMENT = (
     "SELECT count(*) AS n, CAST(sum(m.k % 7) AS BIGINT) AS s FROM "
     f"(SELECT DISTINCT d.x AS k FROM (SELECT unnest(range(0, {ROWS})) AS x) AS d) AS m"
