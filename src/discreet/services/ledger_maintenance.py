@@ -12,9 +12,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.parquet
+from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.accounting.accountant import get_amount
 from discreet.accounting.entries import Entry
@@ -33,6 +35,7 @@ from discreet.services.ledgers import (
     open_ledger_unmarked,
 )
 from discreet.services.privacy_units import find_units
+from discreet.services.request_fields import CommandLine
 
 PAGE_SIZE = 1_000
 SCHEMA = pa.schema(
@@ -143,19 +146,6 @@ def restore_policy_ledger(policy: Policy, file: Path | None) -> tuple[RestoreRes
         return restored, ledger.describe_belief()
 
 
-def export_policy_ledger(
-    policy: Policy, file: Path, *, analyst: str | None = None, first: int = 1, limit: int | None = None
-) -> tuple[int, int | None]:
-    """Write entries to a new file; return their number and the id of the next one, as `export_entries`."""
-    if file.suffix.lower() not in WRITERS:
-        raise RequestError(f"export: {file} has no known ending.", hint=f"Use {', '.join(WRITERS)}.")
-    if file.exists():
-        raise RequestError(f"export: {file} exists already.", hint="Name a new file.")
-    with open_ledger_readonly(policy) as ledger:
-        ledger.verify()
-        return export_entries(ledger, file, analyst=analyst, first=first, limit=limit)
-
-
 def change_privacy_units(policy: Policy) -> tuple[list[str], str]:
     """Record changed privacy units; return the tables whose unit changed, and the belief sentence."""
     with open_ledger(policy, check_units=False) as ledger:
@@ -173,41 +163,67 @@ def _make_missing_error(policy: Policy) -> RequestError:
     )
 
 
-def export_entries(
-    ledger: Ledger, path: Path, *, analyst: str | None = None, first: int = 1, limit: int | None = None
-) -> tuple[int, int | None]:
-    """Write up to `limit` entries from id `first`; return their number and the id of the next one.
+class ExportRequest(BaseModel):
+    """The file to write, and the entries to write to it."""
 
-    Stored answers are not exported: they belong to the analysts.
-    """
-    state = _EntryPages(ledger, analyst, first, limit)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    os.close(descriptor)
-    WRITERS[path.suffix.lower()](path, state.read_pages())
-    return state.count, state.next_id
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: Annotated[
+        Path,
+        Field(description="The file to write: .csv, .json or .parquet."),
+        CommandLine(is_argument=True),
+    ]
+    analyst: Annotated[str | None, Field(description="Only this analyst's entries.")] = None
+    first: Annotated[
+        int,
+        Field(description="The first entry, by its id.", ge=1),
+        CommandLine(flags=("--from",), least=1),
+    ] = 1
+    limit: Annotated[
+        int | None, Field(description="The most entries to write.", ge=1), CommandLine(least=1)
+    ] = None
+
+
+def export_policy_ledger(policy: Policy, request: ExportRequest) -> tuple[int, int | None]:
+    """Write entries to a new file; return their number and the id of the next one."""
+    file = request.file
+    write = WRITERS.get(file.suffix.lower())
+    if write is None:
+        raise RequestError(f"export: {file} has no known ending.", hint=f"Use {', '.join(WRITERS)}.")
+    if file.exists():
+        raise RequestError(f"export: {file} exists already.", hint="Name a new file.")
+    with open_ledger_readonly(policy) as ledger:
+        ledger.verify()
+        pages = _EntryPages(ledger, request)
+        # made before it is written, so that nobody else may read it
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        write(file, pages.read_pages())
+        return pages.count, pages.next_id
 
 
 class _EntryPages:
-    """Reads entries page by page; `next_id` is the id of the next entry, if any."""
+    """The entries of an export, page by page; `next_id` is the id of the next entry, if any."""
 
-    def __init__(self, ledger: Ledger, analyst: str | None, first: int, limit: int | None) -> None:
-        self._ledger, self._analyst, self._first, self._limit = ledger, analyst, first, limit
-        self.count, self.next_id = 0, None if limit is None else first
+    def __init__(self, ledger: Ledger, request: ExportRequest) -> None:
+        self._ledger, self._request = ledger, request
+        self.count, self.next_id = 0, None if request.limit is None else request.first
 
     def read_pages(self) -> Iterator[list[Row]]:
-        first = self._first
-        while self._limit is None or self.count < self._limit:
-            wanted = PAGE_SIZE if self._limit is None else min(PAGE_SIZE, self._limit - self.count)
-            entries = self._ledger.list_entry_page(first, wanted, analyst=self._analyst)
+        first, limit = self._request.first, self._request.limit
+        while limit is None or self.count < limit:
+            entries = self._read_page(
+                first, PAGE_SIZE if limit is None else min(PAGE_SIZE, limit - self.count)
+            )
             if not entries:
                 break
             first = entries[-1].id + 1
             self.count += len(entries)
             yield [_entry_to_row(each) for each in entries]
-        rest = (
-            self._ledger.list_entry_page(first, 1, analyst=self._analyst) if self._limit is not None else []
-        )
+        rest = [] if limit is None else self._read_page(first, 1)
         self.next_id = rest[0].id if rest else None
+
+    def _read_page(self, first: int, size: int) -> list[Entry]:
+        return self._ledger.list_entry_page(first, size, analyst=self._request.analyst)
 
 
 def _entry_to_row(entry: Entry) -> Row:
