@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.core.errors import RequestError
 from discreet.services.addresses import OptionalEngine
 from discreet.services.policies import Blank, list_blanks
-from discreet.services.policy_draft.source_tables import find_file_tables, is_input, open_engine_tables
+from discreet.services.policy_draft.draft_sources import find_file_tables, is_input, open_engine_tables
 from discreet.services.policy_draft.table_drafts import (
     TableDraft,
     draft_tables,

@@ -34,7 +34,7 @@ from discreet.services.policy_draft.column_roles import (
     is_maskable,
     is_person_key,
 )
-from discreet.services.policy_draft.source_tables import SourceTable
+from discreet.services.policy_draft.draft_sources import SourceTable
 
 PLAIN_SCALAR = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
 # Words that other YAML readers take for booleans or null.
