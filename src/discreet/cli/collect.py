@@ -12,10 +12,9 @@ from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import JsonOption
 from discreet.core.errors import RequestError
-from discreet.rendering import basket_mining_view, collect_view
+from discreet.rendering import collect_view, estimate_view
 from discreet.rendering.terminal import Console
 from discreet.services.collect.analyse import analyse_operators, load_task, make_mutual_information_example
-from discreet.services.collect.basket_mining import mine_reports
 from discreet.services.collect.collect_requests import (
     DesignRequest,
     EstimateRequest,
@@ -23,7 +22,7 @@ from discreet.services.collect.collect_requests import (
     RandomizeRequest,
     SurveyRequest,
 )
-from discreet.services.collect.estimate import estimate_reports, estimate_to_json
+from discreet.services.collect.estimate import estimate_reports, mine_reports
 from discreet.services.collect.operators import design_operators, save_operator
 from discreet.services.collect.randomize import randomize_column
 
@@ -67,10 +66,10 @@ def run_estimate(
 
         save_chart(draw_estimates(found), plot)
     if as_json:
-        objects = [estimate_to_json(each) for each in found]
+        objects = [estimate_view.estimate_to_json(each) for each in found]
         print(json.dumps(objects[0] if len(objects) == 1 else {"questions": objects}))
     else:
-        collect_view.show_estimates(Console(), found)
+        estimate_view.show_estimates(Console(), found)
         if plot is not None:
             _print_written(plot)
 
@@ -83,9 +82,9 @@ def run_mine(request: MineRequest, *, as_json: JsonOption = False) -> None:
         tell("counting itemsets")
         found = mine_reports(request)
     if as_json:
-        print(json.dumps(basket_mining_view.itemsets_to_json(found)))
+        print(json.dumps(estimate_view.itemsets_to_json(found)))
     else:
-        basket_mining_view.show_itemsets(Console(), found)
+        estimate_view.show_itemsets(Console(), found)
 
 
 @app.command("analyse", short_help="Compute an operator's effect on beliefs.")

@@ -33,9 +33,9 @@ from discreet.http.host_names import (
 from discreet.http.survey.results_page import render_results_page
 from discreet.http.survey.submissions import MAX_BODY_BYTES, parse_submission
 from discreet.local.estimates import CONFIDENCE
+from discreet.rendering.estimate_view import figures_to_json
 from discreet.rendering.terminal import Console
 from discreet.services.collect.collect_requests import SurveyRequest
-from discreet.services.collect.estimate import figures_to_json
 from discreet.services.collect.report_store import ReportStore
 from discreet.services.collect.surveys import BatchedResults, Survey, load_survey
 from discreet.services.network_addresses import is_loopback, open_listening_socket, parse_address

@@ -1,30 +1,34 @@
-"""Estimation from reports in a file or an engine's table: the engine counts, only counts come back.
+"""Estimates from reports in a file or an engine's table, and the frequent itemsets and rules of baskets.
 
-For baskets, the engine counts the items in the reports. Itemsets are counted in memory over transposed bits
-if these are few enough, and otherwise by the engine.
+The engine counts, and only counts come back. For baskets it counts the items in the reports; itemsets are
+counted in memory over transposed bits if these are few enough, and otherwise by the engine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
+from typing import cast
 
 from discreet.belief import highest_posterior
 from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local import BASKET_OPERATORS, LINEAR_OPERATORS
-from discreet.local.baskets import ItemsetSupports
+from discreet.local.baskets import (
+    AssociationRule,
+    FrequentItemsets,
+    ItemsetSupports,
+    find_frequent_itemsets,
+    find_rules,
+)
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
-from discreet.local.operator_json import operator_to_json
 from discreet.local.report_formats import ReportCounts, count_stored_reports
+from discreet.mechanisms import get_mechanism_name
 from discreet.services.addresses import parse_engine_address
-from discreet.services.collect.collect_requests import EstimateRequest, ReportsRequest
+from discreet.services.collect.collect_requests import EstimateRequest, MineRequest, ReportsRequest
 from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, count_names, read_description
 from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
@@ -206,66 +210,40 @@ def _no_reports_error() -> DataError:
     return DataError("There are no reports yet.", hint="Collect some first.")
 
 
-def estimate_to_json(found: EstimateResult) -> dict[str, object]:
-    """Return an estimate as a JSON object."""
-    description, (prior, posterior) = found.description, found.belief_bound
-    return {
-        "column": description.column,
-        "clients": found.estimate.clients,
-        "confidence": found.confidence,
-        **figures_to_json(found),
-        "operator": operator_to_json(description.operator),
-        "gamma": description.operator.gamma,
-        "epsilon": description.operator.epsilon,
-        "belief": {"prior": prior, "posterior": posterior},
-    }
+@dataclass(frozen=True, kw_only=True)
+class MiningResult:
+    """Itemsets and rules, and the number of baskets that they were mined from."""
+
+    description: ReportDescription
+    request: MineRequest
+    clients: int
+    frequent: FrequentItemsets
+    rules: tuple[AssociationRule, ...]
+
+    def name_items(self, itemset: tuple[int, ...]) -> list[str]:
+        """Return the names of an itemset's items."""
+        return [self.description.values[item] for item in itemset]
 
 
-def figures_to_json(found: EstimateResult) -> dict[str, object]:
-    """Return only the estimated numbers and warnings, as a JSON object."""
-    if isinstance(found.estimate, MeanEstimate):
-        low, high = found.estimate.interval(found.confidence)
-        return {"mean": found.estimate.mean, "low": low, "high": high, "warnings": list(found.warnings)}
-    if isinstance(found.estimate, ItemsetSupports):
-        return {"items": _list_items(found, found.estimate), "warnings": list(found.warnings)}
-    return {"estimates": _list_shares(found, found.estimate), "warnings": list(found.warnings)}
-
-
-def list_estimate_rows(found: EstimateResult) -> list[dict[str, Any]]:
-    """Return the shares of values or the supports of items, one row each."""
-    assert not isinstance(found.estimate, MeanEstimate)
-    if isinstance(found.estimate, ItemsetSupports):
-        return _list_items(found, found.estimate)
-    return _list_shares(found, found.estimate)
-
-
-def _list_shares(found: EstimateResult, estimate: FrequencyEstimate) -> list[dict[str, Any]]:
-    columns = (
-        found.description.values,
-        estimate.shares,
-        estimate.raw,
-        *estimate.intervals(found.confidence),
-    )
-    return [
-        {"value": value, "share": float(share), "raw": float(raw), "low": float(low), "high": float(high)}
-        for value, share, raw, low, high in zip(*columns, strict=True)
-    ]
-
-
-def _list_items(found: EstimateResult, supports: ItemsetSupports) -> list[dict[str, Any]]:
-    every = np.arange(supports.operator.items)[:, None]
-    columns = (
-        found.description.values,
-        supports.estimate_each(every).supports,
-        *supports.intervals(found.confidence),
-    )
-    return [
-        {
-            "item": item,
-            "support": min(max(float(raw), 0.0), 1.0),
-            "raw": float(raw),
-            "low": float(low),
-            "high": float(high),
-        }
-        for item, raw, low, high in zip(*columns, strict=True)
-    ]
+def mine_reports(request: MineRequest) -> MiningResult:
+    """Return the itemsets and rules that chance does not explain, from reports in a file or an engine."""
+    description = describe_reports(request)
+    if not isinstance(description.operator, BASKET_OPERATORS):
+        raise RequestError(
+            "Itemsets are mined from baskets; these are reports of "
+            f"{get_mechanism_name(type(description.operator))}.",
+            hint="Use discreet collect estimate.",
+        )
+    with open_reports(request) as engine:
+        supports = estimate_supports(description, engine)
+        frequent = find_frequent_itemsets(
+            supports, request.min_support, max_size=request.max_size, confidence=request.confidence
+        )
+        rules = find_rules(supports, frequent, request.min_strength)
+        return MiningResult(
+            description=description,
+            request=request,
+            clients=supports.clients,
+            frequent=frequent,
+            rules=rules,
+        )

@@ -84,7 +84,7 @@ class Deadlines:
             _sleep_until(began + 2 * fixed)
             return LateResult(value=done.result())
         abandon(done)
-        raise QueryTimeout(f"no answer within {2 * fixed:g} s; a larger --slack allows more")
+        raise QueryTimeout(f"no answer within {2 * fixed:g} s; a larger slack of discreet serve allows more")
 
 
 def _start_in_thread(compute: Callable[[], T]) -> Future[T]:
