@@ -1,4 +1,4 @@
-"""Operators and reports of `discreet collect`, in the terminal and as JSON; estimates are in `estimate_view`."""
+"""Operators and reports of `discreet collect`, in the terminal and as JSON (estimates: `estimate_view`)."""
 
 from __future__ import annotations
 

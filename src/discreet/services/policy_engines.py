@@ -25,6 +25,7 @@ from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
+from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.engines import sources
 from discreet.engines.duckdb import DuckDB
@@ -209,7 +210,7 @@ def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> N
             )
         tables[name] = {"state": state, "digest": digest}
     if json.dumps(known) != before:
-        _write_digests(place, known)
+        write_output(place, json.dumps(known, indent=1), private=True)
 
 
 def _read_digests(path: Path) -> RecordedDigests:
@@ -226,14 +227,3 @@ def _read_digests(path: Path) -> RecordedDigests:
         f"{path}, which records the digests of the data, cannot be read.",
         hint="If the data has not changed, delete the file; it will be written again.",
     )
-
-
-def _write_digests(path: Path, recorded: RecordedDigests) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(recorded, file, indent=1)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -186,7 +186,7 @@ def _count_reports(operator: Operator, engine: Engine, table: str) -> ReportCoun
         raise _wrong_columns_error() from None
 
 
-def estimate_supports(description: ReportDescription, engine: Engine) -> ItemsetSupports:
+def _estimate_supports(description: ReportDescription, engine: Engine) -> ItemsetSupports:
     """Return the supports of itemsets in a table of baskets, usable while the engine is open."""
     operator = cast("BasketOperator", description.operator)
     counts = _count_reports(operator, engine, TABLE)
@@ -235,7 +235,7 @@ def mine_reports(request: MineRequest) -> MiningResult:
             hint="Use discreet collect estimate.",
         )
     with open_reports(request) as engine:
-        supports = estimate_supports(description, engine)
+        supports = _estimate_supports(description, engine)
         frequent = find_frequent_itemsets(
             supports, request.min_support, max_size=request.max_size, confidence=request.confidence
         )

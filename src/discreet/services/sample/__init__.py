@@ -6,7 +6,6 @@ All people are made up, so the tables may be shown, published and attacked freel
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 
 from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
+from discreet.core.output_files import replace_output, write_output
 from discreet.services.sample import census as _census
 from discreet.services.sample import hospital as _hospital
 from discreet.services.sample.table_schema import SampleColumn, TableSchema
@@ -51,9 +51,7 @@ def write_policy(folder: Path) -> Path:
     """Write the policy of the sample tables to `folder`, unless it is there already; return its path."""
     path, text = folder / "privacy.yaml", _format_policy()
     if not path.exists() or path.read_text() != text:
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(text)
-        os.replace(draft, path)
+        write_output(path, text)
     return path
 
 
@@ -70,13 +68,8 @@ def _write_sample(path: Path, name: str, progress: Callable[[str], None] | None)
     if progress is not None:
         progress(f"making {name}: {schema.meaning}")
     table = make()
-    # The final name appears only once the file is whole, so that an interrupted run leaves nothing to trust.
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replace_output(path) as draft:
         pq.write_table(table.replace_schema_metadata({_STAMP: VERSION}), draft, compression="zstd")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
     return path
 
 
