@@ -15,7 +15,7 @@ from discreet.core.errors import RequestError
 from discreet.engines import ENGINES
 from discreet.engines.engine_reference import generate_engine_page
 from discreet.engines.engine_spec import EngineSpec
-from discreet.services.engine_addresses import (
+from discreet.services.addresses import (
     EXPECTED_ADDRESS,
     is_engine_address,
     parse_engine_address,
@@ -134,8 +134,7 @@ def test_the_reference_page_is_that_of_the_code() -> None:
 def test_specifications_load_no_driver() -> None:
     heavy = ("adbc_driver_postgresql", "duckdb", "pyarrow", "pyspark")
     script = (
-        "import sys, discreet.services.engine_addresses\n"
-        f"print([name for name in {heavy} if name in sys.modules])"
+        f"import sys, discreet.services.addresses\nprint([name for name in {heavy} if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["[]"]

@@ -14,8 +14,8 @@ from discreet.core.errors import ModelNotMetError
 from discreet.rendering import attack_view
 from discreet.rendering.attack_report import require_report_path, write_attack_report
 from discreet.rendering.terminal import Console
+from discreet.services.addresses import SERVER_EXAMPLES
 from discreet.services.attack.attack_dispatch import AttackRequest, attack_release
-from discreet.services.engine_addresses import SERVER_EXAMPLES
 
 Texts = list[str] | None
 TABLE = "A published table"

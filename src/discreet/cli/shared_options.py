@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.services.engine_addresses import ENGINE_EXAMPLES
+from discreet.services.addresses import ENGINE_EXAMPLES
 
 DEFAULT_POLICY = Path("privacy.yaml")
 PolicyOption = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]

@@ -27,14 +27,15 @@ from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy
-from discreet.services.engine_addresses import (
+from discreet.services.addresses import (
     EXPECTED_ADDRESS,
+    find_sibling_file,
     is_engine_address,
     parse_engine_address,
     require_engine_address,
+    resolve_ledger_address,
 )
 from discreet.services.hierarchy_preview import find_hierarchy_misfit
-from discreet.services.ledger_addresses import find_sibling_file, resolve_ledger_address
 from discreet.services.policy_errors import find_nearest_name, format_validation_errors
 from discreet.services.yaml_reader import (
     KeyPath,

@@ -22,7 +22,7 @@ from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.engine_spec import EngineSpec
 from discreet.engines.inventory import find_kind
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.addresses import parse_engine_address
 
 Columns = tuple[tuple[str, ColumnType | None], ...]
 

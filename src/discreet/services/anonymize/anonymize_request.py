@@ -24,10 +24,9 @@ from discreet.anonymity.models.model_option import ModelOption, ModelSpec
 from discreet.anonymity.models.model_parameters import parse_fraction, to_fraction
 from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
 from discreet.core.errors import RequestError
+from discreet.services.addresses import SERVER_EXAMPLES
 from discreet.services.anonymize.posterior import PosteriorCap
-from discreet.services.engine_addresses import SERVER_EXAMPLES
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import CommandLine, accept_probability, accept_text
+from discreet.services.request_fields import CommandLine, accept_probability, accept_text, split_names
 
 PRIVATE = "private"
 METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", "microaggregate", PRIVATE)

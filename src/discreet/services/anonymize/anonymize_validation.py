@@ -6,7 +6,6 @@ from pathlib import Path
 
 from discreet.core.errors import RequestError
 from discreet.services.anonymize.anonymize_request import AnonymizeRequest
-from discreet.services.engine_addresses import parse_engine_address, require_engine_address
 
 
 def require_known_files(request: AnonymizeRequest) -> None:
@@ -29,7 +28,9 @@ def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
     """Return whether it is a table of the policy, or may be one that only its engine knows."""
     if policy is None and engine is None:
         return False
-    from discreet.services.policies import load_policy  # not needed for a file without a policy
+    # not needed for a file without a policy
+    from discreet.services.addresses import parse_engine_address, require_engine_address
+    from discreet.services.policies import load_policy
 
     if policy is None:
         return not parse_engine_address(require_engine_address(engine or "")).is_embedded

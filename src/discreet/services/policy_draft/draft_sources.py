@@ -33,7 +33,7 @@ from discreet.engines.inventory import (
     read_glob_schema,
     read_schemas,
 )
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.addresses import parse_engine_address
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
 
