@@ -199,7 +199,7 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
         table = curator.policy.tables["people"]
         both = People.read(plan, table, folder / "others.parquet", "duckdb")
         trial = evaluate_synthetic(leak, table, both, at_most=0.3, promise=curator.promise)
-    with pytest.raises(ModelNotMetError, match="--at-most allows at most 30%"):
+    with pytest.raises(ModelNotMetError, match="`at_most=` allows at most 30%"):
         trial.require_bounds()
     trial.require_bounds(is_forced=True)
     kept, broken = (replace(trial, runs=tried) for tried in (trial.runs[:0], trial.runs))

@@ -23,6 +23,7 @@ from discreet.services.count_requests import (
     ItemsetsRequest,
     StreamRequest,
     TabulateRequest,
+    parse_bins,
 )
 from discreet.services.curator import Curator
 from discreet.services.itemsets import plan_itemsets_release
@@ -87,7 +88,7 @@ def tabulate(
     analyst: str | None = None,
     ranges: str | None = None,
     marginals: Sequence[Names] = (),
-    bins: Mapping[str, int] | None = None,
+    bins: Mapping[str, int] | Sequence[str] | str | None = None,
     logarithmic: Names = (),
     epsilon: Real | None = None,
     delta: Real = 0,
@@ -102,7 +103,7 @@ def tabulate(
         columns=list_names(columns),
         ranges=ranges,
         marginals=tuple(map(list_names, marginals)),
-        bins=dict(bins or {}),
+        bins=parse_bins(bins),
         logarithmic=list_names(logarithmic),
         epsilon=epsilon,
         delta=delta,
@@ -153,7 +154,7 @@ def open_stream(
     questions: int,
     method: str | None = None,
     updates: int | None = None,
-    bins: Mapping[str, int] | None = None,
+    bins: Mapping[str, int] | Sequence[str] | str | None = None,
     epsilon: Real | None = None,
     delta: Real = 0,
 ) -> Stream:
@@ -174,7 +175,7 @@ def open_stream(
             method=method,
             questions=questions,
             updates=updates,
-            bins=dict(bins or {}),
+            bins=parse_bins(bins),
             epsilon=epsilon,
             delta=delta,
         ),

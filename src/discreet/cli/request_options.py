@@ -76,7 +76,14 @@ def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     if form.is_argument:
         info: Any = typer.Argument(help=form.help or field.description)
     else:
-        info = typer.Option(*_list_flags(name, field), help=form.help or field.description, min=form.least)
+        info = typer.Option(
+            *_list_flags(name, field),
+            help=form.help or field.description,
+            min=form.least,
+            max=form.most,
+            metavar=form.metavar,
+            rich_help_panel=form.panel,
+        )
     annotation = typed if required or default is not None else typed | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]

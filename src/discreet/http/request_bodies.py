@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
+from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.release_cache import MIN_EPSILON
 from discreet.services.serving.curators import QuestionOptions
@@ -99,16 +100,13 @@ class DenialBody(RequestBody):
     note: Annotated[str, Field(max_length=1_000)] = ""
 
 
-class AttackBody(RequestBody):
+class AttackBody(AttackFields):
     """An attack on a release, by its number in the ledger, or without one on the answers."""
 
-    release: int | None = None
+    release: Annotated[int | None, Field(description="The release's number in the ledger.")] = None
     table: ShortText | None = None
-    victim: ShortText | None = None
     claim: ShortText | None = None
-    victims: Annotated[int | None, Field(ge=1, le=1_000)] = None
-    rules_out: Annotated[list[ShortText], Field(max_length=20)] = []
-    at_most: ShortText | None = None
+    rules_out: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()
 
 
 class ErrorBody(BaseModel):

@@ -44,6 +44,13 @@ class CommandLine:
     """Whether the command line has it at all; some fields are for callers in Python."""
 
     least: int | None = None
+    most: int | None = None
+
+    metavar: str | None = None
+    """What help shows in the value's place, where it is not the type."""
+
+    panel: str | None = None
+    """The heading of help that it stands under, where a command has several."""
 
 
 def find_refusal(error: ValidationError) -> DiscreetError:

@@ -65,7 +65,7 @@ def open_stream(curator: Curator, request: StreamRequest) -> Stream:
     if not request.columns or request.questions is None:
         raise RequestError(
             "stream: columns and the number of questions must be given.",
-            hint="Give columns=[…] and questions=1000.",
+            hint="Give `columns=[…]` and `questions=1000`.",
         )
     made, _ = _plan_request(curator, request, request.columns, request.questions)
     answerer, entry = curator.charge_and_release(
@@ -132,7 +132,7 @@ def plan_stream_release(
         delta=request.delta,
         guarantee=made.guarantee,
         plan_summary=_summarize_plan(made, columns),
-        facts=_describe_plan(made, columns),
+        plan=made,
         compute_rows=compute_rows,
     )
 
@@ -200,27 +200,3 @@ def _summarize_plan(plan: StreamPlan, columns: Sequence[str]) -> dict[str, objec
         "error95": {"fresh": plan.fresh_error95, "known": plan.error95},
         "weighed": dict(plan.method_errors),
     }
-
-
-def _describe_plan(plan: StreamPlan, columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    cells = f"{plan.universe.cells:,} of {', '.join(columns)}"
-    if plan.sparse_vector is None:
-        told = (
-            ("method", f"{plan.method}: noise on each of {plan.questions:,} answers"),
-            ("error", f"± {plan.fresh_error95:,} for 95% of them"),
-        )
-    else:
-        told = (
-            ("method", f"{plan.method}: up to {plan.updates} of {plan.questions:,} answers are counted anew"),
-            ("error", f"95% of those ± {plan.fresh_error95:,}, of the others ± {plan.error95:,}"),
-        )
-    return (("cells", cells), *told, *_explain_choice(plan))
-
-
-def _explain_choice(plan: StreamPlan) -> tuple[tuple[str, str], ...]:
-    """Return the fact that explains the choice of a method, if the request named none."""
-    if not plan.method_errors:
-        return ()
-    others = [f"{name} ± {error:,}" for name, error in plan.method_errors.items() if name != plan.method]
-    others += [] if "median" in plan.method_errors else ["median does not fit so many cells"]
-    return (("chosen", f"{plan.method} errs least; {', '.join(others)}"),)

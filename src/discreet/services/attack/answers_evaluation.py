@@ -3,7 +3,7 @@
 Nothing is charged: every victim is attacked through a curator with a new ledger in memory, as if nothing had
 been asked before, which is the best case for an attacker. The store is in memory too, and discarded.
 
-Claim       --claim, or that a sensitive column has the value whose share is nearest to one half.
+Claim       as given, or that a sensitive column has the value whose share is nearest to one half.
 Victims     people whom a condition on known columns singles out, half of whom meet the claim.
 Prior       the promise's own, so that posteriors can be compared with the promised one.
 """

@@ -163,10 +163,9 @@ class AttackEvaluation:
         more = "" if len(self.broken_bounds) == 1 else f" ({len(self.broken_bounds)} bounds are broken)"
         raise ModelNotMetError(
             f"The attack {tried.name} comes to believe {format_percent(tried.findings.highest_posterior)}; "
-            f"{bound.source} allows "
-            f"{bound.text}{more}.",
+            f"{bound.source_argument} allows {bound.text}{more}.",
             hint="Nothing was written. Ask for stronger models, raise the bound, or publish it all the same "
-            "with --force, which the certificate will say.",
+            "with `force=`, which the certificate will say.",
         )
 
 

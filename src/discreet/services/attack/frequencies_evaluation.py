@@ -1,10 +1,10 @@
 """Attacks on published allele frequencies: membership of people in the study.
 
-People      --genomes are people of the study, a column each; the claim that they were in it is true.
+People      `genomes` are people of the study, a column each; the claim that they were in it is true.
 Panel       people of the same origin who were not in it. Half of them calibrate the statistic, the others
             measure false positives; if they are few, all calibrate. Without a panel, people are
             simulated from the reference's frequencies, with independent SNPs.
-Noise       --epsilon says that the counts were published with discrete Laplace noise, `epsilon` for a person
+Noise       `epsilon` says that the counts were published with discrete Laplace noise, this much for a person
             over all SNPs; the attack accounts for the noise, and what epsilon allows is the bound.
 """
 
@@ -68,11 +68,11 @@ class _Study:
 
 def attack_frequencies(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
     """Judge everybody by both statistics."""
-    for option, given in (("--genomes", request.genomes), ("--reference", request.reference)):
+    for name, given in (("genomes", request.genomes), ("reference", request.reference)):
         if given is None:
             raise RequestError(
-                f"attack: {option} is missing: frequencies are attacked with genomes and a reference.",
-                hint=f"Add {option} FILE, with a row for each SNP.",
+                f"attack: `{name}=` is missing: frequencies are attacked with genomes and a reference.",
+                hint=f'Add `{name}="FILE"`, with a row for each SNP.',
             )
     report_progress("reading frequencies and genomes")
     address = _resolve_engine_address(request)
@@ -154,7 +154,7 @@ def _parse_victim_name(request: AttackRequest) -> str:
     values = request.victim or {}
     if list(values) != ["name"]:
         raise RequestError(
-            "attack: --victim must name a column of --genomes.", hint="Write --victim name=COLUMN."
+            "attack: `victim=` must name a column of `genomes=`.", hint='Write `victim="name=COLUMN"`.'
         )
     return values["name"]
 
@@ -164,7 +164,7 @@ def _build_published_frequencies(request: AttackRequest, shares: AlleleShares, s
     if people is None:
         raise RequestError(
             f"attack: the number of people behind {shares.table} is unknown.",
-            hint="Add --people N, or a column people.",
+            hint="Add `people=N`, or a column people.",
         )
     share = shares.select_snps(snps)
     if request.epsilon is None:
@@ -183,7 +183,7 @@ def _select_outsiders(
             SIMULATED_PEOPLE, reference.clipped_shares, np.random.Generator(np.random.Philox(0))
         )
         said = (
-            f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
+            f"There was no panel: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
             "their SNPs apart from one another. Of real people who were not in the study, more may be taken "
             "for members.",
         )

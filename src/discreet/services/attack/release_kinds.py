@@ -89,19 +89,12 @@ ATTACKS_BY_KIND: dict[ReleaseKind, tuple[type[Any], ...]] = {
     ReleaseKind.FREQUENCIES: (GenomeMembership,),
     ReleaseKind.SYNTHETIC: (SinglingOut, Linkability, AttributeInference),
 }
-OPTION_NAMES = {
-    "earlier": "--with",
-    "hierarchies": "--hierarchy",
-    "base_rates": "--base-rate",
-    "columns": "--column",
-    "earlier_columns": "--earlier-column",
-}
 REQUEST_HINTS = {
     ReleaseKind.ANSWERS: "name a policy.yaml in the release's place",
-    ReleaseKind.TABLE: "name its file, and --quasi or --policy",
-    ReleaseKind.RATINGS: "name the column of what was rated with --title",
-    ReleaseKind.FREQUENCIES: "give --genomes and --reference",
-    ReleaseKind.SYNTHETIC: "name people who are not in the data with --panel",
+    ReleaseKind.TABLE: "name its file, and its quasi-identifiers or a policy",
+    ReleaseKind.RATINGS: "name the title, the column of what was rated",
+    ReleaseKind.FREQUENCIES: "give genomes and a reference",
+    ReleaseKind.SYNTHETIC: "name a panel: people who are not in the data",
 }
 
 
@@ -112,15 +105,10 @@ def determine_release_kind(request: AttackRequest) -> ReleaseKind:
         if getattr(request, field) not in (None, (), {}) and field not in OPTIONS_BY_KIND[kind]:
             others = [other for other, fields in OPTIONS_BY_KIND.items() if field in fields]
             raise RequestError(
-                f"attack: {_format_option(field)} applies to {' or '.join(others)}, but the release is "
-                f"{kind}.",
+                f"attack: `{field}=` applies to {' or '.join(others)}, but the release is {kind}.",
                 hint=f"Leave it out, or {REQUEST_HINTS[others[0]]}.",
             )
     return kind
-
-
-def _format_option(field: str) -> str:
-    return OPTION_NAMES.get(field, f"--{field.replace('_', '-')}")
 
 
 def _infer_kind(request: AttackRequest) -> ReleaseKind:

@@ -38,7 +38,7 @@ from discreet.services.attack.evaluation import AttackRun, SkippedAttack
 from discreet.services.attack.release_kinds import skip_attack
 
 DEFAULT_RULED_OUT = 1
-ONE_RELEASE = "there is but one release; --with names an earlier one"
+ONE_RELEASE = "there is only one release: name an earlier one, too"
 NO_SENSITIVE_COLUMN = "the release has no sensitive column"
 REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
 DIFFERENT_UNITS = "of one release people are counted, and of the other rows"

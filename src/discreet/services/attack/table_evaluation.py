@@ -8,7 +8,7 @@ refused; labels that are unreadable in part are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,14 +81,14 @@ def prepare_attack(engine: Publisher, request: AttackRequest, target: TargetRele
         )
     known, knowledge, assumed = _build_knowledge(engine, request, target, published, facts)
     readable = replace(published, hierarchies=_build_hierarchies(request, specs, known))
-    sets, unread = match_readable(readable, known, request.columns, target.name)
+    sets, unread, plain = match_readable(readable, known, request.columns, target.name)
     earlier: tuple[MatchSets, ...] = ()
     both = None
     if request.earlier is not None:
         name = _name_earlier_release(request)
         before = replace(_read_published_table(engine, name, target), hierarchies=readable.hierarchies)
-        laid, more = match_readable(before, known, request.earlier_columns, name)
-        earlier, unread = (laid,), (*unread, *more)
+        laid, more_unread, more_plain = match_readable(before, known, request.earlier_columns, name)
+        earlier, unread, plain = (laid,), (*unread, *more_unread), (*plain, *more_plain)
         called = (request.columns, request.earlier_columns)
         both = join_releases(engine, target, name, known, readable.hierarchies, called)
         assumed = (
@@ -106,7 +106,12 @@ def prepare_attack(engine: Publisher, request: AttackRequest, target: TargetRele
     return PreparedAttack(
         scenario=scene,
         knowledge=knowledge,
-        assumptions=(*assumed, *_list_pick_assumptions(sets), *_describe_facts(facts)),
+        assumptions=(
+            *assumed,
+            *dict.fromkeys(plain),
+            *_list_pick_assumptions(sets),
+            *_describe_facts(facts),
+        ),
         unreadable_labels=unread,
         joined_sets=both,
     )
@@ -161,7 +166,7 @@ def _prepare_class_attack(
     if request.earlier is not None:
         raise RequestError(
             "attack: combining two releases needs knowledge of who is in both.",
-            hint="Name a register with --knows, or the --policy of the table that they were made from.",
+            hint="Name a register with `knows=`, or the `policy=` of the table that they were made from.",
         )
     return PreparedAttack(
         scenario=scenario,
@@ -264,7 +269,7 @@ def _collect_hierarchy_specs(request: AttackRequest, target: TargetRelease) -> d
     for name, file in request.hierarchies.items():
         if name not in (*target.quasi_identifiers, *target.sensitive):
             raise RequestError(
-                f"--hierarchy is about {name}, which is neither known nor sensitive in the release.",
+                f"`hierarchies=` is about {name}, which is neither known nor sensitive in the release.",
                 hint=f"Those are {', '.join((*target.quasi_identifiers, *target.sensitive))}.",
             )
         found[name] = read_hierarchy_csv(name, Path(file))
@@ -298,14 +303,22 @@ def _describe_facts(facts: Mapping[str, Sequence[Fact]]) -> list[str]:
 
 def match_readable(
     published: PublishedTable, known: AttackerKnowledge, columns: Mapping[str, str], name: str
-) -> tuple[MatchSets, tuple[str, ...]]:
-    """Return match sets and sentences on unreadable labels; raise RequestError if nothing could match."""
+) -> tuple[MatchSets, tuple[str, ...], tuple[str, ...]]:
+    """Return match sets, sentences on unreadable labels, and assumptions about others.
+
+    Raises RequestError if nothing could match.
+    """
     found = find_illegible_columns(published, known, columns)
     _refuse_illegible([each for each in found if each.is_wholly_illegible], name)
     sets = match_people(published, known, columns)
     if not sets.people.any():
         _refuse_illegible(found, name)
-    return sets, tuple(_describe_illegible(found, name))
+    plain = [each for each in found if each.sole_value is not None]
+    return (
+        sets,
+        tuple(_describe_illegible(each, name) for each in found if each not in plain),
+        tuple(_describe_plain(each) for each in plain),
+    )
 
 
 def _refuse_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -> None:
@@ -314,25 +327,34 @@ def _refuse_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -
             raise RequestError(
                 f"attack: {name} has {each.kind} in {each.column}, and the known values of "
                 f"{each.known_column} have none.",
-                hint=f"Check it, or name another column of a register with --column {each.column}=NAME.",
+                hint=f'Check it, or name another column of a register: `columns="{each.column}=NAME"`.',
             )
     if illegible_columns:
         columns = ", ".join(each.column for each in illegible_columns)
         raise RequestError(
             f"attack: the labels of {columns} in {name} are not known values, and no hierarchy says what "
             "they cover.",
-            hint=f"Give {' '.join(f'--hierarchy {each.column}=FILE' for each in illegible_columns)} or the "
-            "--policy; if labels are plain values, spell known ones the same way.",
+            hint=f"Give {' '.join(map(_format_hierarchy_argument, illegible_columns))} or the "
+            "`policy=`; if labels are plain values, spell known ones the same way.",
         )
 
 
-def _describe_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -> Iterator[str]:
-    for each in illegible_columns:
-        labels = "label" if each.total == 1 else "labels"
-        yield (
-            f"{each.illegible} of the {each.total} {labels} of {each.column} in {name} could not be read and "
-            f"cover nobody here; if they are groups, give --hierarchy {each.column}=FILE."
-        )
+def _format_hierarchy_argument(column: IllegibleColumn) -> str:
+    return f'`hierarchies="{column.column}=FILE"`'
+
+
+def _describe_illegible(column: IllegibleColumn, name: str) -> str:
+    return (
+        f"{column.illegible} of the {column.total} labels of {column.column} in {name} could not be read and "
+        f"match nobody here; if they are groups, give a hierarchy of {column.column}."
+    )
+
+
+def _describe_plain(column: IllegibleColumn) -> str:
+    return (
+        f"Labels of {column.column} other than {column.sole_value} are taken to be other values, not groups "
+        "that hold it."
+    )
 
 
 def attack_published_table(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:

@@ -52,8 +52,8 @@ def resolve_release(request: AttackRequest) -> TargetRelease:
     """Return the release that the request names, with the roles of its columns."""
     if request.knows is None and (request.columns or request.earlier_columns):
         raise RequestError(
-            "attack: --column maps a column to a register, and there is no register.",
-            hint="Name it with --knows.",
+            "attack: `columns=` maps a column to a register, and there is no register.",
+            hint="Name it with `knows=`.",
         )
     policy = None
     if request.policy is not None:
@@ -66,7 +66,8 @@ def resolve_release(request: AttackRequest) -> TargetRelease:
     if not quasi:
         raise RequestError(
             f"attack: no column of {name} is known to be a quasi-identifier.",
-            hint="Name them with --quasi a,b and the secret ones with --sensitive c, or give the --policy.",
+            hint='Name them with `quasi="a,b"` and the secret ones with `sensitive="c"`, or give the '
+            "`policy=`.",
         )
     person = request.person or _find_person_column(policy, original, table)
     _require_person_column(request, person, table, engine)
@@ -190,7 +191,7 @@ def _list_certificate_remarks(digest: str | None, certificate: Certificate) -> t
     if digest is not None and certificate.get("sha256") not in (None, digest):
         remarks.append("The certificate beside the release is of a file with other content.")
     if certificate.get("forced"):
-        remarks.append("It was published with --force, so that bounds of its certificate may be broken.")
+        remarks.append("It was published by force, so that bounds of its certificate may be broken.")
     return tuple(remarks)
 
 
