@@ -29,8 +29,13 @@ from discreet.services.audit.audit_dispatch import AuditRequest, is_question, ru
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
-from discreet.services.synthesize import synthetic_publication
-from discreet.services.synthesize.synthetic_table import SynthesizeRequest, plan_synthetic
+from discreet.services.synthesize.synthesize_request import (
+    PublishRequest,
+    SynthesizeFields,
+    SynthesizeRequest,
+)
+from discreet.services.synthesize.synthetic_publication import publish_synthetic
+from discreet.services.synthesize.synthetic_table import plan_synthetic
 
 MAX_NAME_LENGTH = 200
 SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
@@ -41,23 +46,13 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
     """Return the work of a job that synthesizes a table."""
     policy = resolve_policy_table(context.curators.policy, body.table, None).policy
     analyst = resolve_analyst(policy, body.analyst)
-    request = SynthesizeRequest(
-        table=body.table,
-        epsilon=body.epsilon,
-        delta=body.delta,
-        quality=body.quality,
-        columns=body.columns,
-        logarithmic=body.log,
-        earlier=body.agree,
-    )
-    plan_synthetic(
-        context.curators.for_analyst(analyst), request
-    )  # raises what can be refused before the job starts
+    asked = {name: getattr(body, name) for name in SynthesizeFields.model_fields}
+    # raises what can be refused before the job starts
+    plan_synthetic(context.curators.for_analyst(analyst), SynthesizeRequest(**asked))
 
     def run_synthesis(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        made = synthetic_publication.publish_synthetic(
-            policy, request, _get_output_path(folder, body), analyst=analyst, report_progress=tell
-        )
+        request = PublishRequest(**asked, analyst=analyst, output=_get_output_path(folder, body))
+        made = publish_synthetic(policy, request, tell)
         files = (*made.files, write_synthetic_report(made))
         return _build_outcome(synthesis_view.synthetic_to_json(made, files), files)
 

@@ -15,6 +15,7 @@ from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.release_cache import MIN_EPSILON
 from discreet.services.serving.curators import QuestionOptions
+from discreet.services.synthesize.synthesize_request import SynthesizeFields
 from discreet.services.users.api_tokens import MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
 from discreet.sql.planner import CONFIDENCE
@@ -117,7 +118,7 @@ class ErrorBody(BaseModel):
     hint: str
 
 
-class SynthesizeBody(RequestBody):
+class SynthesizeBody(SynthesizeFields):
     """A synthetic table, charged to an analyst's share; fields are the options of `discreet synthesize`."""
 
     kind: Literal["synthesize"]
@@ -126,10 +127,9 @@ class SynthesizeBody(RequestBody):
     analyst: ShortText | None = None
     epsilon: Epsilon | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 0
-    quality: Literal["lean", "best"] = "lean"
     columns: ShortTexts | None = None
-    log: ShortTexts = ()
-    agree: Annotated[
+    logarithmic: Annotated[ShortTexts, Field(alias="log")] = ()
+    earlier: Annotated[
         Integers | Literal["all"], Field(alias="with", description="Answers to agree with, by their entries.")
     ] = ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet.accounting.entries import guarantee_to_json
 from discreet.belief.wording import format_number, format_percent
 from discreet.rendering import attack_view
 from discreet.services.synthesize.synthetic_publication import LIMITS, SyntheticPublication
@@ -26,7 +28,7 @@ def synthetic_to_json(made: SyntheticPublication, files: Sequence[Path]) -> dict
         "quality": synthetic.plan.quality,
         "epsilon": float(synthetic.epsilon),
         "delta": float(synthetic.delta),
-        "guarantee": repr(synthetic.plan.guarantee),
+        "guarantee": json.loads(guarantee_to_json(synthetic.plan.guarantee)),
         "variation": {"columns": comparison.compute_mean(1), "pairs": comparison.compute_mean(2)},
         "trial": attack_view.evaluation_to_json(made.trial),
         "earlier": [each.number for each in synthetic.earlier],

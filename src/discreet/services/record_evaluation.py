@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from sqlglot import exp
 
 from discreet.anonymity.models import KAnonymity
@@ -48,21 +50,31 @@ from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher
 
 MEMORY = ":memory:"
+MAX_K = 10**6
 ProgressReporter = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordRequest:
+def _read_k(value: object) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and 2 <= int(text[:9]) <= MAX_K):
+        raise RequestError("attack: k must be a whole number of at least 2.", hint="Write 5.")
+    return int(text)
+
+
+class RecordRequest(BaseModel):
     """The person and claim to evaluate: `person` are values that single out a row of `table`.
 
-    The claim is that `column` is `value`, or the record's own value if that is None.
+    The claim is that `column` is `value`, or the record's own value if that is None. The fields are those of
+    the console's form.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
     person: Mapping[str, str]
-    column: str
+    column: str = ""
     value: str | None = None
-    k: int = 5
+    k: Annotated[int, BeforeValidator(_read_k)] = 5
 
 
 @dataclass(frozen=True, kw_only=True)
