@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.belief.promise import parse_promise
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
 from discreet.core.errors import RequestError
@@ -83,7 +84,7 @@ def run_randomize(
     as_json: JsonOption = False,
 ) -> None:
     """Randomize one column into a file of reports, each of which keeps the promise on its own."""
-    wanted = None if promise is None else yaml_files.parse_promise("--promise", promise)
+    wanted = None if promise is None else parse_promise("`promise=`", promise)
     given, stated = (None, None) if operator is None else yaml_files.load_operator(operator)
     asked = randomize.ClientsRequest(
         table=table,
@@ -218,7 +219,7 @@ def run_design(
     as_json: JsonOption = False,
 ) -> None:
     """List the operators that keep a promise, with the error of the estimates from each."""
-    made = yaml_files.parse_promise("--promise", promise)
+    made = parse_promise("`promise=`", promise)
     found = operator_design.design_operators(made, clients, domain=domain, mean=mean, items=items, size=size)
     if out is not None:
         yaml_files.save_operator(found.designs[0].operator, made, out)

@@ -16,14 +16,14 @@ from discreet.attacks.findings import Finding
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
 from discreet.rendering.attack_charts import draw_attack_charts
-from discreet.rendering.attack_verdicts import (
+from discreet.rendering.attack_view import (
     describe_strongest_claim,
     describe_verdict,
+    evaluation_to_json,
     explain_success_rates,
     format_success_rates,
     select_release_runs,
 )
-from discreet.rendering.attack_view import evaluation_to_json
 from discreet.rendering.deployment_section import build_deployment_section
 from discreet.rendering.report_document import (
     Document,

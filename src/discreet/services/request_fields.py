@@ -47,10 +47,10 @@ class CommandLine:
     most: int | None = None
 
     metavar: str | None = None
-    """What help shows in the value's place, where it is not the type."""
+    """The word that stands for the value in help."""
 
-    panel: str | None = None
-    """The heading of help that it stands under, where a command has several."""
+    panel: str = ""
+    """The heading under which help lists the option."""
 
 
 def find_refusal(error: ValidationError) -> DiscreetError:

@@ -42,8 +42,13 @@ from discreet.core.policy import ContributionBounding, Policy
 from discreet.core.randomness import Randomness
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, compute_promised_posterior
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, SkippedAttack, apply_bounds
-from discreet.services.attack.release_kinds import skip_attack
+from discreet.services.attack.evaluation import (
+    AttackEvaluation,
+    AttackRun,
+    SkippedAttack,
+    apply_bounds,
+    skip_attack,
+)
 from discreet.services.attack.victims import AttackTarget, choose_table, choose_target
 from discreet.services.curator import Curator
 from discreet.services.policies import get_promise, load_policy

@@ -69,7 +69,7 @@ def _read_path(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-def _option(metavar: str, panel: str | None = None, *flags: str, **more: Any) -> CommandLine:
+def _option(metavar: str, panel: str = "", *flags: str, **more: Any) -> CommandLine:
     return CommandLine(metavar=metavar, panel=panel, flags=flags, **more)
 
 
@@ -127,7 +127,7 @@ class AttackRequest(AttackFields):
         CommandLine(is_argument=True),
     ]
     policy: Annotated[
-        Path | None, Field(description="The custodian's policy."), _option("FILE", None, "-p", "--policy")
+        Path | None, Field(description="The custodian's policy."), _option("FILE", "", "-p", "--policy")
     ] = None
     posterior: Annotated[
         float | None,

@@ -38,8 +38,7 @@ from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy

@@ -19,8 +19,7 @@ from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType, Policy, Role, Table
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.table_evaluation import find_name_column
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy

@@ -24,8 +24,7 @@ from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256, read_certificate
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role

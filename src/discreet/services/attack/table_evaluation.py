@@ -33,13 +33,14 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
-from discreet.services.attack.pseudonym_linkage import attack_joined, join_releases
 from discreet.services.attack.table_attacks import (
     Scenario,
+    attack_joined,
     attack_table,
     build_covering_hierarchy,
     build_sensitive_hierarchies,
     find_declared_specs,
+    join_releases,
 )
 from discreet.services.attack.target_release import TargetRelease, resolve_release
 from discreet.services.policies import get_promise

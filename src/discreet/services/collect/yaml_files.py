@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet.belief import Promise
+from discreet.belief.promise import parse_promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import parse_probability
@@ -90,18 +91,6 @@ class YamlFile:
             return parse_promise("promise", self.require_text(place, value))
         except InvalidParameterError as error:
             self.refuse(place, error.message.removeprefix("promise "))
-
-
-def parse_promise(name: str, text: str) -> Promise:
-    """Return the promise of a text prior:posterior.
-
-    >>> parse_promise("--promise", "1%:5%").gamma
-    5.2105...
-    """
-    prior, colon, posterior = text.partition(":")
-    if not colon:
-        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
-    return Promise(parse_probability(name, prior), parse_probability(name, posterior))
 
 
 def _tree_to_entries(tree: dict[str, YamlTree]) -> dict[str, Plain]:

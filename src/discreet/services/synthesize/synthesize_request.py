@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from discreet.belief.promise import parse_promise
 from discreet.core.errors import RequestError
-from discreet.services.collect.yaml_files import parse_promise
 from discreet.services.count_requests import Delta, Epsilon
 from discreet.services.name_lists import split_names
 from discreet.services.request_fields import CommandLine, accept_probability

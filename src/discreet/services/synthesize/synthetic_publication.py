@@ -34,8 +34,8 @@ from discreet.services.attack.evaluation import (
     AttackRun,
     SkippedAttack,
     apply_bounds,
+    skip_other_attacks,
 )
-from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.synthetic_attack import (
     APPLICABLE_ATTACKS,
     ASSUMPTIONS,
