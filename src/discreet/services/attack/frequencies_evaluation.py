@@ -24,13 +24,13 @@ from discreet.attacks.allele_frequencies import (
     Frequencies,
     Genotypes,
     NamedGenomes,
+    draw_genotypes,
     find_shared_snps,
     read_genomes,
     read_shares,
 )
 from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import MIN_PANEL
-from discreet.attacks.simulation.genome_study import draw_genotypes
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
