@@ -299,7 +299,7 @@ def test_nobody_takes_uniqueness_for_a_success_against_the_release(
     lines = capsys.readouterr().out.splitlines()
     assert not any(line.startswith("uniqueness") for line in lines)
     told = " ".join(" ".join(lines).split())
-    assert "By the values that are known 100% of people are alone, whatever is released" in told
+    assert "100% of people are unique by the values that are known, whatever is released" in told
 
 
 def test_a_value_of_the_data_cannot_become_markup_of_the_report(

@@ -15,10 +15,17 @@ from discreet.attacks import Linkage, Uniqueness
 from discreet.attacks.anonymization_criteria import Criteria, Criterion
 from discreet.attacks.findings import Finding
 from discreet.belief.wording import format_number, format_percent
-from discreet.services.attack.evaluation import AttackEvaluation, JudgedRun
+from discreet.services.attack.evaluation import AttackEvaluation, JudgedRun, ReleaseKind
 
 MAX_VICTIM_LENGTH = 40
 NOTHING_LEARNED = "nothing"
+OPTION_HINTS: dict[str, str] = {
+    ReleaseKind.TABLE: "name its file, and --quasi or --policy",
+    ReleaseKind.RATINGS: "name the column of what was rated with --title",
+    ReleaseKind.FREQUENCIES: "give --genomes and --reference",
+    ReleaseKind.SYNTHETIC: "name people who are not in the data with --panel",
+}
+"""How the command line asks for attacks on another kind of release."""
 TONE_STYLES = {"good": "green", "bad": "red", "": ""}
 
 
@@ -64,14 +71,14 @@ def explain_success_rates(evaluation: AttackEvaluation) -> Iterator[str]:
     """Yield explanations of the success rates, and the finding on uniqueness in the register."""
     beside = [format_success_rates(tried).qualifier for tried in select_release_runs(evaluation)]
     if any(each.startswith("of ") for each in beside):
-        yield "right: of the claims that are made, and of how many of the people there is one."
+        yield "right: the share of an attack's claims that are true, then the share of people claimed about."
     if any("–" in each for each in beside):
-        yield "right: of a sample of people, and where the share lies with 95% confidence."
+        yield "right: the share in a sample of people, then its 95% confidence interval."
     for tried in evaluation.runs:
         if tried.findings.attack == Uniqueness.name:
             alone = format_percent(tried.findings.success)
             yield (
-                f"By the values that are known {alone} of people are alone, whatever is released "
+                f"{alone} of people are unique by the values that are known, whatever is released "
                 "(uniqueness)."
             )
 
@@ -90,13 +97,13 @@ def describe_verdict(evaluation: AttackEvaluation) -> Iterator[tuple[str, str]]:
     ):
         yield "No row of the release fits anybody who is known.", ""
     if worst is None or worst.best_finding is None:
-        yield "No attack that was run came to believe anything more than before.", "good"
+        yield "No attack that was run raised its belief in anything.", "good"
     else:
         victim = worst.best_finding
         yield (
             (
-                f"The strongest is {worst.name}: of {victim.victim} it is believed that {victim.claim}, with "
-                f"{format_percent(victim.posterior)} after it and {format_percent(victim.prior)} before."
+                f"The strongest attack is {worst.name}: its belief about {victim.victim} that {victim.claim} "
+                f"rises from {format_percent(victim.prior)} to {format_percent(victim.posterior)}."
             ),
             "",
         )
@@ -224,12 +231,10 @@ def print_evaluation(console: Console, evaluation: AttackEvaluation) -> None:
     if evaluation.skipped:
         console.print("\nnot run", style="bold")
         for why, those in evaluation.skipped_by_reason.items():
-            which = (
-                f"on {those[0].release_kind}"
-                if those[0].release_kind
-                else ", ".join(each.name for each in those)
-            )
-            console.print(f"{which}: {why}", style="dim", highlight=False, markup=False)
+            kind = those[0].release_kind
+            which = f"on {kind}" if kind else ", ".join(each.name for each in those)
+            how = OPTION_HINTS.get(kind, why)
+            console.print(f"{which}: {how}", style="dim", highlight=False, markup=False)
 
 
 def print_attacks(console: Console, evaluation: AttackEvaluation) -> None:
@@ -245,7 +250,7 @@ def _build_attacks_table(evaluation: AttackEvaluation) -> Table:
     table.add_column("attack")
     for heading in ("right", "guessing"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("the most that is learned of one person")
+    table.add_column("the most learned about one person")
     bounded = any(tried.bounds for tried in evaluation.runs)
     if bounded:
         table.add_column("bound", no_wrap=True)

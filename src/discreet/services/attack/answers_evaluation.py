@@ -294,7 +294,7 @@ def attack_answers(request: AttackRequest, report_progress: ProgressReporter) ->
     bounds = (*_bounds_from_promise(promise), *request.bounds)
     return AttackEvaluation(
         subject=f"the answers about {name} under {Path(request.release).name}",
-        knowledge=f"what only one person of {name} is, and the mechanism; the claim is {aim.claim}",
+        knowledge=f"what singles out one person of {name}, and the mechanism; the claim is {aim.claim}",
         runs=apply_bounds(runs, bounds),
         skipped=skipped,
         promise=None,

@@ -183,23 +183,26 @@ def _select_outsiders(
         )
         said = (
             f"There was no panel: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
-            "their SNPs apart from one another. Of real people who were not in the study, more may be taken "
-            "for members.",
+            "with independent SNPs. Of real people who were not in the study, more may be mistaken for "
+            "members.",
         )
         return made[:0], made, said
     people = panel.select_snps(snps)
     if len(people) < 2 * MIN_PANEL:
-        return people[:0], people, ("All of the panel says what is usual, as it is small.",)
-    said = ("Every other person of the panel says what is usual; the others are judged like members.",)
+        return people[:0], people, ("The panel is small, so all of it calibrates the statistic.",)
+    said = ("Every other person of the panel calibrates the statistic; the others are judged like members.",)
     return people[1::2], people[::2], said
 
 
 def _list_assumptions(shares: AlleleShares, reference_shares: AlleleShares, snps: pa.Array) -> list[str]:
     said = [
-        f"Beforehand attackers give it {format_percent(STATISTICS[0].prior)} that somebody was in the study."
+        f"Beforehand, attackers believe with {format_percent(STATISTICS[0].prior)} that a person was in the "
+        "study."
     ]
     if reference_shares.people is None:
-        said.append("The reference is taken to be exact, as it does not say how many people it is of.")
+        said.append("The reference does not say how many people it counts, so it is taken as exact.")
     if len(snps) < len(shares.snps):
-        said.append(f"{len(shares.snps) - len(snps):,} SNPs were left out, which not every table has whole.")
+        said.append(
+            f"{len(shares.snps) - len(snps):,} SNPs were left out, as not every table has all their values."
+        )
     return said

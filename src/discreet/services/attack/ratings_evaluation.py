@@ -213,9 +213,8 @@ def _list_assumptions(
     ]
     return [
         " ".join(near),
-        f"Attackers take up to {format_percent(attack.wrong)} of what they know of a person to be "
-        "wrong, and give "
-        f"it {format_percent(attack.present)} that the person is in the release.",
+        f"Attackers allow for {format_percent(attack.wrong)} of what they know about a person to be wrong, "
+        f"and believe with {format_percent(attack.present)} that the person is in the release.",
         scored,
         *left,
     ]

@@ -48,7 +48,7 @@ DEFAULT_RULED_OUT = 1
 ONE_RELEASE = "there is only one release: name an earlier one, too"
 NO_SENSITIVE_COLUMN = "the release has no sensitive column"
 REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
-DIFFERENT_UNITS = "of one release people are counted, and of the other rows"
+DIFFERENT_UNITS = "one release counts people, the other rows"
 JOINED_TABLE, BY_PSEUDONYM = "both releases", "by pseudonym"
 Outcome = AttackRun | SkippedAttack
 
@@ -146,7 +146,7 @@ def _run_background_knowledge(scenario: Scenario, column: str) -> Outcome:
 def _run_similarity(scenario: Scenario, column: str) -> Outcome:
     hierarchy, names = scenario.hierarchies.get(column), scenario.sets.names(column)
     if hierarchy is None and any(parse_number(name) is None for name in names):
-        why = f"nothing says which values of {column} mean much the same: give a hierarchy of it"
+        why = f"nothing says which values of {column} are similar: give a hierarchy of {column}"
         return SkippedAttack(name=Similarity.name, reason=why)
     try:
         return AttackRun(

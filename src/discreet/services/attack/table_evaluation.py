@@ -173,8 +173,8 @@ def _prepare_class_attack(
         scenario=scenario,
         knowledge="everybody in the release by what their row shows, and that they are in it",
         assumptions=(
-            "There is no register and no original table: attackers know which class a person is in, and "
-            "guesses are taken to be right as often as they are believed.",
+            "There is no register and no original table: attackers know which class a person is in, and a "
+            "guess is taken to be right as often as it is believed.",
             *_describe_facts(scenario.facts),
         ),
     )
@@ -207,8 +207,8 @@ def _build_knowledge(
         build_full_knowledge(count_tuples(engine, combinations, hierarchies), hierarchies),
         f"everybody in {target.original} by all quasi-identifiers, and that they are in it",
         (
-            "Attackers know everybody's quasi-identifiers as the table has them, which no register tells "
-            "better; their guesses are scored by its sensitive values.",
+            "Attackers know everybody's quasi-identifiers exactly as the table has them; no register tells "
+            "more. Guesses are scored by the table's sensitive values.",
         ),
     )
 
@@ -232,12 +232,12 @@ def _read_register_knowledge(
         victim=request.victim,
     )
     known = read_register(engine, register, published, *_list_extra_columns(request, facts))
-    whom = "" if request.victim is None else f", and of it {_format_victim(request.victim)}"
+    whom = "" if request.victim is None else f", and look for {_format_victim(request.victim)}"
     shared = ", ".join(known.columns)
     scored = (
         "Guesses are scored by the register's own values, which attackers do not have."
         if truth
-        else "Guesses are taken to be right as often as they are believed, as the register has no truth."
+        else "The register has no true values: a guess is taken to be right as often as it is believed."
     )
     return known, f"{name} with {shared}{whom}", ("The people of the register are in the release.", scored)
 
@@ -298,7 +298,7 @@ def _describe_facts(facts: Mapping[str, Sequence[Fact]]) -> list[str]:
             whose = " and ".join(f"{name} {value}" for name, value in fact.where.items())
             often = "never have" if fact.times == 0 else f"have {fact.times:g} times as often as others"
             people = f"people with {whose}" if whose else "the people who are known"
-            said.append(f"Attackers take it that {people} {often} {column} {fact.value}.")
+            said.append(f"Attackers assume that {people} {often} {column} {fact.value}.")
     return said
 
 
