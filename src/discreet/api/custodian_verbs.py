@@ -31,6 +31,7 @@ from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
 from discreet.services.policies import load_policy
+from discreet.services.progress import ignore_progress
 
 
 class Anonymizer(anonymizer.Anonymizer):
@@ -184,7 +185,7 @@ def attack(
         "engine": engine,
     }
     request = AttackRequest.model_validate(given)
-    return attack_release(request, lambda message: None)
+    return attack_release(request, ignore_progress)
 
 
 @refuse_invalid_arguments

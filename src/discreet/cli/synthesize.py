@@ -7,8 +7,7 @@ import json
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, EngineOption, JsonOption, PolicyOption
-from discreet.rendering import synthetic_view
-from discreet.rendering.synthetic_report import write_synthetic_report
+from discreet.rendering.synthetic_view import print_synthetic, synthetic_to_json, write_synthetic_report
 from discreet.rendering.terminal import Console
 from discreet.services.policies import load_policy
 from discreet.services.synthesize.synthesize_request import PublishRequest
@@ -28,6 +27,6 @@ def run(
         made = publish_synthetic(load_policy(policy, engine=engine), request, tell)
         files = (*made.files, write_synthetic_report(made))
     if as_json:
-        print(json.dumps(synthetic_view.synthetic_to_json(made, files)))
+        print(json.dumps(synthetic_to_json(made, files)))
     else:
-        synthetic_view.print_synthetic(Console(), made, files)
+        print_synthetic(Console(), made, files)

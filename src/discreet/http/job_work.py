@@ -12,10 +12,9 @@ from pathlib import Path
 from discreet.http.app_context import AppContext
 from discreet.http.request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
 from discreet.rendering import attack_view, private_release_view, release_view
-from discreet.rendering import synthetic_view as synthesis_view
 from discreet.rendering.audit_view import audit_to_json
 from discreet.rendering.release_report import render_release_report
-from discreet.rendering.synthetic_report import write_synthetic_report
+from discreet.rendering.synthetic_view import synthetic_to_json, write_synthetic_report
 from discreet.services.anonymize.anonymize import (
     ANONYMIZATION_STAGES,
     PRIVATE_ANONYMIZATION_STAGES,
@@ -54,7 +53,7 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
         request = PublishRequest(**asked, analyst=analyst, output=_get_output_path(folder, body))
         made = publish_synthetic(policy, request, tell)
         files = (*made.files, write_synthetic_report(made))
-        return _build_outcome(synthesis_view.synthetic_to_json(made, files), files)
+        return _build_outcome(synthetic_to_json(made, files), files)
 
     return JobWork(
         kind=body.kind,

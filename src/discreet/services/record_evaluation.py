@@ -15,7 +15,7 @@ All of it is computed on real data, and is for the custodian only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -47,11 +47,11 @@ from discreet.services.attack.victims import (
     has_one_row_per_person,
 )
 from discreet.services.policies import get_promise
+from discreet.services.progress import ProgressCallback, ignore_progress
 from discreet.services.publishers import open_publisher
 
 MEMORY = ":memory:"
 MAX_K = 10**6
-ProgressReporter = Callable[[str], None]
 
 
 def _read_k(value: object) -> int:
@@ -123,7 +123,10 @@ def list_sensitive_columns(table: Table) -> list[str]:
 
 
 def attack_record(
-    policy: Policy, engine: Engine, request: RecordRequest, report_progress: ProgressReporter = lambda _: None
+    policy: Policy,
+    engine: Engine,
+    request: RecordRequest,
+    report_progress: ProgressCallback = ignore_progress,
 ) -> RecordEvaluation:
     """Attack one person; `engine` answers from the policy's prepared tables."""
     name, promise = choose_table(policy, request.table), get_promise(policy)
@@ -237,7 +240,7 @@ def _compute_table_belief(
 
 
 def _build_k_anonymous_table(
-    policy: Policy, name: str, k: int, report_progress: ProgressReporter
+    policy: Policy, name: str, k: int, report_progress: ProgressCallback
 ) -> PublishedTable:
     release = Anonymizer(policy, models=[KAnonymity(k=k)], progress=report_progress).fit(name).release
     return from_recoding(release.tuples, release.attacker_recoding, release.hierarchies)

@@ -23,8 +23,7 @@ from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, par
 from discreet.services.count_publication import Publication, resolve_budget
 from discreet.services.count_requests import StreamRequest
 from discreet.services.curator import Curator
-
-Progress = Callable[[str, float | None], None]
+from discreet.services.progress import ProgressCallback, ignore_progress
 
 KEY_BITS = 128
 S = TypeVar("S")
@@ -56,10 +55,6 @@ class Stream:
         )
 
 
-def ignore_progress(stage: str, share: float | None) -> None:
-    """Ignore progress."""
-
-
 def open_stream(curator: Curator, request: StreamRequest) -> Stream:
     """Open a stream for questions that are not known yet; charges the cost of all of them now."""
     if not request.columns or request.questions is None:
@@ -79,7 +74,10 @@ def open_stream(curator: Curator, request: StreamRequest) -> Stream:
 
 
 def plan_stream_release(
-    curator: Curator, request: StreamRequest, texts: Sequence[str], progress: Progress = ignore_progress
+    curator: Curator,
+    request: StreamRequest,
+    texts: Sequence[str],
+    progress: ProgressCallback = ignore_progress,
 ) -> Publication:
     """Return the publication of known questions; all of them are validated before anything is charged.
 
@@ -154,7 +152,9 @@ def _plan_request(
     return made, epsilon
 
 
-def _map_questions(items: Sequence[S], function: Callable[[S], T], stage: str, progress: Progress) -> list[T]:
+def _map_questions(
+    items: Sequence[S], function: Callable[[S], T], stage: str, progress: ProgressCallback
+) -> list[T]:
     """Return the result for each question; a RequestError names the number of its question."""
     results = []
     for place, each in enumerate(items, 1):

@@ -53,6 +53,7 @@ from discreet.services.attack.victims import AttackTarget, choose_table, choose_
 from discreet.services.curator import Curator
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_engines import open_engine
+from discreet.services.progress import ProgressCallback, ignore_progress
 from discreet.services.publishers import open_publisher
 from discreet.sql.planner import plan_query
 
@@ -64,7 +65,6 @@ ANALYST = "attacker"
 ROUNDING_SLACK = 1 + 1e-9
 EVEN_PRIOR = 0.5  # the floating-point attack tells 0 from 1, each with this prior
 DEFAULT_VICTIMS = 20
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +114,7 @@ class FreshNoiseAnswerer:
 
 
 def attack_curator(
-    session: CuratorSession, report_progress: Callable[[str], None] = lambda _: None
+    session: CuratorSession, report_progress: ProgressCallback = ignore_progress
 ) -> tuple[tuple[AttackRun, ...], tuple[SkippedAttack, ...]]:
     """Run every attack that applies to answers; return the runs and the skipped attacks."""
     runs, skipped = [], []
@@ -270,7 +270,7 @@ class CuratorAnswerer:
             return Refusal(message=str(refusal))
 
 
-def attack_answers(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_answers(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run every attack on answers, for the policy named in the request."""
     policy = load_policy(Path(request.release), engine=request.engine)
     promise = get_promise(policy)

@@ -17,11 +17,11 @@ from discreet.services.attack.ratings_evaluation import attack_ratings
 from discreet.services.attack.synthetic_attack import attack_synthetic
 from discreet.services.attack.table_evaluation import attack_published_table
 from discreet.services.attack.target_release import read_certificate
+from discreet.services.progress import ProgressCallback
 
 POLICY_SUFFIXES = (".yaml", ".yml")
 SYNTHETIC_KIND = "differentially private synthetic table"
-ProgressReporter = Callable[[str], None]
-EVALUATORS: dict[ReleaseKind, Callable[[AttackRequest, ProgressReporter], AttackEvaluation]] = {
+EVALUATORS: dict[ReleaseKind, Callable[[AttackRequest, ProgressCallback], AttackEvaluation]] = {
     ReleaseKind.ANSWERS: attack_answers,
     ReleaseKind.TABLE: attack_published_table,
     ReleaseKind.RATINGS: attack_ratings,
@@ -64,7 +64,7 @@ FIELDS_BY_KIND: dict[ReleaseKind, tuple[str, ...]] = {
 }
 
 
-def attack_release(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_release(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run the attacks that apply to the request's kind of release.
 
     Raises:

@@ -10,7 +10,6 @@ Noise       `epsilon` says that the counts were published with discrete Laplace 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -42,6 +41,7 @@ from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, app
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
@@ -49,7 +49,6 @@ SIMULATED_PEOPLE = 400
 ROUNDING_SLACK = 1 + 1e-9
 NUMERIC_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
 STATISTICS = (GenomeMembership(), GenomeMembership(statistic="homer"))
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +64,7 @@ class _Study:
     assumptions: tuple[str, ...]
 
 
-def attack_frequencies(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_frequencies(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Judge everybody by both statistics."""
     for name, given in (("genomes", request.genomes), ("reference", request.reference)):
         if given is None:

@@ -9,7 +9,7 @@ Register    the same columns by the same names, or as `columns` maps them; a col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,16 +24,16 @@ from discreet.services.attack.table_evaluation import find_name_column
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 RATING_NAMES = ("rating", "stars", "score", "grade")
 NUMERIC_TYPES, DATE_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL), (ColumnType.DATE, ColumnType.TIMESTAMP)
-ProgressReporter = Callable[[str], None]
 ColumnTypes = Mapping[str, ColumnType | None]
 
 
-def attack_ratings(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_ratings(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(

@@ -8,7 +8,7 @@ Columns     those that all three tables have, without identifiers; types are the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,10 +28,10 @@ from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, app
 from discreet.services.attack.target_release import compute_sha256, read_certificate
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
-ReportStage = Callable[[str], None]
 APPLICABLE_ATTACKS = (SinglingOut, Linkability, AttributeInference)
 KNOWLEDGE = "some columns of everybody"
 NO_PANEL = "it needs people who are not in the data, as a baseline: a panel"
@@ -46,7 +46,7 @@ ASSUMPTIONS = (
 )
 
 
-def attack_synthetic(request: AttackRequest, report_progress: ReportStage) -> AttackEvaluation:
+def attack_synthetic(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run singling out, linkability and attribute inference."""
     if request.panel is None:
         raise RequestError(

@@ -8,7 +8,7 @@ refused; labels that are unreadable in part are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,6 +45,7 @@ from discreet.services.attack.table_attacks import (
 from discreet.services.attack.target_release import TargetRelease, resolve_release
 from discreet.services.policies import get_promise
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.release_sources import build_hierarchies, build_release_source
 from discreet.services.source_tables import build_file_table
@@ -56,7 +57,6 @@ OVERLAP_NOTE = (
     "who finds the person's class by elimination: nobody who knows only quasi-identifiers learns more. The "
     "success rates are those of attackers who do not eliminate classes."
 )
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -358,7 +358,7 @@ def _describe_plain(column: IllegibleColumn) -> str:
     )
 
 
-def attack_published_table(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_published_table(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run every attack that applies to a published table."""
     about = resolve_release(request)
     tables, frames = collect_sources(request, about)
