@@ -10,8 +10,7 @@ from typing import ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from discreet.core.errors import InvalidParameterError
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import find_refusal
+from discreet.services.request_fields import find_refusal, split_names
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -16,8 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from discreet.belief.promise import parse_promise
 from discreet.core.errors import RequestError
 from discreet.services.count_requests import Delta, Epsilon
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import CommandLine, accept_probability
+from discreet.services.request_fields import CommandLine, accept_probability, split_names
 
 ALL: Literal["all"] = "all"
 
