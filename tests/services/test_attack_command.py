@@ -364,7 +364,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(
 def test_columns_hierarchies_and_bounds_come_from_certificate_and_policy(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_samples(folder / "sample", None)
+    write_samples(folder / "sample")
     policy = str(write_policy(folder / "sample"))
     assert (
         discreet("anonymize", "census", "-p", policy, "-k", "20", "--suppress", "5%", "-o", "r.parquet") == 0
