@@ -47,11 +47,11 @@ def ask(
     *,
     analyst: str | None = None,
     epsilon: Real | None = None,
-    share: Real | None = None,
+    share: Real | str | None = None,
     within: Real | str | None = None,
     least_rows: int | None = None,
     split: Mapping[str, Real] | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: Real | str = CONFIDENCE,
     raw: bool = False,
     values: Sequence[Scalar | float] = (),
 ) -> Answer:
