@@ -37,7 +37,14 @@ from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import GaussianDP, Guarantee, convert_guarantee
 from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.neighbor_relations import Relation
-from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
+from discreet.core.number_checks import (
+    Real,
+    is_real,
+    parse_probability,
+    require_count,
+    require_positive,
+    require_probability,
+)
 
 ROUNDING = 1e-12
 BISECTIONS = 48
@@ -60,13 +67,17 @@ class Promise:
 
     def __init__(
         self,
-        prior: Real,
-        posterior: Real,
+        prior: Real | str,
+        posterior: Real | str,
         *,
         secret: Relation | str = Relation.VALUE,
         group: int = 1,
-        tail: Real = 0.0,
+        tail: Real | str = 0.0,
     ) -> None:
+        prior, posterior, tail = (
+            parse_probability(f"Promise.{name}", value) if isinstance(value, str) else value
+            for name, value in (("prior", prior), ("posterior", posterior), ("tail", tail))
+        )
         require_probability(self, "prior", prior)
         require_probability(self, "posterior", posterior)
         require_parameter(

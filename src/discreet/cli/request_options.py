@@ -84,7 +84,8 @@ def _build_parameter(name: str, field: FieldInfo, flags: Mapping[str, str]) -> i
 
 
 def _get_form(field: FieldInfo) -> CommandLine:
-    return next((each for each in field.metadata if isinstance(each, CommandLine)), CommandLine())
+    """Return the form in a field's annotation: the last one, as the first may come with its type."""
+    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
 
 
 def _list_flags(name: str, field: FieldInfo) -> tuple[str, ...]:

@@ -151,10 +151,7 @@ class AuditBody(AuditRequest):
 
     kind: Literal["audit"]
     audited: Annotated[str, Field(min_length=1, max_length=MAX_SQL_LENGTH)]
-    epsilon: PositiveNumber | None = None
-    delta: UnitInterval | None = None
     runs: Annotated[int | None, Field(ge=1, le=10_000_000)] = None
-    confidence: UnitInterval = 0.95
 
 
 JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody, Field(discriminator="kind")]

@@ -54,9 +54,9 @@ def explain_success_rates(evaluation: AttackEvaluation) -> Iterator[str]:
     """Yield explanations of the success rates, and the finding on uniqueness in the register."""
     beside = [format_success_rates(tried).qualifier for tried in select_release_runs(evaluation)]
     if any(each.startswith("of ") for each in beside):
-        yield "right: of the claims that are made, and of how many of the people there is one."
+        yield "right: the share of an attack's claims that are true, then the share of people it claims them of."
     if any("–" in each for each in beside):
-        yield "right: of a sample of people, and where the share lies with 95% confidence."
+        yield "right: the share in a sample of people, then its 95% confidence interval."
     for tried in evaluation.runs:
         if tried.findings.attack == Uniqueness.name:
             alone = format_percent(tried.findings.success)

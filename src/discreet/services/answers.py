@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 IntervalBounds = tuple[list[float | None], list[float | None]]
 INTERVAL_NOTE = (
-    "Each interval covers the clamped and bounded quantity of its group; it does not hold what clamping and "
-    "bounding changed."
+    "The ± covers the noise. It does not cover what clamping values and limiting a person's rows changed."
 )
 
 
@@ -38,7 +37,8 @@ INTERVAL_NOTE = (
 class Answer:
     """A released answer; `belief` bounds what an attacker can believe after all releases, this one included.
 
-    `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank.
+    `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank,
+    and for decisions such as BOOL_OR from how many rows on they are right.
     `no_interval` has, for other noisy columns without an interval, the reason.
     """
 
@@ -116,17 +116,29 @@ class Answer:
         return [list(row.values()) for row in self.table.to_pylist()]
 
     def to_json(self) -> dict[str, object]:
-        """Return the answer as a JSON object; `intervals` is null if no column has a valid one."""
+        """Return the answer as a JSON object; `intervals` is null if no column has a valid one.
+
+        `decisions` has, for each BOOL_OR and BOOL_AND, the probability that it is `wrong` in a group where no
+        row settles it, or at least `rows` do.
+        """
+        decisions = {name: found for name, found in self.rank_errors.items() if found.is_decision}
         intervals = {
             name: [list(pair) for pair in zip(low, high, strict=True)]
             for name, (low, high) in self.intervals.items()
+            if name not in decisions
         }
         return {
             "columns": self.table.column_names,
             "rows": [[_to_json_value(value) for value in row] for row in self.rows],
             "intervals": None if self.no_interval and not self.intervals else intervals,
             "no_interval": dict(self.no_interval),
-            "ranks": {name: found.to_json() for name, found in self.rank_errors.items()},
+            "ranks": {
+                name: found.to_json() for name, found in self.rank_errors.items() if name not in decisions
+            },
+            "decisions": {
+                name: {"wrong": round(1 - self.confidence, 12), "rows": found.rows, "why": found.description}
+                for name, found in decisions.items()
+            },
             "confidence": self.confidence,
             "epsilon": self.epsilon,
             "belief": {
@@ -208,11 +220,15 @@ def _escape_formulas(table: pa.Table) -> pa.Table:
 
 
 def add_interval_bounds(table: pa.Table, intervals: Mapping[str, IntervalBounds]) -> pa.Table:
-    """Return the table with interval bounds as columns of their own: name, name.low, name.high."""
+    """Return the table with interval bounds as columns of their own: name, name.low, name.high.
+
+    What is true or false has none.
+    """
     columns: dict[str, Any] = {}
     for name in table.column_names:
         columns[name] = table[name]
-        for end, values in zip(("low", "high"), intervals.get(name, ()), strict=False):
+        ends = () if pa.types.is_boolean(table[name].type) else intervals.get(name, ())
+        for end, values in zip(("low", "high"), ends, strict=False):
             columns[f"{name}.{end}"] = pa.array(values, pa.float64())
     return pa.table(columns)
 

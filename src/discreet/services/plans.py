@@ -224,7 +224,7 @@ class QuestionPricing:
             plan_at(self._promise.epsilon)  # a misspelled name is refused first: no epsilon would help it
             raise RequestError(
                 "ask: no epsilon is given.",
-                hint="Give `epsilon=0.1`, `share=\"5%\"` or `within=`, or set epsilon in the policy.",
+                hint='Give `epsilon=0.1`, `share="5%"` or `within=`, or set epsilon in the policy.',
             )
         return epsilon
 

@@ -47,7 +47,7 @@ def _parse_weight(text: str) -> tuple[str, float]:
 def _read_within(value: object) -> object:
     """Return an error as a number, or as a text such as 2%, a share of ranks."""
     text = value.strip().lstrip("±") if isinstance(value, str) else ""
-    return text if text.endswith("%") else read_number("`within=`", text or value)
+    return text if text.endswith("%") else read_number("`within=`", value)
 
 
 def _read_least_rows(value: object) -> object:
@@ -73,13 +73,11 @@ class QuestionFields(BaseModel):
         Real | None,
         Field(description="The epsilon that the question may cost."),
         *accept_number("epsilon", exclusiveMinimum=0),
-        CommandLine(typed=str),
     ] = None
     share: Annotated[
         Real | None,
         Field(description="Instead of `epsilon=`: a share of the promise, such as 5%."),
-        *accept_probability("`share=`"),
-        CommandLine(typed=str),
+        *accept_probability("share"),
     ] = None
     within: Annotated[
         Real | str | None,
@@ -104,7 +102,7 @@ class QuestionFields(BaseModel):
     confidence: Annotated[
         Real,
         Field(description="The confidence of the intervals."),
-        *accept_probability("`confidence=`", nullable=False),
+        *accept_probability("confidence", nullable=False),
         CommandLine(typed=str, default="95%"),
     ] = CONFIDENCE
     raw: Annotated[bool, Field(description="Leave negative counts as they are.")] = False

@@ -87,21 +87,24 @@ def accept_text(
 
 
 def accept_number(name: str, *, nullable: bool = True, **bounds: object) -> tuple[Any, ...]:
-    """Return annotations of a number, which may be a text; `bounds` are those of its JSON schema."""
+    """Return annotations of a number, which may be typed; `bounds` are those of its JSON schema."""
     read = partial(read_number, f"`{name}=`")
-    return accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
+    accepted = accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
+    return *accepted, CommandLine(typed=str)
 
 
 def accept_probability(name: str, *, nullable: bool = True) -> tuple[Any, ...]:
-    """Return annotations of a probability: 5%, 0.05 or 1/20; `name` is that of its errors."""
-    return accept_text(partial(_read_probability, name), nullable=nullable, schema=({"type": "number"}, TEXT))
+    """Return annotations of a probability: 5%, 0.05 or 1/20."""
+    read = partial(_read_probability, f"`{name}=`")
+    accepted = accept_text(read, nullable=nullable, schema=({"type": "number"}, TEXT))
+    return *accepted, CommandLine(typed=str)
 
 
 def read_number(name: str, value: object) -> Real:
-    """Return a number that was given as such or as a text."""
+    """Return a number that was given as such or as a text; `name` is for its error."""
     if isinstance(value, int | float | Fraction) and is_real(value):
         return value
-    return parse_number(name, str(value)[:MAX_TEXT_LENGTH])
+    return parse_number(name, str(value)[:MAX_TEXT_LENGTH].strip().lstrip("±"))
 
 
 def _read_value(read: Callable[[object], object], nullable: bool, value: object) -> object:
