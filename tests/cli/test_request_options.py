@@ -30,7 +30,7 @@ class Order(BaseModel):
             help="SPICE=2.",
         ),
     ] = Field(default_factory=dict)
-    doubt: Annotated[float | None, *accept_probability("doubt"), CommandLine(typed=str)] = None
+    doubt: Annotated[float | None, *accept_probability("--doubt"), CommandLine(typed=str)] = None
     hot: Annotated[bool, Field(description="Heat it.")] = False
     table: Annotated[int | None, CommandLine(is_option=False)] = None
 

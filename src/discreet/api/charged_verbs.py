@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
-from discreet.core.errors import RequestError
+from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.answers import Answer
@@ -270,6 +270,8 @@ def _open_curator(source: Source, analyst: str | None) -> Iterator[Curator]:
     elif isinstance(source, Policy):
         with Curator.open_policy(source, analyst=analyst) as curator:
             yield curator
+    elif not isinstance(source, str | Path):
+        raise InvalidParameterError(f"`source=` must be a curator, a policy or its path; got {source}.")
     else:
         with Curator.open(source, analyst=analyst) as curator:
             yield curator

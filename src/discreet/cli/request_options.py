@@ -76,7 +76,9 @@ def _build_parameter(name: str, field: FieldInfo, flags: Mapping[str, str]) -> i
     if form.is_argument:
         info: Any = typer.Argument(help=told, metavar=form.metavar)
     else:
-        info = typer.Option(*_list_flags(name, field), help=told, min=form.least)
+        info = typer.Option(
+            *_list_flags(name, field), help=told, min=form.least, max=form.most, metavar=form.metavar
+        )
     annotation = typed if required or default is not None else typed | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]

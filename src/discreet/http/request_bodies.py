@@ -151,6 +151,7 @@ class AuditBody(AuditRequest):
 
     kind: Literal["audit"]
     audited: Annotated[str, Field(min_length=1, max_length=MAX_SQL_LENGTH)]
+    delta: UnitInterval | None = None
     runs: Annotated[int | None, Field(ge=1, le=10_000_000)] = None
 
 

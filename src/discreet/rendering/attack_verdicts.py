@@ -54,7 +54,7 @@ def explain_success_rates(evaluation: AttackEvaluation) -> Iterator[str]:
     """Yield explanations of the success rates, and the finding on uniqueness in the register."""
     beside = [format_success_rates(tried).qualifier for tried in select_release_runs(evaluation)]
     if any(each.startswith("of ") for each in beside):
-        yield "right: the share of an attack's claims that are true, then the share of people it claims them of."
+        yield "right: the share of an attack's claims that are true, then the share of people claimed about."
     if any("–" in each for each in beside):
         yield "right: the share in a sample of people, then its 95% confidence interval."
     for tried in evaluation.runs:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,14 +18,10 @@ from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
 from discreet.engines.duckdb import query_released_tables
-from discreet.services.released_tables import arrow_to_pandas, arrow_to_polars, describe_cost
+from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.sql.accuracy import RankError
 from discreet.sql.plan_execution import Release, build_empty_release
 from discreet.sql.planner import QueryPlan
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
 
 IntervalBounds = tuple[list[float | None], list[float | None]]
 INTERVAL_NOTE = (
@@ -34,7 +30,7 @@ INTERVAL_NOTE = (
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Answer:
+class Answer(ReleasedTable):
     """A released answer; `belief` bounds what an attacker can believe after all releases, this one included.
 
     `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank,
@@ -101,14 +97,6 @@ class Answer:
     def to_arrow(self) -> pa.Table:
         """Return the released values as an Arrow table."""
         return self.table
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the released values as a pandas frame."""
-        return arrow_to_pandas(self.table)
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the released values as a polars frame."""
-        return arrow_to_polars(self.table)
 
     @property
     def rows(self) -> list[list[object]]:

@@ -28,7 +28,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
-from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
+from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
@@ -166,8 +166,6 @@ class Curator(Closeable):
         every group is assumed to have. `split` gives columns weights for their part of epsilon. `values` are
         the values of the parameters $1, $2 ….
         """
-        if not isinstance(sql, str):
-            raise InvalidParameterError(f"`sql=` must be a question in SQL; got {sql}.")
         request = make_request(
             QuestionRequest,
             sql=sql,
@@ -236,8 +234,6 @@ class Curator(Closeable):
         """
         if isinstance(question, Plan):
             proposal = self._require_own_plan(question)
-        elif not isinstance(question, str):
-            raise InvalidParameterError(f"`question=` must be SQL or a plan; got {question}.")
         else:
             proposal = self.plan_question(
                 make_request(

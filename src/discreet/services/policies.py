@@ -28,9 +28,12 @@ from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import ENGINE, ENGINES, Column, ColumnType, Policy
 from discreet.services.engine_addresses import parse_engine_address
-from discreet.services.hierarchy_preview import find_hierarchy_misfit
 from discreet.services.ledger_addresses import find_sibling_file, resolve_ledger_address
-from discreet.services.policy_errors import find_nearest_name, format_validation_errors
+from discreet.services.policy_errors import (
+    find_hierarchy_misfit,
+    find_nearest_name,
+    format_validation_errors,
+)
 from discreet.services.yaml_reader import (
     KeyPath,
     Scalar,

@@ -39,12 +39,12 @@ class PromiseRequest(BaseModel):
     prior: Annotated[
         Real | None,
         Field(description="An attacker's highest belief beforehand: 1%."),
-        *accept_probability("prior"),
+        *accept_probability("`prior=`"),
     ] = None
     posterior: Annotated[
         Real | None,
         Field(description="The highest belief allowed afterwards: 5%."),
-        *accept_probability("posterior"),
+        *accept_probability("`posterior=`"),
     ] = None
     secret: Annotated[
         str | None, Field(description="The secret to protect: value (the default) or presence.")
@@ -55,68 +55,68 @@ class PromiseRequest(BaseModel):
     tail: Annotated[
         Real | None,
         Field(description="The probability, per person, that the posterior may be exceeded."),
-        *accept_probability("tail"),
+        *accept_probability("`tail=`"),
     ] = None
     epsilon: Annotated[
-        Real | None, Field(description="Instead: explain this epsilon."), *accept_number("epsilon")
+        Real | None, Field(description="Instead: explain this epsilon."), *accept_number("`epsilon=`")
     ] = None
     within: Annotated[
         Real | None,
         Field(description="Instead: the epsilon of one answer within ± this, at `confidence=`."),
-        *accept_number("within"),
+        *accept_number("`within=`"),
     ] = None
     confidence: Annotated[
         Real | None,
         Field(description="For `within=` and `relative_error=`; 95% by default."),
-        *accept_probability("confidence"),
+        *accept_probability("`confidence=`"),
     ] = None
     sensitivity: Annotated[
         Real | None,
         Field(description="For `within=` and `possible_worlds=`; 1 by default."),
-        *accept_number("sensitivity"),
+        *accept_number("`sensitivity=`"),
     ] = None
     identifiability: Annotated[
         Real | None,
         Field(description="Instead: the highest belief in any one of `candidates=`."),
-        *accept_probability("identifiability"),
+        *accept_probability("`identifiability=`"),
     ] = None
     possible_worlds: Annotated[
         Real | None,
         Field(description="Instead: Lee and Clifton's, with `candidates=`, `sensitivity=`, `spread=`."),
-        *accept_probability("possible_worlds"),
+        *accept_probability("`possible_worlds=`"),
     ] = None
     candidates: Annotated[int | None, Field(description="The number of candidates.")] = None
     spread: Annotated[
         Real | None,
         Field(description="The distance between the worlds' answers."),
-        *accept_number("spread"),
+        *accept_number("`spread=`"),
     ] = None
     relative_error: Annotated[
         Real | None,
         Field(description="Instead: a count of about `count=` within this share, at `confidence=`."),
-        *accept_probability("relative_error"),
+        *accept_probability("`relative_error=`"),
     ] = None
     count: Annotated[
         Real | None,
         Field(description="The public count that `relative_error=` refers to."),
-        *accept_number("count"),
+        *accept_number("`count=`"),
     ] = None
     risk_ratio: Annotated[
         Real | None,
         Field(
             description="Instead: the highest growth factor of a belief, given `membership=`, `attribute=`."
         ),
-        *accept_number("risk_ratio"),
+        *accept_number("`risk_ratio=`"),
     ] = None
     membership: Annotated[
         Real | None,
         Field(description="The probability of being in the data."),
-        *accept_probability("membership"),
+        *accept_probability("`membership=`"),
     ] = None
     attribute: Annotated[
         Real | None,
         Field(description="The probability of the value, given membership."),
-        *accept_probability("attribute"),
+        *accept_probability("`attribute=`"),
     ] = None
     egm: Annotated[bool, Field(description="Instead: EGM's heuristic: `rows=`, `columns=`.")] = False
     rows: Annotated[int | None, Field(description="Rows of the table, for `egm=`.")] = None

@@ -44,6 +44,12 @@ def _parse_weight(text: str) -> tuple[str, float]:
     return name, parse_number(f"The weight of {name} in `split=`", weight)
 
 
+def _require_text(value: object) -> object:
+    if not isinstance(value, str):
+        raise InvalidParameterError(f"A question must be SQL, or a plan of it; got {value}.")
+    return value
+
+
 def _read_within(value: object) -> object:
     """Return an error as a number, or as a text such as 2%, a share of ranks."""
     text = value.strip().lstrip("±") if isinstance(value, str) else ""
@@ -68,16 +74,21 @@ class QuestionFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    sql: Annotated[str, Field(description="The question, as SQL."), CommandLine(is_argument=True)]
+    sql: Annotated[
+        str,
+        Field(description="The question, as SQL."),
+        BeforeValidator(_require_text),
+        CommandLine(is_argument=True),
+    ]
     epsilon: Annotated[
         Real | None,
         Field(description="The epsilon that the question may cost."),
-        *accept_number("epsilon", exclusiveMinimum=0),
+        *accept_number("`epsilon=`", exclusiveMinimum=0),
     ] = None
     share: Annotated[
         Real | None,
         Field(description="Instead of `epsilon=`: a share of the promise, such as 5%."),
-        *accept_probability("share"),
+        *accept_probability("`share=`"),
     ] = None
     within: Annotated[
         Real | str | None,
@@ -102,7 +113,7 @@ class QuestionFields(BaseModel):
     confidence: Annotated[
         Real,
         Field(description="The confidence of the intervals."),
-        *accept_probability("confidence", nullable=False),
+        *accept_probability("`confidence=`", nullable=False),
         CommandLine(typed=str, default="95%"),
     ] = CONFIDENCE
     raw: Annotated[bool, Field(description="Leave negative counts as they are.")] = False

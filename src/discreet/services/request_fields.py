@@ -49,8 +49,11 @@ class CommandLine:
     """Whether the command line has it at all; some fields are for callers in Python."""
 
     least: int | None = None
+    most: int | None = None
+    """The bounds of a number, which help shows."""
+
     metavar: str | None = None
-    """The name of the value in help, where it is not the field's."""
+    """The word that stands for the value in help."""
 
 
 def make_request(model: type[Request], **fields: object) -> Request:
@@ -87,15 +90,15 @@ def accept_text(
 
 
 def accept_number(name: str, *, nullable: bool = True, **bounds: object) -> tuple[Any, ...]:
-    """Return annotations of a number, which may be typed; `bounds` are those of its JSON schema."""
-    read = partial(read_number, f"`{name}=`")
+    """Return annotations of a number, which may be a text; `bounds` are those of its JSON schema."""
+    read = partial(read_number, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
     return *accepted, CommandLine(typed=str)
 
 
 def accept_probability(name: str, *, nullable: bool = True) -> tuple[Any, ...]:
     """Return annotations of a probability: 5%, 0.05 or 1/20."""
-    read = partial(_read_probability, f"`{name}=`")
+    read = partial(_read_probability, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number"}, TEXT))
     return *accepted, CommandLine(typed=str)
 

@@ -41,12 +41,12 @@ class TrainRequest(BaseModel):
     table: Annotated[str, Field(description="A table of the policy."), CommandLine(is_argument=True)]
     target: Annotated[str, Field(description="The column to predict.")]
     epsilon: Annotated[
-        Real | None, Field(description="The epsilon that the model may cost."), *accept_number("epsilon")
+        Real | None, Field(description="The epsilon that the model may cost."), *accept_number("`epsilon=`")
     ] = None
     delta: Annotated[
         Real,
         Field(description="For a forest, if the promise has a tail."),
-        *accept_number("delta", nullable=False),
+        *accept_number("`delta=`", nullable=False),
     ] = 0
     features: Annotated[
         tuple[str, ...] | None,

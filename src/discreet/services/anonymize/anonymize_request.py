@@ -165,7 +165,7 @@ class AnonymizeFields(ModelFields):
         Field(
             description="The share of the population that the table holds, such as 1%, for risk estimates."
         ),
-        *accept_probability("sampling"),
+        *accept_probability("--sampling"),
         CommandLine(typed=str),
     ] = None
     suppress: Annotated[
@@ -239,7 +239,7 @@ class AnonymizeFields(ModelFields):
         Field(
             description="The highest belief that any attack may reach, such as 30%; above it, exit code 4."
         ),
-        *accept_probability("at_most"),
+        *accept_probability("--at-most"),
         CommandLine(typed=str),
     ] = None
     force: Annotated[

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -16,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from discreet.attacks.neighbor_pairs import DELTA, build_pair
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, EpsilonAudit, PosteriorAudit, audit_epsilon
 from discreet.belief.wording import format_number, format_percent
-from discreet.core.errors import RequestError
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.number_checks import Real, require_positive, require_probability
 from discreet.core.policy import Policy
@@ -43,10 +42,15 @@ def _check_epsilon(value: Real | None) -> float | None:
     return float(value)
 
 
-def _check_probability(name: str, value: Real | None) -> float | None:
+def _check_delta(value: Real | None) -> float | None:
     if value is None:
         return None
-    require_probability("audit", name, value)
+    require_parameter(0 <= value < 1, "audit", "delta", value, "a probability below 1")
+    return float(value)
+
+
+def _check_confidence(value: Real) -> float:
+    require_probability("audit", "confidence", value)
     return float(value)
 
 
@@ -72,14 +76,14 @@ class AuditRequest(BaseModel):
             description="The epsilon to check, or of each question of a session; 1 or the policy's by "
             "default."
         ),
-        *accept_number("epsilon", exclusiveMinimum=0),
+        *accept_number("`epsilon=`", exclusiveMinimum=0),
         AfterValidator(_check_epsilon),
     ] = None
     delta: Annotated[
         float | None,
         Field(description="For mechanisms that have one; 1e-6 by default."),
-        *accept_number("delta", exclusiveMinimum=0, exclusiveMaximum=1),
-        AfterValidator(partial(_check_probability, "delta")),
+        *accept_number("`delta=`", minimum=0, exclusiveMaximum=1),
+        AfterValidator(_check_delta),
     ] = None
     runs: Annotated[
         int | None, Field(description="How often to run it on each of two neighbouring databases.")
@@ -87,8 +91,8 @@ class AuditRequest(BaseModel):
     confidence: Annotated[
         float,
         Field(description="The confidence of the bound."),
-        *accept_probability("confidence", nullable=False),
-        AfterValidator(partial(_check_probability, "confidence")),
+        *accept_probability("`confidence=`", nullable=False),
+        AfterValidator(_check_confidence),
         CommandLine(typed=str, default="95%"),
     ] = DEFAULT_CONFIDENCE
     posterior: Annotated[
