@@ -11,7 +11,6 @@ import pytest
 
 import discreet
 from discreet.core.errors import RequestError
-from discreet.http.responses import name_fields
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.promise import PromiseRequest, state_promise
 from discreet.services.question_request import QuestionRequest
@@ -119,10 +118,6 @@ def test_a_decision_is_drawn_as_true_or_false(curator: discreet.Curator) -> None
     assert "numbers" in refuse(
         lambda: discreet.draw(curator.ask("SELECT MODE(sex) AS m FROM patients", epsilon=0.5))
     )
-
-
-def test_http_names_fields() -> None:
-    assert name_fields('Give `within="2%"` or `epsilon=`.') == 'Give `within` "2%" or `epsilon`.'
 
 
 def test_a_request_is_the_same_however_it_is_written() -> None:

@@ -38,7 +38,7 @@ def options_from(model: type[Request]) -> Callable[[Command], Command]:
 
         # arguments first, as help lists groups in the order of their first member
         fields = sorted(model.model_fields.items(), key=lambda each: not _get_form(each[1]).is_argument)
-        flags = {name: _list_flags(name, field)[-1] for name, field in fields}
+        flags = {name: max(_list_flags(name, field), key=len) for name, field in fields}
         parameters = [
             _build_parameter(name, field, flags) for name, field in fields if _get_form(field).is_option
         ]

@@ -19,7 +19,6 @@ from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
 
 MAX_SQL_LENGTH = 100_000
 ShortText = Annotated[str, Field(max_length=200)]
-FiniteNumber = Annotated[float, Field(allow_inf_nan=False)]
 UnitInterval = Annotated[float, Field(gt=0, lt=1)]
 ShortTexts = Annotated[tuple[ShortText, ...], Field(max_length=100)]
 Integers = Annotated[tuple[int, ...], Field(max_length=100)]

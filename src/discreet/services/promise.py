@@ -123,9 +123,8 @@ class PromiseRequest(BaseModel):
     columns: Annotated[int | None, Field(description="Columns of the table, for `egm=`.")] = None
     people: Annotated[int | None, Field(description="How many people are in the data.")] = None
 
-    @property
-    def given(self) -> dict[str, object]:
-        """The numbers that were given; `people` is about the explanation alone."""
+    def get_given_fields(self) -> dict[str, object]:
+        """Return what was given; `people` is about the explanation alone."""
         return {
             name: value
             for name, value in self
@@ -144,7 +143,7 @@ class PromiseRequest(BaseModel):
 
 def state_promise(request: PromiseRequest) -> tuple[Promise, EpsilonChoice | None]:
     """Return the promise that a request states, and the choice of epsilon behind it, if any."""
-    given = request.given
+    given = request.get_given_fields()
     methods = [name for name in METHODS if name in given]
     if len(methods) != 1:
         others = ", ".join(f"`{each}=`" for each in METHODS if each != STATED)

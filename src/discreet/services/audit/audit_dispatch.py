@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from discreet.attacks.neighbor_pairs import DELTA, build_pair
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, EpsilonAudit, PosteriorAudit, audit_epsilon
 from discreet.belief.wording import format_number, format_percent
-from discreet.core.errors import RequestError, require_parameter
+from discreet.core.errors import RequestError
 from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.number_checks import Real, require_positive, require_probability
 from discreet.core.policy import Policy
@@ -39,13 +39,6 @@ def _check_epsilon(value: Real | None) -> float | None:
     if value is None:
         return None
     require_positive("audit", "epsilon", value)
-    return float(value)
-
-
-def _check_delta(value: Real | None) -> float | None:
-    if value is None:
-        return None
-    require_parameter(0 <= value < 1, "audit", "delta", value, "a probability below 1")
     return float(value)
 
 
@@ -83,7 +76,6 @@ class AuditRequest(BaseModel):
         float | None,
         Field(description="For mechanisms that have one; 1e-6 by default."),
         *accept_number("`delta=`", minimum=0, exclusiveMaximum=1),
-        AfterValidator(_check_delta),
     ] = None
     runs: Annotated[
         int | None, Field(description="How often to run it on each of two neighbouring databases.")

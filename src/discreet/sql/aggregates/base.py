@@ -219,7 +219,7 @@ class Aggregate(ABC):
         return f"rows of the rank of {column}" if is_in_rows else f"in {column}"
 
     def refuse_tolerance(self, tolerance: object) -> NoReturn:
-        """Refuse `--within` as a number, for an error that does not follow from the plan."""
+        """Refuse `within` as a number, for an error that does not follow from the plan."""
         refuse_query(
             f"the error of {self.name.upper()} depends on the data, so {tolerance} cannot be promised "
             "for it.",
