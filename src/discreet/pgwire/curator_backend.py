@@ -311,9 +311,10 @@ def format_explain(proposal: Plan) -> list[str]:
     lines = [f"cost: epsilon {format_number(proposal.cost)} of {format_number(plan.promise.epsilon)}"]
     if proposal.repeated:
         lines = ["cost: nothing: the same question was answered before"]
-    for each in proposal.expected_errors:
-        error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
-        lines.append(f"error at {format_percent(plan.confidence)}: {each.name}: {error} ({each.mechanism})")
+    lines += [
+        f"error at {format_percent(plan.confidence)}: {each.name}: {each.description} ({each.mechanism})"
+        for each in proposal.expected_errors
+    ]
     groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}"
     lines.append(f"groups: {groups}")
     highest = format_percent_up(proposal.belief_after.highest)

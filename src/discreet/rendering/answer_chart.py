@@ -74,11 +74,11 @@ def _draw_decisions(answer: Answer, keys: list[str], width: int) -> alt.Chart:
     found = answer.rank_errors.get(name)
     told = [] if found is None else wrap(f"At {answer.confidence:.0%}, {found.description}.", SUBTITLE_LENGTH)
     title = alt.Title(name, subtitle=[f"epsilon {format_number(answer.epsilon)}", *told], subtitleColor=FAINT)
-    scale = alt.Scale(domain=list(words.values()))
-    points = _build_frame(rows, keys).mark_point(color=BLUE, filled=True, size=120, opacity=1)
-    return apply_style(
-        points.encode(x=alt.X("value:N", title=None, scale=scale)).properties(width=width, title=title)
+    across = alt.X(
+        "value:N", title=None, scale=alt.Scale(domain=list(words.values())), axis=alt.Axis(labelAngle=0)
     )
+    points = _build_frame(rows, keys).mark_point(color=BLUE, filled=True, size=120, opacity=1)
+    return apply_style(points.encode(x=across).properties(width=width, title=title))
 
 
 def _label_rows(answer: Answer, keys: list[str]) -> list[str]:

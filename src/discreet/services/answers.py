@@ -24,9 +24,7 @@ from discreet.sql.plan_execution import Release, build_empty_release
 from discreet.sql.planner import QueryPlan
 
 IntervalBounds = tuple[list[float | None], list[float | None]]
-INTERVAL_NOTE = (
-    "The ± covers the noise. It does not cover what clamping values and limiting a person's rows changed."
-)
+INTERVAL_NOTE = "Intervals cover the noise, not what clamping values and limiting a person's rows changed."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -60,8 +58,6 @@ class Answer(ReleasedTable):
             [format_cell(self, name, place, value) for name, value in row.items()]
             for place, row in enumerate(first)
         ]
-        has_intervals = any(end is not None for low, _ in self.intervals.values() for end in low)
-        ranks = "; ".join(f"{name}: {found.description}" for name, found in self.rank_errors.items())
         return build_summary(
             build_table(
                 self.table.column_names,
@@ -70,9 +66,7 @@ class Answer(ReleasedTable):
                 right=self.measures,
                 row_count=self.table.num_rows,
             ),
-            build_note(f"± at {self.confidence:.0%}. {INTERVAL_NOTE}" if has_intervals else ""),
-            build_note(self.no_interval_sentence),
-            build_note(f"At {self.confidence:.0%}, {ranks}." if ranks else ""),
+            *map(build_note, self.list_notes()),
             build_facts([("cost", self._describe_cost()), ("belief", self.sentence)]),
         )
 
@@ -84,6 +78,19 @@ class Answer(ReleasedTable):
         """The noisy columns, in the order of the table."""
         noisy = {*self.intervals, *self.rank_errors, *self.no_interval}
         return [name for name in self.table.column_names if name in noisy]
+
+    def list_notes(self) -> list[str]:
+        """Return what a reader of the table must know of its errors, in sentences."""
+        notes = []
+        if any(end is not None for low, _ in self.intervals.values() for end in low):
+            notes.append(f"± at {self.confidence:.0%}. {INTERVAL_NOTE}")
+        if self.no_interval:
+            notes.append(self.no_interval_sentence)
+        if self.rank_errors:
+            told = "; ".join(f"{name}: {found.description}" for name, found in self.rank_errors.items())
+            remarks = dict.fromkeys(found.remark for found in self.rank_errors.values() if found.remark)
+            notes.append(" ".join([f"At {self.confidence:.0%}, {told}.", *remarks]))
+        return notes
 
     @property
     def no_interval_sentence(self) -> str:

@@ -49,6 +49,11 @@ class ExpectedError:
     rows95: float | None = None
     note: str = ""
 
+    @property
+    def description(self) -> str:
+        """The ±, or the note where there is none."""
+        return self.note if self.error95 is None else f"± {format_number_up(self.error95)}"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
@@ -76,24 +81,22 @@ class Plan:
         return f"<Plan of {names}: {spent}, belief {self._describe_belief()}>"
 
     def _repr_html_(self) -> str:
-        promise = self.query_plan.promise
         rows = [
-            [
-                each.name,
-                each.mechanism,
-                format_percent(each.share),
-                each.note if each.error95 is None else f"± {format_number_up(each.error95)}",
-            ]
+            [each.name, each.mechanism, format_percent(each.share), each.description]
             for each in self.expected_errors
         ]
         columns = ["measure", "noise", "share", f"error, {format_percent(self.query_plan.confidence)}"]
-        facts = [
+        return build_summary(build_table(columns, rows, caption="Plan"), build_facts(self.list_facts()))
+
+    def list_facts(self) -> list[tuple[str, str]]:
+        """Return cost, belief before and after, and neighbor relation, each with its name."""
+        promise = self.query_plan.promise
+        return [
             ("cost", f"epsilon {format_number(self.cost)} of {format_number(promise.epsilon)}"),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
             *([("not covered", self.uncovered)] if self.uncovered else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
-        return build_summary(build_table(columns, rows, caption="Plan"), build_facts(facts))
 
     def _describe_belief(self) -> str:
         return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
