@@ -50,6 +50,8 @@ def test_an_argument_of_a_wrong_type_is_refused_in_one_sentence(curator: discree
     assert "`share=` must be a probability" in refuse(lambda: curator.plan(COUNT, share=2))
     assert "`source=` must be a curator" in refuse(lambda: discreet.ask(3, COUNT))  # type: ignore[arg-type]
     assert "nothing to audit in int" in refuse(lambda: discreet.audit(3))  # type: ignore[arg-type]
+    assert "a question needs a policy" in refuse(lambda: discreet.audit(COUNT))
+    assert "`policy=` must be a policy" in refuse(lambda: discreet.audit(COUNT, policy=3))  # type: ignore[arg-type]
     assert "nothing to draw" in refuse(lambda: discreet.draw(3))  # type: ignore[arg-type]
     assert "Promise.posterior must be" in refuse(lambda: discreet.Promise("1%", "much"))
 

@@ -231,6 +231,8 @@ def audit(
         return AuditResult(epsilon_audit=found)
     if isinstance(policy, str | Path):
         policy = load_policy(Path(policy))
+    if not isinstance(policy, Policy | None):
+        raise InvalidParameterError(f"`policy=` must be a policy or its path; got {policy}.")
     return run_audit(request, policy)
 
 

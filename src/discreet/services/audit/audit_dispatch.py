@@ -134,6 +134,8 @@ def run_audit(
     if request.session and request.posterior:
         raise RequestError("audit: `session=` and `posterior=` exclude each other.", hint="Choose one.")
     if policy is None:
+        if is_question(request.audited):
+            raise RequestError("audit: a question needs a policy.", hint="Give `policy=`.")
         if request.session or request.posterior:
             option = "session" if request.session else "posterior"
             raise RequestError(
