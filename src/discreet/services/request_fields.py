@@ -124,3 +124,12 @@ def _read_probability(name: str, value: object) -> Real:
     if isinstance(value, int | float | Fraction) and is_real(value) and 0 <= value <= 1:
         return value
     return parse_probability(name, str(value)[:MAX_TEXT_LENGTH])
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in an option typed as a,b,c.
+
+    >>> split_names("age, sex")
+    ('age', 'sex')
+    """
+    return tuple(name.strip() for name in text.split(",")) if text else ()
