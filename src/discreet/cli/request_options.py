@@ -77,7 +77,12 @@ def _build_parameter(name: str, field: FieldInfo, flags: Mapping[str, str]) -> i
         info: Any = typer.Argument(help=told, metavar=form.metavar)
     else:
         info = typer.Option(
-            *_list_flags(name, field), help=told, min=form.least, max=form.most, metavar=form.metavar
+            *_list_flags(name, field),
+            help=told,
+            min=form.least,
+            max=form.most,
+            metavar=form.metavar,
+            rich_help_panel=form.panel or None,
         )
     annotation = typed if required or default is not None else typed | None
     return inspect.Parameter(

@@ -55,6 +55,9 @@ class CommandLine:
     metavar: str | None = None
     """The word that stands for the value in help."""
 
+    panel: str = ""
+    """The heading under which help lists the option."""
+
 
 def make_request(model: type[Request], **fields: object) -> Request:
     """Return the request of a Python call; a wrong argument is refused in one sentence."""
