@@ -173,7 +173,7 @@ def test_an_unforeseen_error_tells_a_number_and_the_custodians_log_the_rest(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError(f"division of {CANARY}")
 
-    monkeypatch.setattr(web.curators.for_analyst("alice"), "plan", fail)
+    monkeypatch.setattr(web.curators.for_analyst("alice"), "plan_question", fail)
     with web.client() as client:
         for path in PATHS[:2]:
             told = client.post(path, json={"sql": COUNT})

@@ -109,7 +109,7 @@ def test_a_mean_needs_less_for_more_rows_and_none_said_is_refused() -> None:
     assert costs[0] > costs[1] > costs[2]
     with pytest.raises(Refusal, match="depends on how many rows a group has") as refusal:
         find_least_epsilon(5, priced(text))
-    assert "--least-rows 100" in refusal.value.hint
+    assert "`least_rows=100`" in refusal.value.hint
 
 
 @pytest.mark.parametrize("promise", [PROMISE, TAILED], ids=["tail 0", "tail"])
@@ -202,8 +202,8 @@ def test_ranks_can_be_asked_within_a_part_of_so_many_rows() -> None:
 @pytest.mark.parametrize(
     ("text", "within", "least_rows", "reason", "hint"),
     [
-        ("SELECT MEDIAN(age) FROM people", 1, 100, "how dense they are", "--within 2% --least-rows"),
-        ("SELECT MEDIAN(age) FROM people", "2%", None, "how many rows a group has", "--least-rows"),
+        ("SELECT MEDIAN(age) FROM people", 1, 100, "how dense they are", '`within="2%"` `least_rows='),
+        ("SELECT MEDIAN(age) FROM people", "2%", None, "how many rows a group has", "`least_rows="),
         ("SELECT COUNT(*) FROM people", "2%", 100, "COUNT has no rank", "as a number"),
         ("SELECT MODE(sex) FROM people", "2%", 100, "MODE has no rank", "as a number"),
         ("SELECT MODE(sex) FROM people", 2, 100, "depends on the data", "epsilon"),
