@@ -9,7 +9,7 @@ from discreet.anonymity.search.exploration import SearchResult, Solution
 from discreet.anonymity.search.full_domain import group_at_levels, recode_at_levels
 from discreet.anonymity.search.lattice_search import search_lattice
 from discreet.anonymity.search.minimal_nodes import find_minimal_nodes
-from discreet.anonymity.search.objectives import OBJECTIVES, Objective
+from discreet.anonymity.search.objectives import OBJECTIVES, Objective, find_objective
 
 __all__ = [
     "OBJECTIVES",
@@ -17,6 +17,7 @@ __all__ = [
     "SearchResult",
     "Solution",
     "find_minimal_nodes",
+    "find_objective",
     "group_at_levels",
     "recode_at_levels",
     "search_lattice",

@@ -63,8 +63,13 @@ class Anonymizer:
         population: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = _load_policy(policy)
+        self.policy = load_declared_policy(policy)
         asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
+        wrong = [each for each in asked if not callable(getattr(each, "judge", None))]
+        if wrong:
+            raise RequestError(
+                f"anonymize: {wrong[0]!r} is not a privacy model.", hint="Give models of discreet.models."
+            )
         if not asked and posterior is None:
             raise RequestError("anonymize: no privacy model is given.", hint="Start with -k 5.")
         self.goal = ReleaseGoal(
@@ -144,7 +149,8 @@ class Anonymizer:
         return replace(found, goal=replace(found.goal, models=models, capping=capping))
 
 
-def _load_policy(policy: object) -> Policy:
+def load_declared_policy(policy: object) -> Policy:
+    """Return the policy that a Python caller gives as such, or as the path of its file."""
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, str | Path):

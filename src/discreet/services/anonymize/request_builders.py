@@ -16,8 +16,9 @@ from discreet.anonymity.models import MeasuredModel
 from discreet.anonymity.models.model_option import ModelContext
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms, read_or_create_key
 from discreet.anonymity.republication import PERSON, SIGNATURE
-from discreet.anonymity.search import OBJECTIVES
+from discreet.anonymity.search import find_objective
 from discreet.core.errors import RequestError
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.anonymize_request import AnonymizeRequest
@@ -47,20 +48,23 @@ def build_table_request(request: AnonymizeRequest) -> TableRequest:
 
 def build_models(request: AnonymizeRequest, resolved: ResolvedTable) -> list[MeasuredModel]:
     """Return every requested model, in the order of `MODELS`."""
-    table = resolved.policy.tables[resolved.name]
+    k = getattr(request, "k")  # noqa: B009  (a field that follows from `MODELS`)
+    has_population = resolved.population is not None
+    context = build_model_context(resolved.policy, resolved.name, k=k, has_population=has_population)
+    return [spec.build(context) for spec in request.model_specs]
+
+
+def build_model_context(policy: Policy, table: str, *, k: int | None, has_population: bool) -> ModelContext:
+    """Return what models take from a table of the policy, and from the rest of the request."""
+    columns = policy.tables[table].columns if table in policy.tables else {}  # a table that is refused later
 
     def find_hierarchy(name: str) -> Hierarchy | None:
-        if name not in table.columns:
+        if name not in columns:
             return None
-        spec = build_column_spec(name, table.columns[name], resolved.policy)
+        spec = build_column_spec(name, columns[name], policy)
         return spec.build_hierarchy(spec.list_example_values())
 
-    context = ModelContext(
-        k=getattr(request, "k"),  # noqa: B009  (a field that follows from `MODELS`)
-        has_population=resolved.population is not None,
-        find_hierarchy=find_hierarchy,
-    )
-    return [spec.build(context) for spec in request.model_specs]
+    return ModelContext(k=k, has_population=has_population, find_hierarchy=find_hierarchy)
 
 
 def build_anonymizer(
@@ -88,7 +92,7 @@ def build_anonymizer(
         models=models,
         posterior=request.posterior,
         suppress=request.suppress,
-        objective=next(each for each in OBJECTIVES if each.name == request.objective),
+        objective=find_objective(request.objective),
         method=request.method,
         weights=request.weight,
         levels=request.level or None,

@@ -11,6 +11,7 @@ from discreet.anonymity.search.objectives.height import Height
 from discreet.anonymity.search.objectives.loss import Loss
 from discreet.anonymity.search.objectives.objective import Objective
 from discreet.anonymity.search.objectives.precision import Precision
+from discreet.core.errors import InvalidParameterError
 
 LOSS = Loss()
 
@@ -24,6 +25,19 @@ OBJECTIVES: tuple[Objective, ...] = (
     Height(),
 )
 
+
+def find_objective(name: str) -> Objective:
+    """Return the objective of that name; raise if there is none.
+
+    >>> find_objective("loss")
+    Loss()
+    """
+    found = {each.name: each for each in OBJECTIVES}
+    if name not in found:
+        raise InvalidParameterError(f"anonymize: objective must be one of {', '.join(found)}; got {name!r}.")
+    return found[name]
+
+
 __all__ = [
     "LOSS",
     "OBJECTIVES",
@@ -35,4 +49,5 @@ __all__ = [
     "Loss",
     "Objective",
     "Precision",
+    "find_objective",
 ]
