@@ -189,7 +189,7 @@ def _require_one_tuple_per_person(engine: Publisher, source: ReleaseSource) -> N
             f"anonymize: some people in {source.table} have rows with different quasi-identifiers, so "
             "people cannot be counted by class.",
             hint="Publish a table with one row per person, give the columns that change another role, or "
-            "count rows instead of people with --unit row.",
+            'count rows instead of people with `unit="row"`.',
         )
 
 

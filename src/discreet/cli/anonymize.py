@@ -8,20 +8,24 @@ import typer
 
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.services.anonymize.anonymize_request import AnonymizeRequest
+from discreet.services.anonymize.anonymize_request import OUTPUT, PANELS, AnonymizeRequest
 from discreet.services.anonymize.anonymize_validation import require_known_files
 
 
-@options_from(AnonymizeRequest)
+@options_from(AnonymizeRequest, panels=PANELS)
 def run(
     request: AnonymizeRequest,
     *,
-    minimal: Annotated[bool, typer.Option("--minimal", help="List all minimal generalizations.")] = False,
+    minimal: Annotated[
+        bool, typer.Option("--minimal", help="List all minimal generalizations.", rich_help_panel=OUTPUT)
+    ] = False,
     top: Annotated[
-        int | None, typer.Option(help="List this many generalizations, the best first.", min=1)
+        int | None,
+        typer.Option(help="List this many generalizations, the best first.", min=1, rich_help_panel=OUTPUT),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the table as it is; publish nothing.")
+        bool,
+        typer.Option("--check", help="Check the table as it is; publish nothing.", rich_help_panel=OUTPUT),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

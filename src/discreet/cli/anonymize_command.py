@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
+from discreet.cli.option_names import name_options
 from discreet.cli.progress_bar import show_progress
 from discreet.core.errors import ModelNotMetError, RequestError
 from discreet.rendering import attack_view, generalization_view, private_release_view, release_view
@@ -112,4 +113,4 @@ def _run_check(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: b
 def _print_warnings(texts: Sequence[str]) -> None:
     console = Console(stderr=True, soft_wrap=True)
     for text in texts:
-        console.print(f"discreet: warning: {text}", markup=False, highlight=False)
+        console.print(f"discreet: warning: {name_options(text, {})}", markup=False, highlight=False)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import parse_probability
@@ -39,11 +40,22 @@ class CommandLine:
     default: str = ""
     """The default as help shows it, where it is not the text of the field's."""
 
+    shown_default: str = ""
+    """A default that only help shows, where none is typed for the user."""
+
+    panel: str = ""
+    """The heading under which help lists the option; a form has a section for it."""
+
     is_argument: bool = False
     is_option: bool = True
     """Whether the command line has it at all; some fields are for callers in Python."""
 
     least: int | None = None
+
+
+def get_form(field: FieldInfo) -> CommandLine:
+    """Return the command-line form of a field."""
+    return next((each for each in field.metadata if isinstance(each, CommandLine)), CommandLine())
 
 
 def find_refusal(error: ValidationError) -> DiscreetError:

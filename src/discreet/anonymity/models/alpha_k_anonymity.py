@@ -62,9 +62,10 @@ class AlphaKAnonymity(RequestedModel):
 
     option: ClassVar[ModelOption] = ModelOption(
         name="alpha",
+        model="(alpha, k)-anonymity",
         help="COLUMN:0.5: no value above this share of a class.",
         expected="COLUMN:NUMBER",
-        hint="Write --alpha disease:0.5.",
+        hint='Write `alpha="disease:0.5"`.',
     )
     form: ClassVar[str] = "COLUMN:ALPHA"
     bounds_repeated_values: ClassVar[bool] = True
@@ -125,7 +126,7 @@ class AlphaKAnonymity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "alpha": parse_fraction(cls.option.text, texts["alpha"])}
+        return {"column": texts["column"], "alpha": parse_fraction(cls.option.argument, texts["alpha"])}
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:

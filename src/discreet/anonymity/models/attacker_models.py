@@ -52,14 +52,14 @@ class RiskThreshold(RequestedModel, Protocol):
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object] | None:
         if texts["attacker"] not in list(Attacker):
             return None
-        risk = parse_fraction(cls.option.text, texts["risk"])
+        risk = parse_fraction(cls.option.argument, texts["risk"])
         return {"attacker": Attacker(texts["attacker"]), "risk": risk}
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:
         attacker = parameters["attacker"]
         if attacker is not Attacker.PROSECUTOR:
-            context.require_population(f"{cls.option.text} {attacker.value}")
+            context.require_population(f'`{cls.option.name}="{attacker.value}"`')
         return cls(**parameters)
 
 

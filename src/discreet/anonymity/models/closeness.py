@@ -218,7 +218,7 @@ class TCloseness(RequestedModel, Protocol):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "t": parse_share(f"the t of {cls.option.text}", texts["t"])}
+        return {"column": texts["column"], "t": parse_share(f"the t of {cls.option.argument}", texts["t"])}
 
     @abstractmethod
     def measure_distances(self, classes: EquivalenceClasses) -> Distances:

@@ -65,7 +65,7 @@ class DeltaDisclosure(RequestedModel):
         name="delta_disclosure",
         help="COLUMN:1.",
         expected="COLUMN:NUMBER",
-        hint="Write --delta-disclosure disease:0.5.",
+        hint='Write `delta_disclosure="disease:0.5"`.',
     )
     form: ClassVar[str] = "COLUMN:DELTA"
     monotone_in_generalization: ClassVar[bool] = True
@@ -121,7 +121,7 @@ class DeltaDisclosure(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "delta": parse_fraction(cls.option.text, texts["delta"])}
+        return {"column": texts["column"], "delta": parse_fraction(cls.option.argument, texts["delta"])}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
         share = shares.get(self.column)

@@ -76,7 +76,7 @@ class DistinctDiversity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        l = parse_whole_number(f"the l of {cls.option.text}", texts["l"], least=1)
+        l = parse_whole_number(f"the l of {cls.option.argument}", texts["l"], least=1)
         return {"column": texts["column"], "l": l}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:

@@ -114,7 +114,7 @@ class EntropyDiversity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        l = parse_at_least_one(f"the l of {cls.option.text}", texts["l"])
+        l = parse_at_least_one(f"the l of {cls.option.argument}", texts["l"])
         return {"column": texts["column"], "l": l}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:

@@ -63,7 +63,7 @@ class HierarchicalCloseness(TCloseness):
         hierarchy = context.find_hierarchy(parameters["column"])
         if hierarchy is None:
             raise RequestError(
-                f"{cls.option.text} with the hierarchical distance needs a hierarchy of the column "
+                f"{cls.option.argument} with the hierarchical distance needs a hierarchy of the column "
                 f"{parameters['column']}.",
                 hint="Declare one in the policy, or use the equal distance.",
             )

@@ -29,6 +29,7 @@ class KAnonymity(MinimumClassSize):
     option: ClassVar[ModelOption] = ModelOption(
         name="k",
         flag="-k",
+        model="k-anonymity",
         help="k-anonymity: at least k in every class.",
         is_number=True,
         is_repeated=False,

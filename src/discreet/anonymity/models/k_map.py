@@ -46,5 +46,5 @@ class KMap(MinimumClassSize):
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:
-        context.require_population(cls.option.text)
+        context.require_population(cls.option.argument)
         return cls(**parameters)

@@ -38,6 +38,9 @@ class ModelOption:
     flag: str = ""
     """The option, where it is not the name: -k."""
 
+    model: str = ""
+    """The name of the model in a form, where it is not the option's: k-anonymity."""
+
     expected: str = ""
     """What an invalid text should have been, where that is not the list of forms."""
 
@@ -52,9 +55,14 @@ class ModelOption:
     """Whether it is of use only with a file of the custodian's, which no HTTP body may name."""
 
     @property
-    def text(self) -> str:
-        """The option as typed."""
-        return self.flag or f"--{self.name.replace('_', '-')}"
+    def argument(self) -> str:
+        """The field as messages name it."""
+        return f"`{self.name}=`"
+
+    @property
+    def label(self) -> str:
+        """The name of the model on a form."""
+        return self.model or self.name.replace("_", "-")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +78,7 @@ class ModelContext:
         if not self.has_population:
             raise RequestError(
                 f"{option} needs a population table, and there is none.",
-                hint="Name one with --population FILE.",
+                hint='Name one with `population="FILE"`.',
             )
 
 

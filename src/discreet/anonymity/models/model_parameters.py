@@ -49,7 +49,7 @@ def coerce_above(owner: object, name: str, bound: int, *, included: bool = False
 def parse_fraction(name: str, text: str) -> Fraction:
     """Parse a number exactly: 0.2, 20% or 1/5.
 
-    >>> parse_fraction("--t-closeness", "0.2"), parse_fraction("--suppress", "2%")
+    >>> parse_fraction("t", "0.2"), parse_fraction("`suppress=`", "2%")
     (Fraction(1, 5), Fraction(1, 50))
     """
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)(?:(%)|/(\d+))?", text.strip())

@@ -43,7 +43,7 @@ def parse_model(option: ModelOption, value: object) -> ModelSpec:
         if parameters is not None:
             return ModelSpec(kind=kind, parameters=parameters)
     expected = option.expected or _join_forms([kind.form for kind in variants])
-    raise InvalidParameterError(f"{option.text} must be {expected}; got {text}.", hint=option.hint)
+    raise InvalidParameterError(f"{option.argument} must be {expected}; got {text}.", hint=option.hint)
 
 
 def parse_model_text(text: str) -> ModelSpec:
@@ -79,7 +79,7 @@ def parse_variant(option: ModelOption, variant: str, texts: Mapping[str, str]) -
 def _check_count(option: ModelOption, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidParameterError(
-            f"{option.text} must be at least 1; got {value}.", hint=f"Write {option.text} 5."
+            f"{option.argument} must be at least 1; got {value}.", hint=f"Write `{option.name}=5`."
         )
     return value
 

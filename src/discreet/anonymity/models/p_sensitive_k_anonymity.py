@@ -52,7 +52,9 @@ class PSensitiveKAnonymity(RequestedModel):
     k: int
 
     option: ClassVar[ModelOption] = ModelOption(
-        name="p_sensitive", help="COLUMN:2: p different values in every class of -k rows."
+        name="p_sensitive",
+        model="p-sensitive k-anonymity",
+        help="COLUMN:2: p different values in every class of `k=` rows.",
     )
     form: ClassVar[str] = "COLUMN:P"
     bounds_repeated_values: ClassVar[bool] = True
@@ -90,7 +92,7 @@ class PSensitiveKAnonymity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        p = parse_whole_number(f"the p of {cls.option.text}", texts["p"], least=1)
+        p = parse_whole_number(f"the p of {cls.option.argument}", texts["p"], least=1)
         return {"column": texts["column"], "p": p}
 
     @classmethod

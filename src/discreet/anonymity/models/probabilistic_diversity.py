@@ -91,7 +91,7 @@ class ProbabilisticDiversity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        l = parse_at_least_one(f"the l of {cls.option.text}", texts["l"])
+        l = parse_at_least_one(f"the l of {cls.option.argument}", texts["l"])
         return {"column": texts["column"], "l": l}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:

@@ -261,7 +261,7 @@ def microaggregate(
     elif len(ordered) > MOST_TUPLES:
         raise RequestError(
             f"Microaggregation of several columns compares combinations, at most {MOST_TUPLES:,} of them.",
-            hint="Use the method mondrian, with --centre for the columns that should show a mean.",
+            hint="Use the method mondrian, with `centres=` for the columns that should show a mean.",
         )
     else:
         groups = mdav(points, ordered.counts, k, weights=each)

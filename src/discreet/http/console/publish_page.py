@@ -30,11 +30,8 @@ from discreet.http.console.job_progress import (
 )
 from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
 from discreet.http.console.publish_form import (
-    DISTANCES,
-    DIVERSITIES,
-    FORM_FIELDS,
     FORMATS,
-    RECODINGS,
+    FormInput,
     PublishForm,
     list_publishable_tables,
 )
@@ -44,7 +41,6 @@ from discreet.rendering.release_report import render_release_report
 from discreet.rendering.release_view import format_examples, list_figures
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
-from discreet.services.anonymize.anonymize_request import OBJECTIVES
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import build_certificate
 from discreet.services.anonymize.release_risk import class_risk_to_json
@@ -203,13 +199,8 @@ def build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, o
         "tables": list_publishable_tables(chosen.policy),
         "table": chosen.name,
         "columns": chosen.column_choices,
-        "sensitive": chosen.sensitive_columns,
-        "fields": {each: fields.get(each, "") for each in FORM_FIELDS},
-        "diversities": DIVERSITIES,
-        "distances": DISTANCES,
-        "methods": RECODINGS,
-        "objectives": OBJECTIVES,
-        "formats": FORMATS,
+        "sections": chosen.sections,
+        "format": FormInput(name="format", label="File", choices=FORMATS, value=fields.get("format", "")),
         "drawn": f"{Randomness().draw_bits(64):016x}",
         "releases": list_available_releases(page),
         "found": None,

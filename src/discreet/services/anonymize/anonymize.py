@@ -174,7 +174,7 @@ def list_generalizations(
     if request.method == PRIVATE:
         raise RequestError(
             "anonymize: a private release has declared levels, so there is nothing to search.",
-            hint="Omit --minimal and --top.",
+            hint="Omit `minimal=` and `top=`.",
         )
     anonymizer = build_anonymizer(request, resolved, report_progress)
     search, columns = (

@@ -14,7 +14,7 @@ def require_known_files(request: AnonymizeRequest) -> None:
         if not Path(file).is_file():
             raise RequestError(
                 f"The hierarchy of {name} is the file {file}, which does not exist.",
-                hint="Correct its path in --hierarchy.",
+                hint="Correct its path in `hierarchy=`.",
             )
     table = request.table
     if _is_known(table, request.policy, request.engine):

@@ -71,7 +71,7 @@ class Anonymizer:
                 f"anonymize: {wrong[0]!r} is not a privacy model.", hint="Give models of discreet.models."
             )
         if not asked and posterior is None:
-            raise RequestError("anonymize: no privacy model is given.", hint="Start with -k 5.")
+            raise RequestError("anonymize: no privacy model is given.", hint="Start with `k=5`.")
         self.goal = ReleaseGoal(
             models=asked,
             suppress=parse_suppression_limit(suppress),

@@ -46,11 +46,11 @@ def describe_nearest_goal(tuples: Tuples, hierarchies: Sequence[Hierarchy], goal
     top = group_at_levels(tuples, hierarchies, [each.height for each in hierarchies])
     failed = [model for model in goal.models if not model.judge(top).all()]
     limit = _find_least_limit(tuples, hierarchies, goal.models, goal.suppress)
-    ways = [f"allow --suppress {format_number(100 * float(limit))}%"] if limit is not None else []
+    ways = [f'allow `suppress="{format_number(100 * float(limit))}%"`'] if limit is not None else []
     capping = [model for model in failed if model in goal.capping]
     weaker = [_describe_weaker_model(model, top) for model in failed if model not in capping]
     if capping:
-        weaker.append(f"ask for --posterior {_format_reached_posterior(capping, top)} or more")
+        weaker.append(f'ask for `posterior="{_format_reached_posterior(capping, top)}"` or more')
     if weaker:
         ways.append(" and ".join(weaker))
     return "Nearest: " + ", or ".join(ways) + "." if ways else "Ask for weaker models."

@@ -30,10 +30,10 @@ class PosteriorCap:
         cap, _, kind = text.partition(":")
         if kind not in ("", *CAPPING, *DISTANCES):
             raise RequestError(
-                f"--posterior can be kept by {', '.join(CAPPING)}; got {kind}.",
-                hint="Write --posterior 20%:equal.",
+                f"`posterior=` can be kept by {', '.join(CAPPING)}; got {kind}.",
+                hint='Write `posterior="20%:equal"`.',
             )
-        return PosteriorCap(cap=parse_probability("--posterior", cap), kind=kind or "probabilistic")
+        return PosteriorCap(cap=parse_probability("`posterior=`", cap), kind=kind or "probabilistic")
 
 
 def build_posterior_models(
@@ -42,8 +42,8 @@ def build_posterior_models(
     """Return for every sensitive column the model that keeps the belief in its values below the cap."""
     if not columns:
         raise RequestError(
-            "--posterior needs a sensitive column, and the table has none.",
-            hint="Give role: sensitive to a column, or name it with --sensitive.",
+            "`posterior=` needs a sensitive column, and the table has none.",
+            hint="Give role: sensitive to a column, or name it with `sensitive=`.",
         )
     return [_build_capped_model(posterior, name, each) for name, each in columns.items()]
 

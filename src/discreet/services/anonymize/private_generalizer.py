@@ -184,7 +184,7 @@ class PrivateGeneralizer:
             if ledger.has_room_for(
                 who, ApproximateDP(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)
             ):
-                return f"What would still fit: --epsilon {epsilon:g} --delta {delta:g}."
+                return f"What would still fit: `epsilon={epsilon:g}` `delta={delta:g}`."
         return ""
 
     def _collect_parameters(self, name: str, columns: tuple[GeneralizedColumn, ...]) -> dict[str, object]:

@@ -55,7 +55,7 @@ def list_generalizations(
     if goal.method is not Method.GENERALIZE or goal.levels is not None or goal.centres:
         raise RequestError(
             "anonymize: generalizations can be listed for the method generalize only.",
-            hint="Omit --method, --level and --centre.",
+            hint="Omit `method=`, `levels=` and `centres=`.",
         )
     return _run_search(
         find_minimal_nodes if top is None else partial(search_lattice, top=top), counted, report_progress
@@ -187,7 +187,7 @@ def _require_models_met(counted: CountedTable, recoding: Recoding) -> None:
             f"Meeting {goal.model_names} leaves out {left_out:,} of {tuples.rows:,}, more than the "
             "suppression "
             "limit allows.",
-            hint=f"Allow --suppress {ceil(1000 * left_out / tuples.rows) / 10:g}%, or ask for less.",
+            hint=f'Allow `suppress="{ceil(1000 * left_out / tuples.rows) / 10:g}%"`, or ask for less.',
         )
 
 
@@ -197,7 +197,7 @@ def _build_not_found_error(counted: CountedTable, found: SearchResult) -> ModelN
     return ModelNotMetError(
         f"No generalization that meets {counted.goal.model_names} was found in "
         f"{counted.goal.time_limit:g} seconds: {found.checked:,} of {found.nodes:,} were judged.",
-        hint="Allow more --seconds or --suppress, or ask for less.",
+        hint="Allow more `seconds=` or `suppress=`, or ask for less.",
     )
 
 

@@ -161,7 +161,7 @@ def _describe_shared_pseudonyms(release: Release, entries: Iterable[NonPrivateRe
     names = [each.name for each in entries if ours & _read_pseudonyms(each.certificate)]
     return [
         f"The release {name} shows the same pseudonyms, so the rows of a person in both can be joined. That "
-        "was not tried here: attack --with does it once both are written. Another --key prevents it."
+        "was not tried here: an attack on both does it once they are written. Another key prevents it."
         for name in dict.fromkeys(names)
     ]
 

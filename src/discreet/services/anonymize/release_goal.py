@@ -96,7 +96,7 @@ class ReleaseGoal:
             require_probability("anonymize", "sampling", self.sampling)
         if self.method is Method.MICROAGGREGATE and self.k is None:
             raise RequestError(
-                "anonymize: microaggregation needs k, the size of its groups.", hint="Give -k 5."
+                "anonymize: microaggregation needs k, the size of its groups.", hint="Give `k=5`."
             )
 
     @property

@@ -32,7 +32,7 @@ from discreet.services.progress import ProgressCallback
 def build_table_request(request: AnonymizeRequest) -> TableRequest:
     """Return the requested table, with the columns' roles that options give."""
     # columns that show a number for each class need no hierarchy
-    centred = request.quasi if request.method == Method.MICROAGGREGATE else tuple(request.centre)
+    centred = request.quasi if request.method == Method.MICROAGGREGATE else tuple(request.centres)
     return TableRequest(
         table=request.table,
         policy=request.policy,
@@ -73,19 +73,19 @@ def build_anonymizer(
     """Return the anonymizer for a request."""
     models = build_models(request, resolved)
     if not models and request.posterior is None:
-        raise RequestError("anonymize: no privacy model is given.", hint="Start with -k 5.")
+        raise RequestError("anonymize: no privacy model is given.", hint="Start with `k=5`.")
     private_only = [
         option
         for option, value in (
-            ("--epsilon", request.epsilon),
-            ("--delta", request.delta),
-            ("--analyst", request.analyst),
+            ("`epsilon=`", request.epsilon),
+            ("`delta=`", request.delta),
+            ("`analyst=`", request.analyst),
         )
         if value is not None
     ]
     if private_only:
         raise RequestError(
-            f"{private_only[0]} needs --method private.", hint="Omit it, or add --method private."
+            f'{private_only[0]} needs `method="private"`.', hint='Omit it, or add `method="private"`.'
         )
     return Anonymizer(
         resolved.policy,
@@ -94,9 +94,9 @@ def build_anonymizer(
         suppress=request.suppress,
         objective=find_objective(request.objective),
         method=request.method,
-        weights=request.weight,
-        levels=request.level or None,
-        centres=request.centre,
+        weights=request.weights,
+        levels=request.levels or None,
+        centres=request.centres,
         pseudonyms=_build_pseudonyms(request.pseudonym, request.key),
         earlier=None if request.earlier is None else _read_signatures(request.earlier),
         seconds=request.seconds,
@@ -115,37 +115,37 @@ def build_private_generalizer(
         option
         for option, given in (
             ("a model", bool(request.model_specs) or request.posterior is not None),
-            ("--suppress", request.suppress != 0),
-            ("--objective", request.objective != "loss"),
-            ("--weight", bool(request.weight)),
-            ("--centre", bool(request.centre)),
-            ("--pseudonym", bool(request.pseudonym)),
-            ("--earlier", request.earlier is not None),
-            ("--population", request.population is not None),
-            ("--sampling", request.sampling is not None),
-            ("--seconds", request.seconds is not None),
-            ("--unit", request.unit is not None),
-            ("--at-most", request.at_most is not None),
-            ("--with", bool(request.others)),
-            ("--force", request.force),
+            ("`suppress=`", request.suppress != 0),
+            ("`objective=`", request.objective != "loss"),
+            ("`weights=`", bool(request.weights)),
+            ("`centres=`", bool(request.centres)),
+            ("`pseudonym=`", bool(request.pseudonym)),
+            ("`earlier=`", request.earlier is not None),
+            ("`population=`", request.population is not None),
+            ("`sampling=`", request.sampling is not None),
+            ("`seconds=`", request.seconds is not None),
+            ("`unit=`", request.unit is not None),
+            ("`at_most=`", request.at_most is not None),
+            ("`others=`", bool(request.others)),
+            ("`force=`", request.force),
         )
         if given
     ]
     if idle:
         raise RequestError(
             f"anonymize: {idle[0]} has no effect on a private release.",
-            hint="It takes --epsilon, --delta and --level only.",
+            hint="It takes `epsilon=`, `delta=` and `levels=` only.",
         )
     if request.epsilon is None or request.delta is None:
         raise RequestError(
             "anonymize: a private release needs an epsilon and a delta.",
-            hint="Write --epsilon 1 --delta 1e-6.",
+            hint="Write `epsilon=1` `delta=1e-6`.",
         )
     return PrivateGeneralizer(
         resolved.policy,
         epsilon=request.epsilon,
         delta=request.delta,
-        levels=request.level,
+        levels=request.levels,
         analyst=request.analyst,
         progress=report_progress,
     )
@@ -156,7 +156,7 @@ def _build_pseudonyms(columns: tuple[str, ...], key: Path | None) -> tuple[Pseud
         return ()
     if not columns or key is None:
         raise RequestError(
-            "--pseudonym COLUMN and --key FILE go together.",
+            '`pseudonym="COLUMN"` and `key="FILE"` go together.',
             hint="A key file that does not exist is created, readable by its owner only.",
         )
     secret = read_or_create_key(key, Randomness())
@@ -173,6 +173,6 @@ def _read_signatures(path: Path) -> pa.Table:
     if table is None or not {PERSON, SIGNATURE} <= set(table.column_names):
         raise RequestError(
             f"{file} does not hold the signatures of an earlier release.",
-            hint="They are written beside a release made with --m-invariance.",
+            hint="They are written beside a release made with `m_invariance=`.",
         )
     return table

@@ -95,8 +95,8 @@ def resolve_policy_table(policy: Policy, name: str, population: str | None) -> R
 def _refuse_options(request: TableRequest) -> None:
     if request.quasi or request.sensitive or request.hierarchies:
         raise RequestError(
-            f"The policy says what the columns of {request.table} are; --quasi, --sensitive and --hierarchy "
-            "are for files.",
+            f"The policy says what the columns of {request.table} are; `quasi=`, `sensitive=` and "
+            "`hierarchy=` are for files.",
             hint="Change the policy, or name the file.",
         )
 
@@ -146,7 +146,7 @@ def require_domains(request: TableRequest, declared: Mapping[str, HierarchyEntry
         if entry is not None and entry.kind in OF_BOUNDS and entry.low is None:
             raise RequestError(
                 f"The policy's hierarchy {name} has no bounds of its own, and {request.table} declares none.",
-                hint=f"Add low and high to that hierarchy, or give --hierarchy {name}=FILE.",
+                hint=f'Add low and high to that hierarchy, or give `hierarchy="{name}=FILE"`.',
             )
 
 

@@ -17,7 +17,7 @@ AMOUNTS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
 NUMBER = {"number": r"[-+]?\d+([.,]\d+)?"}
 MOSTLY = 0.5
-WAY_OUT = "Give --hierarchy {name}=FILE, or a policy with its bounds."
+WAY_OUT = 'Give `hierarchy="{name}=FILE"`, or a policy with its bounds.'
 
 
 def list_file_warnings(
