@@ -15,11 +15,11 @@ from discreet.anonymity.models import (
     StrictRisk,
 )
 from discreet.anonymity.models.model_option import ModelContext
+from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role
 from discreet.http.console.publish_form import PublishForm, list_publishable_tables
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
-from discreet.services.anonymize.posterior import PosteriorCap
 from discreet.services.policies import load_policy
 from tests.services import patients
 

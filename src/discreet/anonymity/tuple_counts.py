@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.anonymity.equivalence_classes import Codes, Integers, SensitiveCounts, Tuples
+from discreet.anonymity.equivalence_classes import Codes, Integers, SensitiveCounts, Tuples, order_codes
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError
@@ -220,12 +220,6 @@ def _merge_population(
     np.add.at(here, places[: len(codes)], counts)
     np.add.at(there, places[len(codes) :], people)
     return every, here, there
-
-
-def order_codes(codes: Codes) -> Integers:
-    """Return the positions that sort tuples by their codes, column by column."""
-    found: Integers = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
-    return found
 
 
 class _TupleIndex:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.models.model_option import ModelContext, ModelSpec
 from discreet.anonymity.models.model_parsing import parse_model_text
+from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective, find_objective
@@ -24,12 +25,11 @@ from discreet.core.policy import Policy
 from discreet.rendering.release_report import render_release_report
 from discreet.services import sample
 from discreet.services.anonymize import anonymizer
+from discreet.services.anonymize.anonymize import build_model_context
 from discreet.services.anonymize.anonymizer import load_declared_policy
-from discreet.services.anonymize.posterior import PosteriorCap
 from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.anonymize.release_goal import Method
-from discreet.services.anonymize.request_builders import build_model_context
 from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation

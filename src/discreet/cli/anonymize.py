@@ -8,8 +8,12 @@ import typer
 
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.services.anonymize.anonymize_request import OUTPUT, PANELS, AnonymizeRequest
-from discreet.services.anonymize.anonymize_validation import require_known_files
+from discreet.services.anonymize.anonymize_request import (
+    OUTPUT,
+    PANELS,
+    AnonymizeRequest,
+    require_known_files,
+)
 
 
 @options_from(AnonymizeRequest, panels=PANELS)

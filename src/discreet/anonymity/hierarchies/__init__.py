@@ -13,7 +13,6 @@ from decimal import Decimal
 from pathlib import Path
 
 from discreet.anonymity.hierarchies.date_periods import Dates
-from discreet.anonymity.hierarchies.flat_hierarchy import Flat
 from discreet.anonymity.hierarchies.generalization_hierarchy import (
     MISSING,
     Hierarchy,
@@ -31,9 +30,8 @@ from discreet.anonymity.hierarchies.hierarchy_formats import (
 )
 from discreet.anonymity.hierarchies.interval_hierarchy import Intervals
 from discreet.anonymity.hierarchies.label_parsing import parse_label
+from discreet.anonymity.hierarchies.listed_hierarchies import Flat, Order, Tree
 from discreet.anonymity.hierarchies.mask_hierarchy import Mask
-from discreet.anonymity.hierarchies.ordered_hierarchy import Order
-from discreet.anonymity.hierarchies.tree_hierarchy import Tree
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry, MaskSide
 from discreet.core.policy import Column, ColumnType, Policy

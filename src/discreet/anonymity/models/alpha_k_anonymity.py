@@ -37,8 +37,10 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    coerce_share,
+    format_fraction,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,

@@ -8,8 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self
 
-from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel
-from discreet.anonymity.models.model_parameters import parse_fraction
+from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel, parse_fraction
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
 from discreet.core.errors import require_parameter
 

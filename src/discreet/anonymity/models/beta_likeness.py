@@ -42,8 +42,10 @@ from discreet.anonymity.models.model_option import (
     RequestedModel,
     Shares,
     bound_class_inference,
+    coerce_above,
+    format_fraction,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     INFORMED_ATTACKER,
     SKEWNESS,

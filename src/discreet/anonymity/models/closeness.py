@@ -43,8 +43,7 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     reduce_by_class,
 )
-from discreet.anonymity.models.model_option import ModelOption, RequestedModel
-from discreet.anonymity.models.model_parameters import coerce_share, parse_share
+from discreet.anonymity.models.model_option import ModelOption, RequestedModel, coerce_share, parse_share
 from discreet.anonymity.models.privacy_model import Floats, Verdicts
 from discreet.core.errors import RequestError
 

@@ -40,8 +40,10 @@ from discreet.anonymity.models.model_option import (
     RequestedModel,
     Shares,
     bound_class_inference,
+    coerce_above,
+    format_fraction,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,

@@ -30,8 +30,14 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     require_population,
 )
-from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction, parse_share
+from discreet.anonymity.models.model_option import (
+    ModelContext,
+    ModelOption,
+    RequestedModel,
+    coerce_share,
+    format_fraction,
+    parse_share,
+)
 from discreet.anonymity.models.privacy_model import MEMBERSHIP, Floats, Verdicts, list_attacks_except
 from discreet.belief.wording import format_percent
 from discreet.core.errors import InvalidParameterError, require_parameter

@@ -25,8 +25,8 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    parse_whole_number,
 )
-from discreet.anonymity.models.model_parameters import parse_whole_number
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,

@@ -44,8 +44,10 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    coerce_above,
+    format_fraction,
+    parse_at_least_one,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_at_least_one
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.class_counts import require_population
-from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.anonymity.models.k_anonymity import MinimumClassSize
 from discreet.anonymity.models.model_option import ModelContext, ModelOption
 from discreet.belief.wording import format_percent_up
 

@@ -41,8 +41,8 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import parse_fraction
 from discreet.anonymity.models.privacy_model import HOMOGENEITY, Floats, Verdicts, list_attacks_except
 from discreet.belief.wording import format_percent_up
 from discreet.core.errors import InvalidParameterError

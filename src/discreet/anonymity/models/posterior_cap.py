@@ -1,4 +1,4 @@
-"""Model parameters from a cap on the posterior of an attacker who knows the quasi-identifiers.
+"""A cap on the posterior of an attacker who knows the quasi-identifiers, and the models that keep it.
 
 With a cap on the belief in any one value of a sensitive column:
 
@@ -9,8 +9,7 @@ equal distance  t = cap - the frequency of the commonest value in the table: no 
                 in a class. Where that frequency is above the cap there is no such t. A reader who sees t in a
                 certificate, and knows the cap, learns that frequency.
 ordered,        refused. They bound how far values move on average, not the belief in one of them: t = 0.2
-                over
-hierarchical    ten ordered, equally common values allows a belief of 85%.
+hierarchical    over ten ordered, equally common values allows a belief of 85%.
 
 Unlike a promise of differential privacy this holds against one attacker only: one who knows the
 quasi-identifiers of everybody and nothing else, and has seen no other release.
@@ -18,17 +17,19 @@ quasi-identifiers of everybody and nothing else, and has seen no other release.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.anonymity.equivalence_classes import SensitiveCounts
 from discreet.anonymity.models.equal_closeness import EqualCloseness
-from discreet.anonymity.models.model_parameters import to_fraction
+from discreet.anonymity.models.model_option import to_fraction
+from discreet.anonymity.models.privacy_model import MeasuredModel
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
 from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.number_checks import Real, require_count
+from discreet.core.number_checks import Real, parse_probability, require_count
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 WARNING = (
@@ -36,6 +37,50 @@ WARNING = (
     "One who knows more about a person, or has seen another release about the same people, may pass it; a "
     "promise of differential privacy has no such limit."
 )
+
+
+CAPPING = ("probabilistic", "recursive", "equal")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorCap:
+    """A cap on the belief in any sensitive value, and the kind of model that keeps it."""
+
+    cap: float
+    kind: str = "probabilistic"
+
+    def __str__(self) -> str:
+        return f"{self.cap}:{self.kind}"
+
+    @staticmethod
+    def parse(text: str) -> PosteriorCap:
+        """Parse 20%, or 20%:equal."""
+        cap, _, kind = text.partition(":")
+        if kind not in ("", *CAPPING, *DISTANCES):
+            raise RequestError(
+                f"`posterior=` can be kept by {', '.join(CAPPING)}; got {kind}.",
+                hint='Write `posterior="20%:equal"`.',
+            )
+        return PosteriorCap(cap=parse_probability("`posterior=`", cap), kind=kind or "probabilistic")
+
+
+def build_posterior_models(
+    posterior: PosteriorCap, columns: Mapping[str, SensitiveCounts]
+) -> list[MeasuredModel]:
+    """Return for every sensitive column the model that keeps the belief in its values below the cap."""
+    if not columns:
+        raise RequestError(
+            "`posterior=` needs a sensitive column, and the table has none.",
+            hint="Give role: sensitive to a column, or name it with `sensitive=`.",
+        )
+    return [_build_capped_model(posterior, name, each) for name, each in columns.items()]
+
+
+def _build_capped_model(posterior: PosteriorCap, name: str, column: SensitiveCounts) -> MeasuredModel:
+    if posterior.kind in DISTANCES:
+        return choose_closeness(posterior.cap, column, column=name, distance=posterior.kind)
+    found = choose_for_posterior(posterior.cap, column, column=name)
+    return found.recursive if posterior.kind == "recursive" else found.probabilistic
 
 
 @dataclass(frozen=True, kw_only=True)

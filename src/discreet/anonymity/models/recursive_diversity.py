@@ -41,8 +41,6 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
-)
-from discreet.anonymity.models.model_parameters import (
     coerce_above,
     format_fraction,
     parse_fraction,

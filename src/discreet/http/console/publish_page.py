@@ -36,15 +36,14 @@ from discreet.http.console.publish_form import (
     list_publishable_tables,
 )
 from discreet.http.http_errors import NotFoundError
+from discreet.rendering.anonymize_view import class_risk_to_json, format_examples, list_figures
+from discreet.rendering.anonymize_view import list_risk_rows as risks
 from discreet.rendering.attack_verdicts import describe_verdict
 from discreet.rendering.release_report import render_release_report
-from discreet.rendering.release_view import format_examples, list_figures
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import build_certificate
-from discreet.services.anonymize.release_risk import class_risk_to_json
-from discreet.services.anonymize.release_risk import list_risk_rows as risks
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import Job, JobFailure, JobOutcome, JobWork

@@ -7,7 +7,8 @@
 
 Values are typed: a text such as `2%` or `disease:2:distinct` is parsed when the request is built, and refused
 there. Searches and attacks take seconds to import, too long for reporting a misspelled word, so the names
-of methods and objectives are repeated here; a test compares them.
+of methods and objectives are repeated here; a test compares them. For the same reason a file that does not
+exist is refused here.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from discreet.anonymity.models.model_option import ModelOption, ModelSpec
-from discreet.anonymity.models.model_parameters import parse_fraction, to_fraction
+from discreet.anonymity.models.model_option import ModelOption, ModelSpec, parse_fraction
 from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
+from discreet.anonymity.models.posterior_cap import PosteriorCap
+from discreet.anonymity.suppression import parse_suppression_limit
 from discreet.core.errors import RequestError
-from discreet.services.anonymize.posterior import PosteriorCap
 from discreet.services.name_lists import split_names
 from discreet.services.request_fields import CommandLine, accept_probability, accept_text
 
@@ -90,14 +91,6 @@ def parse_weights(texts: Sequence[str]) -> dict[str, float]:
 def parse_hierarchies(texts: Sequence[str]) -> dict[str, str]:
     """Parse the file of each column's hierarchy."""
     return dict(parse_pair("`hierarchy=`", each) for each in texts)
-
-
-def _read_share(value: object) -> Fraction:
-    """Return the share of records that may be suppressed."""
-    share = parse_fraction("`suppress=`", value) if isinstance(value, str) else to_fraction(value)
-    if share is None or not 0 <= share <= 1:
-        raise RequestError(f"`suppress=` must be a share such as 2%; got {value}.", hint="Give at most 100%.")
-    return share
 
 
 def _read_posterior(value: object) -> PosteriorCap:
@@ -192,7 +185,7 @@ class AnonymizeFields(ModelFields):
     suppress: Annotated[
         Fraction,
         Field(title="Suppress at most", description="The largest share of records to suppress, such as 2%."),
-        *accept_text(_read_share),
+        *accept_text(parse_suppression_limit),
         CommandLine(typed=str, panel=METHOD),
     ] = Fraction(0)
     levels: Annotated[
@@ -370,3 +363,34 @@ class AnonymizeRequest(FileModelFields):
         Field(description=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of `engine=`."),
         CommandLine(flags=("-o", "--output"), panel=OUTPUT),
     ] = None
+
+
+def require_known_files(request: AnonymizeRequest) -> None:
+    """Raise if the table or a hierarchy file does not exist."""
+    for name, file in request.hierarchy.items():
+        if not Path(file).is_file():
+            raise RequestError(
+                f"The hierarchy of {name} is the file {file}, which does not exist.",
+                hint="Correct its path in `hierarchy=`.",
+            )
+    table = request.table
+    if _is_known(table, request.policy, request.engine):
+        return
+    named = Path(table)
+    if named.suffix and not named.exists() and not Path(table.rpartition("#")[0] or table).exists():
+        raise RequestError(f"{named} does not exist.", hint="Name a CSV, Parquet or DuckDB file.")
+
+
+def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
+    """Return whether it is a table of the policy, or may be one that only its engine knows."""
+    if policy is None and engine is None:
+        return False
+    from discreet.services.engine_addresses import (
+        parse_engine_address,  # not needed for a file without a policy
+    )
+    from discreet.services.policies import load_policy, require_engine_address
+
+    if policy is None:
+        return parse_engine_address(require_engine_address(engine or "")).scheme != "duckdb"
+    terms = load_policy(policy, engine=engine)
+    return table in terms.tables or parse_engine_address(terms.engine).scheme != "duckdb"

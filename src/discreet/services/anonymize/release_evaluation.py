@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.anonymity.equivalence_classes import Integers, Tuples
-from discreet.anonymity.tuple_grouping import group_by_recoding
+from discreet.anonymity.recoding import group_by_recoding
 from discreet.attacks.anonymization_criteria import compute_criteria
 from discreet.attacks.attacker_knowledge import build_full_knowledge
 from discreet.attacks.class_matching import match_people

@@ -2,20 +2,25 @@
 
 A file needs no policy: options may declare its quasi-identifiers, sensitive columns and hierarchies. For a
 table of a policy these options are refused, so that a column is declared in one place only.
+
+A file declares no bounds of a number, so without a hierarchy its characters are masked, 34 to 3*, which is
+safe and seldom useful. A column of numbers that contains a word, or numbers that begin with 0, is read as
+text. Warnings say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry
-from discreet.core.policy import Policy, Role, Table
-from discreet.services.anonymize import undeclared_files
+from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.engines.inventory import Schema, compute_file_pattern_shares
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
+from discreet.services.policy_draft.column_roles import is_code
 from discreet.services.source_tables import (
     build_file_table,
     choose_engine,
@@ -24,6 +29,11 @@ from discreet.services.source_tables import (
 )
 
 OF_BOUNDS = ("widths", "cuts", "dates")
+AMOUNTS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
+NUMBER = {"number": r"[-+]?\d+([.,]\d+)?"}
+MOSTLY = 0.5
+WAY_OUT = 'Give `hierarchy="{name}=FILE"`, or a policy with its bounds.'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +78,7 @@ def resolve_table(request: TableRequest) -> ResolvedTable:
         _refuse_source(request, policy)
         policy, name = _build_file_policy(request, policy, engine)
         if parse_engine_address(policy.engine).scheme == "duckdb":
-            remarks = undeclared_files.list_file_warnings(
+            remarks = list_file_warnings(
                 read_file_schema(request.table), request.quasi, policy.hierarchies, request.centred
             )
     if request.population is None or request.population in policy.tables:
@@ -158,3 +168,36 @@ def _require_columns(file: str, table: Table, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise RequestError(f"{file} has no column {missing[0]}.", hint=f"It has {', '.join(table.columns)}.")
+
+
+def list_file_warnings(
+    schema: Schema, quasi: Collection[str], hierarchies: Collection[str], centred: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return one warning, with a remedy, for each quasi-identifier that should have a hierarchy.
+
+    Columns of `centred` show a number for each class, and need none.
+    """
+    plain = {name: kind for name, kind in schema.columns if name in quasi and name not in hierarchies}
+    return tuple(
+        f"{each} {WAY_OUT.format(name=name)}" for name, each in _find_warnings(schema, plain, centred)
+    )
+
+
+def _find_warnings(
+    schema: Schema, plain: dict[str, ColumnType | None], centred: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    texts = [name for name, kind in plain.items() if kind is ColumnType.TEXT and not is_code(name)]
+    numbers = {
+        name: found["number"] for name, found in compute_file_pattern_shares(schema, texts, NUMBER).items()
+    }
+    for name, kind in plain.items():
+        if kind in AMOUNTS and (is_code(name) or name in centred):
+            continue
+        if kind in AMOUNTS:
+            yield name, f"{name} is a number without bounds, so its digits are masked (34 becomes 3*)."
+        elif kind in TIMES:
+            yield name, f"{name} is a date without bounds, so its characters are masked."
+        # a file that declares the column as text is believed
+        elif numbers.get(name, 0) > MOSTLY and (schema.is_guessed or numbers[name] < 1):
+            wrong = "values are not numbers" if numbers[name] < 1 else "numbers are written as 05"
+            yield name, f"{name} is read as text, because some of its {wrong}."
