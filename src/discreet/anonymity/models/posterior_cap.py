@@ -3,8 +3,8 @@
 With a cap on the belief in any one value of a sensitive column:
 
 probabilistic   l = 1 / cap: a value has at most the fraction 1 / l of a class.
-recursive       c = cap / (1 - cap), l = 2 + the values that the attacker may rule out: what remains is
-                believed with less than c / (c + 1) = cap.
+recursive       c = cap / (1 - cap), l = 2: a value is believed with less than c / (c + 1) = cap. An l larger
+                by n allows for n values that the attacker rules out.
 equal distance  t = cap - the frequency of the commonest value in the table: no value is more than t commoner
                 in a class. Where that frequency is above the cap there is no such t. A reader who sees t in a
                 certificate, and knows the cap, learns that frequency.
@@ -27,18 +27,10 @@ from discreet.anonymity.models.model_option import to_fraction
 from discreet.anonymity.models.privacy_model import MeasuredModel
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
-from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.number_checks import Real, parse_probability, require_count
+from discreet.core.number_checks import Real, parse_probability
 
 DISTANCES = ("equal", "ordered", "hierarchical")
-WARNING = (
-    "The cap of {cap} holds against an attacker who knows everybody's quasi-identifiers and nothing else. "
-    "One who knows more about a person, or has seen another release about the same people, may pass it; a "
-    "promise of differential privacy has no such limit."
-)
-
-
 CAPPING = ("probabilistic", "recursive", "equal")
 
 
@@ -46,7 +38,7 @@ CAPPING = ("probabilistic", "recursive", "equal")
 class PosteriorCap:
     """A cap on the belief in any sensitive value, and the kind of model that keeps it."""
 
-    cap: float
+    cap: Real
     kind: str = "probabilistic"
 
     def __str__(self) -> str:
@@ -73,42 +65,17 @@ def build_posterior_models(
             "`posterior=` needs a sensitive column, and the table has none.",
             hint="Give role: sensitive to a column, or name it with `sensitive=`.",
         )
-    return [_build_capped_model(posterior, name, each) for name, each in columns.items()]
+    return [choose_capped_model(posterior, each, column=name) for name, each in columns.items()]
 
 
-def _build_capped_model(posterior: PosteriorCap, name: str, column: SensitiveCounts) -> MeasuredModel:
+def choose_capped_model(posterior: PosteriorCap, sensitive: SensitiveCounts, *, column: str) -> MeasuredModel:
+    """Return the model of the requested kind that keeps the belief in any value of the column at the cap."""
     if posterior.kind in DISTANCES:
-        return choose_closeness(posterior.cap, column, column=name, distance=posterior.kind)
-    found = choose_for_posterior(posterior.cap, column, column=name)
-    return found.recursive if posterior.kind == "recursive" else found.probabilistic
-
-
-@dataclass(frozen=True, kw_only=True)
-class CapOptions:
-    """Three models that keep the cap; each suffices. `closeness` is None where no t does."""
-
-    probabilistic: ProbabilisticDiversity
-    recursive: RecursiveDiversity
-    closeness: EqualCloseness | None
-    warning: str
-
-
-def choose_for_posterior(
-    cap: Real, sensitive: SensitiveCounts, *, column: str, ruled_out: int = 0
-) -> CapOptions:
-    """Return models that keep the belief in any value of the column at or below the cap.
-
-    The attacker may rule out `ruled_out` values beforehand; only recursive diversity takes that into account.
-    """
-    bound = _parse_cap(cap)
-    require_count("choose_for_posterior", "ruled_out", ruled_out, minimum=0)
-    within = _compute_spare(bound, sensitive) >= 0
-    return CapOptions(
-        probabilistic=ProbabilisticDiversity(column=column, l=1 / bound),
-        recursive=RecursiveDiversity(column=column, c=bound / (1 - bound), l=2 + ruled_out),
-        closeness=choose_closeness(cap, sensitive, column=column) if within else None,
-        warning=WARNING.format(cap=format_percent(float(bound))),
-    )
+        return choose_closeness(posterior.cap, sensitive, column=column, distance=posterior.kind)
+    bound = _parse_cap(posterior.cap)
+    if posterior.kind == "recursive":
+        return RecursiveDiversity(column=column, c=bound / (1 - bound), l=2)
+    return ProbabilisticDiversity(column=column, l=1 / bound)
 
 
 def choose_closeness(
@@ -136,7 +103,7 @@ def choose_closeness(
 def _parse_cap(cap: object) -> Fraction:
     bound = to_fraction(cap)
     holds = bound is not None and 0 < bound < 1
-    require_parameter(holds, "choose_for_posterior", "cap", cap, "a probability between 0 and 1")
+    require_parameter(holds, "PosteriorCap", "cap", cap, "a probability between 0 and 1")
     assert bound is not None
     return bound
 
