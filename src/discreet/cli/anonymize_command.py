@@ -22,7 +22,7 @@ from discreet.services.anonymize.anonymize import (
 )
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.exposure import warn_of_columns
-from discreet.services.anonymize.table_request import ResolvedTable
+from discreet.services.anonymize.table_resolution import ResolvedTable
 
 
 def run_anonymize(

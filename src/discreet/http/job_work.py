@@ -24,7 +24,7 @@ from discreet.services.anonymize.anonymize import (
     require_anonymizable,
 )
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
-from discreet.services.anonymize.table_request import resolve_policy_table
+from discreet.services.anonymize.table_resolution import resolve_policy_table
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback

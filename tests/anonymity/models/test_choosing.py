@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.models import EqualCloseness, ProbabilisticDiversity, RecursiveDiversity
+from discreet.anonymity.models import (
+    EqualCloseness,
+    MeasuredModel,
+    ProbabilisticDiversity,
+    RecursiveDiversity,
+)
 from discreet.anonymity.models.posterior_cap import (
     PosteriorCap,
     choose_capped_model,
@@ -57,11 +62,12 @@ def test_a_fifth_gives_five_diverse_classes() -> None:
         choose_capped_model(PosteriorCap(cap=0.2, kind=kind), EVEN, column="disease")
         for kind in ("probabilistic", "recursive", "equal")
     ]
-    assert chosen == [
+    expected: list[MeasuredModel] = [
         ProbabilisticDiversity(column="disease", l=Fraction(5)),
         RecursiveDiversity(column="disease", c=Fraction(1, 4), l=2),
         EqualCloseness(column="disease", t=Fraction(1, 5) - Fraction(1, 6)),
     ]
+    assert chosen == expected
 
 
 def test_no_t_is_chosen_where_the_table_itself_passes_the_cap() -> None:

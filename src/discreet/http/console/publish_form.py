@@ -36,7 +36,7 @@ from discreet.services.anonymize.anonymize_request import (
     AnonymizeFields,
     AnonymizeRequest,
 )
-from discreet.services.anonymize.table_request import ResolvedTable, resolve_policy_table
+from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_policy_table
 from discreet.services.hierarchy_preview import find_hierarchy_misfit, preview_hierarchy
 from discreet.services.name_lists import split_names
 from discreet.services.request_fields import find_refusal, get_form

@@ -36,8 +36,12 @@ from discreet.http.console.publish_form import (
     list_publishable_tables,
 )
 from discreet.http.http_errors import NotFoundError
-from discreet.rendering.anonymize_view import class_risk_to_json, format_examples, list_figures
-from discreet.rendering.anonymize_view import list_risk_rows as risks
+from discreet.rendering.anonymize_view import (
+    class_risk_to_json,
+    format_examples,
+    list_figures,
+    list_risk_rows,
+)
 from discreet.rendering.attack_verdicts import describe_verdict
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
@@ -231,9 +235,12 @@ def _build_result_context(
             (name, release.describe_level(place), format_examples(release, place) or "–")
             for place, name in quasi
         ],
-        "risks": risks(release),
+        "risks": list_risk_rows(release),
         "picture": _draw_risks(release),
-        "models": [(model.name, model.belief, ", ".join(model.not_stopped)) for model in release.goal.models],
+        "models": [
+            (model.name, release.describe_belief(model), ", ".join(model.not_stopped))
+            for model in release.goal.models
+        ],
         "verdict": [text for text, _ in describe_verdict(trial)],
         "warnings": list(release.warnings),
         "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),

@@ -26,8 +26,16 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
-from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
-from discreet.services.anonymize.anonymizer import Anonymizer, Method
+from discreet.services.anonymize.anonymize_request import (
+    MODELS,
+    OUTPUT,
+    PRIVATE,
+    PRIVATE_METHOD,
+    PUBLISHED,
+    AnonymizeRequest,
+    get_panel,
+)
+from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.model_check import ModelCheck, check_models
 from discreet.services.anonymize.private_generalizer import PrivateGeneralizer, PrivateRelease
@@ -40,9 +48,8 @@ from discreet.services.anonymize.release_publishing import (
     publish_release,
     require_release_bounds,
 )
-from discreet.services.anonymize.table_request import (
+from discreet.services.anonymize.table_resolution import (
     ResolvedTable,
-    TableRequest,
     require_domains,
     resolve_table,
 )
@@ -53,6 +60,8 @@ from discreet.services.source_tables import find_source_table
 
 ANONYMIZATION_STAGES = ("counting", "searching", "attacking", "writing")
 PRIVATE_ANONYMIZATION_STAGES = ("counting", "writing")
+FACTS = ("population", "earlier")
+"""Fields among those of models that are none themselves."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,8 +94,7 @@ def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> R
 
     No row is read. A request that generalizes nothing needs no bounds of its columns.
     """
-    asked = build_table_request(request)
-    resolved = resolve_table(asked)
+    resolved = resolve_table(request)
     if request.output is not None:
         require_own_certificate(parse_release_target(resolved.policy, request.output))
         lost = find_source_table(resolved.policy, request.output)
@@ -96,16 +104,16 @@ def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> R
                 hint="Write to another file.",
             )
     if generalizes:
-        require_domains(asked, resolved.policy.hierarchies)
+        require_domains(request, resolved.policy.hierarchies)
     return resolved
 
 
 def require_anonymizable(request: AnonymizeRequest, resolved: ResolvedTable) -> None:
     """Raise what can be refused without reading a row."""
     if request.method == PRIVATE:
-        build_private_generalizer(request, resolved, ignore_progress)
+        _build_private_generalizer(request, resolved, ignore_progress)
     else:
-        build_anonymizer(request, resolved, ignore_progress)
+        _build_anonymizer(request, resolved, ignore_progress)
 
 
 def anonymize(
@@ -124,7 +132,7 @@ def anonymize(
     target = None if request.output is None else parse_release_target(resolved.policy, request.output)
     if target is not None and target.engine_name:  # refused before a search
         _build_sources(resolved).require_safe_target(target)
-    release = build_anonymizer(request, resolved, report_progress).fit(resolved.name).release
+    release = _build_anonymizer(request, resolved, report_progress).fit(resolved.name).release
     report_progress("attacking it")
     evaluation = require_release_bounds(
         release, at_most=request.at_most, others=request.others, force=request.force
@@ -168,7 +176,7 @@ def anonymize_privately(
             hint="Name one that ends in .parquet, .csv or .duckdb.",
         )
     _build_sources(resolved).require_safe_target(target)
-    generalizer = build_private_generalizer(request, resolved, report_progress)
+    generalizer = _build_private_generalizer(request, resolved, report_progress)
     report_progress("counting")
     release = generalizer.fit(resolved.name).release
     report_progress("writing")
@@ -189,7 +197,7 @@ def list_generalizations(
             "anonymize: a private release has declared levels, so there is nothing to search.",
             hint="Omit `minimal=` and `top=`.",
         )
-    anonymizer = build_anonymizer(request, resolved, report_progress)
+    anonymizer = _build_anonymizer(request, resolved, report_progress)
     search, columns = (
         anonymizer.list_minimal(resolved.name) if top is None else anonymizer.list_best(resolved.name, top)
     )
@@ -198,7 +206,7 @@ def list_generalizations(
 
 def check_table(request: AnonymizeRequest, resolved: ResolvedTable) -> ModelCheck:
     """Judge the table as it is by the requested models; nothing is published."""
-    return check_models(resolved, build_models(request, resolved), unit=request.unit)
+    return check_models(resolved, _build_models(request, resolved), unit=request.unit)
 
 
 def _build_sources(resolved: ResolvedTable) -> Sources:
@@ -207,25 +215,7 @@ def _build_sources(resolved: ResolvedTable) -> Sources:
     return Sources(tables=tables, frames={}, engine=policy.engine, store=policy.store)
 
 
-def build_table_request(request: AnonymizeRequest) -> TableRequest:
-    """Return the requested table, with the columns' roles that options give."""
-    # columns that show a number for each class need no hierarchy
-    centred = request.quasi if request.method == Method.MICROAGGREGATE else tuple(request.centres)
-    return TableRequest(
-        table=request.table,
-        policy=request.policy,
-        quasi=request.quasi,
-        sensitive=request.sensitive,
-        identifiers=request.pseudonym,
-        hierarchies=request.hierarchy,
-        population=request.population,
-        centred=centred,
-        engine=request.engine,
-    )
-
-
-def build_models(request: AnonymizeRequest, resolved: ResolvedTable) -> list[MeasuredModel]:
-    """Return every requested model, in the order of `MODELS`."""
+def _build_models(request: AnonymizeRequest, resolved: ResolvedTable) -> list[MeasuredModel]:
     k = getattr(request, "k")  # noqa: B009  (a field that follows from `MODELS`)
     has_population = resolved.population is not None
     context = build_model_context(resolved.policy, resolved.name, k=k, has_population=has_population)
@@ -245,25 +235,16 @@ def build_model_context(policy: Policy, table: str, *, k: int | None, has_popula
     return ModelContext(k=k, has_population=has_population, find_hierarchy=find_hierarchy)
 
 
-def build_anonymizer(
+def _build_anonymizer(
     request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
 ) -> Anonymizer:
-    """Return the anonymizer for a request."""
-    models = build_models(request, resolved)
+    models = _build_models(request, resolved)
     if not models and request.posterior is None:
         raise RequestError("anonymize: no privacy model is given.", hint="Start with `k=5`.")
-    private_only = [
-        option
-        for option, value in (
-            ("`epsilon=`", request.epsilon),
-            ("`delta=`", request.delta),
-            ("`analyst=`", request.analyst),
-        )
-        if value is not None
-    ]
-    if private_only:
+    private = [name for name in request.list_given() if get_panel(name) == PRIVATE_METHOD]
+    if private:
         raise RequestError(
-            f'{private_only[0]} needs `method="private"`.', hint='Omit it, or add `method="private"`.'
+            f'`{private[0]}=` needs `method="private"`.', hint='Omit it, or add `method="private"`.'
         )
     return Anonymizer(
         resolved.policy,
@@ -285,33 +266,15 @@ def build_anonymizer(
     )
 
 
-def build_private_generalizer(
+def _build_private_generalizer(
     request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
 ) -> PrivateGeneralizer:
     """Return the generalizer for a private release; raise for options that would have no effect."""
-    idle = [
-        option
-        for option, given in (
-            ("a model", bool(request.model_specs) or request.posterior is not None),
-            ("`suppress=`", request.suppress != 0),
-            ("`objective=`", request.objective != "loss"),
-            ("`weights=`", bool(request.weights)),
-            ("`centres=`", bool(request.centres)),
-            ("`pseudonym=`", bool(request.pseudonym)),
-            ("`earlier=`", request.earlier is not None),
-            ("`population=`", request.population is not None),
-            ("`sampling=`", request.sampling is not None),
-            ("`seconds=`", request.seconds is not None),
-            ("`unit=`", request.unit is not None),
-            ("`at_most=`", request.at_most is not None),
-            ("`others=`", bool(request.others)),
-            ("`force=`", request.force),
-        )
-        if given
-    ]
+    idle = [name for name in request.list_given() if not _has_effect_privately(name)]
     if idle:
+        named = "a model" if get_panel(idle[0]) == MODELS and idle[0] not in FACTS else f"`{idle[0]}=`"
         raise RequestError(
-            f"anonymize: {idle[0]} has no effect on a private release.",
+            f"anonymize: {named} has no effect on a private release.",
             hint="It takes `epsilon=`, `delta=` and `levels=` only.",
         )
     if request.epsilon is None or request.delta is None:
@@ -326,6 +289,12 @@ def build_private_generalizer(
         levels=request.levels,
         analyst=request.analyst,
         progress=report_progress,
+    )
+
+
+def _has_effect_privately(name: str) -> bool:
+    return name in ("table", "method", "levels") or (
+        name != "pseudonym" and get_panel(name) in (PUBLISHED, PRIVATE_METHOD, OUTPUT)
     )
 
 

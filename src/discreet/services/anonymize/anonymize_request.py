@@ -7,8 +7,7 @@
 
 Values are typed: a text such as `2%` or `disease:2:distinct` is parsed when the request is built, and refused
 there. Searches and attacks take seconds to import, too long for reporting a misspelled word, so the names
-of methods and objectives are repeated here; a test compares them. For the same reason a file that does not
-exist is refused here.
+of methods and objectives are repeated here; a test compares them.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.anonymity.suppression import parse_suppression_limit
 from discreet.core.errors import RequestError
 from discreet.services.name_lists import split_names
-from discreet.services.request_fields import CommandLine, accept_probability, accept_text
+from discreet.services.request_fields import CommandLine, accept_probability, accept_text, get_form
 
-PRIVATE = "private"
-METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", "microaggregate", PRIVATE)
+MICROAGGREGATE, PRIVATE = "microaggregate", "private"
+METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", MICROAGGREGATE, PRIVATE)
 OBJECTIVES = ("loss", "class-size", "discernibility", "precision", "entropy", "ambiguity", "height")
 PUBLISHED, MODELS, METHOD = "What is published", "Privacy models", "Method"
 PRIVATE_METHOD, ATTACKERS, OUTPUT = "Method private", "Attackers", "Output"
@@ -288,6 +287,14 @@ class AnonymizeFields(ModelFields):
         CommandLine(panel=ATTACKERS),
     ] = False
 
+    def list_given(self) -> list[str]:
+        """Return the fields that have another value than their default."""
+        return [
+            name
+            for name, field in type(self).model_fields.items()
+            if getattr(self, name) != field.get_default(call_default_factory=True)
+        ]
+
     @property
     def model_specs(self) -> tuple[ModelSpec, ...]:
         """Every requested model, in the order of `MODELS`."""
@@ -365,32 +372,6 @@ class AnonymizeRequest(FileModelFields):
     ] = None
 
 
-def require_known_files(request: AnonymizeRequest) -> None:
-    """Raise if the table or a hierarchy file does not exist."""
-    for name, file in request.hierarchy.items():
-        if not Path(file).is_file():
-            raise RequestError(
-                f"The hierarchy of {name} is the file {file}, which does not exist.",
-                hint="Correct its path in `hierarchy=`.",
-            )
-    table = request.table
-    if _is_known(table, request.policy, request.engine):
-        return
-    named = Path(table)
-    if named.suffix and not named.exists() and not Path(table.rpartition("#")[0] or table).exists():
-        raise RequestError(f"{named} does not exist.", hint="Name a CSV, Parquet or DuckDB file.")
-
-
-def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
-    """Return whether it is a table of the policy, or may be one that only its engine knows."""
-    if policy is None and engine is None:
-        return False
-    from discreet.services.engine_addresses import (
-        parse_engine_address,  # not needed for a file without a policy
-    )
-    from discreet.services.policies import load_policy, require_engine_address
-
-    if policy is None:
-        return parse_engine_address(require_engine_address(engine or "")).scheme != "duckdb"
-    terms = load_policy(policy, engine=engine)
-    return table in terms.tables or parse_engine_address(terms.engine).scheme != "duckdb"
+def get_panel(name: str) -> str:
+    """Return the panel of a field of the request."""
+    return get_form(AnonymizeRequest.model_fields[name]).panel

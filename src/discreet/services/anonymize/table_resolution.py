@@ -11,13 +11,14 @@ text. Warnings say so.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry
 from discreet.core.policy import ColumnType, Policy, Role, Table
 from discreet.engines.inventory import Schema, compute_file_pattern_shares
+from discreet.services.anonymize.anonymize_request import MICROAGGREGATE, AnonymizeRequest
 from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import is_code
@@ -37,21 +38,6 @@ WAY_OUT = 'Give `hierarchy="{name}=FILE"`, or a policy with its bounds.'
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableRequest:
-    """A table as named on the command line; columns of `centred` show numbers, not labels."""
-
-    table: str
-    policy: Path | None = None
-    quasi: Sequence[str] = ()
-    sensitive: Sequence[str] = ()
-    identifiers: Sequence[str] = ()
-    hierarchies: Mapping[str, str] = field(default_factory=dict)
-    population: str | None = None
-    centred: Collection[str] = ()
-    engine: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class ResolvedTable:
     """A table of a policy, which is made up for a file without one; `population` is also a table of it.
 
@@ -64,7 +50,7 @@ class ResolvedTable:
     warnings: tuple[str, ...] = ()
 
 
-def resolve_table(request: TableRequest) -> ResolvedTable:
+def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
     """Return the table that the command names."""
     policy = None
     if request.policy is not None:
@@ -78,9 +64,10 @@ def resolve_table(request: TableRequest) -> ResolvedTable:
         _refuse_source(request, policy)
         policy, name = _build_file_policy(request, policy, engine)
         if parse_engine_address(policy.engine).scheme == "duckdb":
-            remarks = list_file_warnings(
-                read_file_schema(request.table), request.quasi, policy.hierarchies, request.centred
-            )
+            # columns that show a number for each class need no hierarchy
+            centred = request.quasi if request.method == MICROAGGREGATE else tuple(request.centres)
+            schema = read_file_schema(request.table)
+            remarks = list_file_warnings(schema, request.quasi, policy.hierarchies, centred)
     if request.population is None or request.population in policy.tables:
         return replace(resolve_policy_table(policy, name, request.population), warnings=remarks)
     roles = dict.fromkeys(_list_quasi_identifiers(policy.tables[name]), Role.QUASI)
@@ -102,8 +89,8 @@ def resolve_policy_table(policy: Policy, name: str, population: str | None) -> R
     return ResolvedTable(name=name, policy=policy, population=population)
 
 
-def _refuse_options(request: TableRequest) -> None:
-    if request.quasi or request.sensitive or request.hierarchies:
+def _refuse_options(request: AnonymizeRequest) -> None:
+    if request.quasi or request.sensitive or request.hierarchy:
         raise RequestError(
             f"The policy says what the columns of {request.table} are; `quasi=`, `sensitive=` and "
             "`hierarchy=` are for files.",
@@ -111,7 +98,7 @@ def _refuse_options(request: TableRequest) -> None:
         )
 
 
-def _refuse_source(request: TableRequest, policy: Policy | None) -> None:
+def _refuse_source(request: AnonymizeRequest, policy: Policy | None) -> None:
     """Raise for a file of the policy's table: it would be published without its promise and ledger."""
     name = None if policy is None else find_source_table(policy, request.table)
     if name is not None:
@@ -120,7 +107,7 @@ def _refuse_source(request: TableRequest, policy: Policy | None) -> None:
         )
 
 
-def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
+def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
     if parse_engine_address(engine).scheme == "duckdb" and not Path(request.table).suffix:
         known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
         raise RequestError(
@@ -128,17 +115,17 @@ def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str
             hint=f"{known} Name one of its tables, or a CSV, Parquet or DuckDB file.",
         )
     roles = dict.fromkeys(request.quasi, Role.QUASI) | dict.fromkeys(request.sensitive, Role.SENSITIVE)
-    roles = dict.fromkeys(request.identifiers, Role.IDENTIFIER) | roles
+    roles = dict.fromkeys(request.pseudonym, Role.IDENTIFIER) | roles
     both = set(request.quasi) & set(request.sensitive)
     if both:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = build_file_table(request.table, roles, request.hierarchies, engine=engine)
-    _require_columns(request.table, table, [*roles, *request.hierarchies])
-    if len(request.identifiers) == 1:  # its pseudonyms show which rows are one person's
-        table = table.model_copy(update={"person": request.identifiers[0]})
-    entries = {name: {"csv": file} for name, file in request.hierarchies.items()}
+    table = build_file_table(request.table, roles, request.hierarchy, engine=engine)
+    _require_columns(request.table, table, [*roles, *request.hierarchy])
+    if len(request.pseudonym) == 1:  # its pseudonyms show which rows are one person's
+        table = table.model_copy(update={"person": request.pseudonym[0]})
+    entries = {name: {"csv": file} for name, file in request.hierarchy.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
     elsewhere = parse_engine_address(engine).scheme != "duckdb" and parse_engine_address(engine).can_read(
@@ -149,10 +136,10 @@ def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str
     return made.model_copy(update=there | kept), "table"
 
 
-def require_domains(request: TableRequest, declared: Mapping[str, HierarchyEntry]) -> None:
+def require_domains(request: AnonymizeRequest, declared: Mapping[str, HierarchyEntry]) -> None:
     """Raise if a policy's hierarchy takes its bounds from a column, which a file does not declare."""
     for name in request.quasi:
-        entry = None if name in request.hierarchies else declared.get(name)
+        entry = None if name in request.hierarchy else declared.get(name)
         if entry is not None and entry.kind in OF_BOUNDS and entry.low is None:
             raise RequestError(
                 f"The policy's hierarchy {name} has no bounds of its own, and {request.table} declares none.",
