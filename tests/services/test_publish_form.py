@@ -154,3 +154,11 @@ def test_fields_without_a_hand_written_input_reach_the_request(policy: Policy) -
 def test_a_section_is_open_where_a_folded_input_is_filled(policy: Policy) -> None:
     assert [section.is_open for section in chosen(policy).sections] == [False, False, False]
     assert [section.is_open for section in chosen(policy, seconds="7").sections] == [False, True, False]
+
+
+def test_a_population_is_a_table_of_the_policy_and_never_a_file(policy: Policy, tmp_path: Path) -> None:
+    (tmp_path / "everybody.csv").write_text("age,sex\n30,f\n")
+    form = chosen(policy, k_map="5", population=str(tmp_path / "everybody.csv"))
+    with pytest.raises(RequestError, match="There is no table .*everybody"):
+        _ = form.resolved_table
+    assert chosen(policy, k_map="5", population="patients").resolved_table.population == "patients"

@@ -41,6 +41,14 @@ from discreet.services.hierarchy_preview import find_hierarchy_misfit, preview_h
 from discreet.services.name_lists import split_names
 from discreet.services.request_fields import find_refusal, get_form
 
+MODEL_OPTIONS_BY_NAME = {option.name: option for option in MODEL_OPTIONS}
+COLUMN_MODELS = {
+    option.name: option
+    for option in MODEL_OPTIONS
+    if all(kind.form.startswith("COLUMN:") for kind in list_variants(option))
+}
+"""The models of a sensitive column, which is chosen from a list."""
+
 ARGUMENT = re.compile("`([a-z_]+)=[^`]*`")
 ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"
 RECODINGS = tuple(each for each in METHODS if each != PRIVATE)
@@ -335,15 +343,6 @@ def _list_parameters(option: ModelOption) -> list[str]:
     """
     words = [word for kind in list_variants(option) for word in kind.form.split(":")]
     return [word.lower() for word in dict.fromkeys(words) if word.isupper() and word != "COLUMN"]
-
-
-MODEL_OPTIONS_BY_NAME = {option.name: option for option in MODEL_OPTIONS}
-COLUMN_MODELS = {
-    option.name: option
-    for option in MODEL_OPTIONS
-    if all(kind.form.startswith("COLUMN:") for kind in list_variants(option))
-}
-"""The models of a sensitive column, which is chosen from a list."""
 
 
 def _get_declared_role(column: Column) -> str:
