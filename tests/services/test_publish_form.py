@@ -159,6 +159,6 @@ def test_a_section_is_open_where_a_folded_input_is_filled(policy: Policy) -> Non
 def test_a_population_is_a_table_of_the_policy_and_never_a_file(policy: Policy, tmp_path: Path) -> None:
     (tmp_path / "everybody.csv").write_text("age,sex\n30,f\n")
     form = chosen(policy, k_map="5", population=str(tmp_path / "everybody.csv"))
-    with pytest.raises(RequestError, match="There is no table .*everybody"):
+    with pytest.raises(RequestError, match=r"There is no table .*everybody"):
         _ = form.resolved_table
     assert chosen(policy, k_map="5", population="patients").resolved_table.population == "patients"
