@@ -84,12 +84,14 @@ def _build_parameter(name: str, field: FieldInfo, options: Mapping[str, str]) ->
     typed = form.typed or _get_typed(field.annotation)
     default = inspect.Parameter.empty if required else form.default or _get_default(field, typed)
     if form.is_argument:
-        info: Any = typer.Argument(help=text)
+        info: Any = typer.Argument(help=text, metavar=form.metavar)
     else:
         info = typer.Option(
             *_list_flags(name, field),
             help=text,
             min=form.least,
+            max=form.most,
+            metavar=form.metavar,
             show_default=form.shown_default or True,
             rich_help_panel=form.panel or None,
         )

@@ -13,8 +13,8 @@ from discreet.accounting.accountant import get_amount
 from discreet.core.policy import Policy, Table
 from discreet.http.app_context import AppContext
 from discreet.http.authentication import AuditorCaller, Caller, Context, CurrentCaller, CustodianCaller
-from discreet.rendering.ledger_json import belief_to_json, ledger_to_json, open_release_to_json
-from discreet.services.engine_addresses import remove_login
+from discreet.rendering.ledger_view import belief_to_json, ledger_to_json, open_release_to_json
+from discreet.services.addresses import remove_login
 from discreet.services.users import Role
 
 router = APIRouter(prefix="/api")

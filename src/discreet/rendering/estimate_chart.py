@@ -11,8 +11,9 @@ from discreet.core.errors import RequestError
 from discreet.local.baskets import ItemsetSupports
 from discreet.local.estimates import MeanEstimate
 from discreet.rendering.altair_charts import apply_style
+from discreet.rendering.estimate_view import list_estimate_rows
 from discreet.rendering.svg_charts import BLUE, FAINT, INK
-from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
+from discreet.services.collect.estimate import EstimateResult
 
 MAX_BARS = 40
 

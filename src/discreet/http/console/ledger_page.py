@@ -17,7 +17,7 @@ from discreet.http.console.page import CHART_WIDTH, Page, redirect_to, require_l
 from discreet.http.http_errors import ForbiddenError
 from discreet.rendering.altair_charts import chart_to_svg
 from discreet.rendering.ledger_chart import draw_ledger_chart
-from discreet.rendering.ledger_json import list_accounts
+from discreet.rendering.ledger_view import list_accounts
 from discreet.services.users import Role
 
 router = APIRouter(include_in_schema=False)

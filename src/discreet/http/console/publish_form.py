@@ -38,8 +38,7 @@ from discreet.services.anonymize.anonymize_request import (
 )
 from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_policy_table
 from discreet.services.hierarchy_preview import find_hierarchy_misfit, preview_hierarchy
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import find_refusal, get_form
+from discreet.services.request_fields import find_refusal, get_form, split_names
 
 MODEL_OPTIONS_BY_NAME = {option.name: option for option in MODEL_OPTIONS}
 COLUMN_MODELS = {

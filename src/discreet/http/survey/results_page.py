@@ -7,8 +7,9 @@ from html import escape
 
 from discreet.belief import highest_posterior
 from discreet.belief.wording import format_percent, format_percent_up
-from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
-from discreet.services.collect.survey_files import Question, Survey
+from discreet.rendering.estimate_view import list_estimate_rows
+from discreet.services.collect.estimate import EstimateResult
+from discreet.services.collect.surveys import Question, Survey
 
 WIDTH, HEIGHT = 200, 22
 REFRESH_SECONDS = 20

@@ -10,7 +10,7 @@ from typing import Any
 from discreet.core.errors import RequestError
 from discreet.local.report_formats import BitFormat
 from discreet.services.collect.report_files import ReportDescription
-from discreet.services.collect.survey_files import Survey
+from discreet.services.collect.surveys import Survey
 
 MAX_BODY_BYTES = 1 << 16
 KEYS = {"survey", "ticket", "reports"}

@@ -25,8 +25,13 @@ from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
 from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.anonymity.suppression import parse_suppression_limit
 from discreet.core.errors import RequestError
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import CommandLine, accept_probability, accept_text, get_form
+from discreet.services.request_fields import (
+    CommandLine,
+    accept_probability,
+    accept_text,
+    get_form,
+    split_names,
+)
 
 MICROAGGREGATE, PRIVATE = "microaggregate", "private"
 METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", MICROAGGREGATE, PRIVATE)

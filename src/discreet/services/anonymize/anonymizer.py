@@ -62,8 +62,8 @@ from discreet.services.anonymize.release_goal import (
     ReleaseGoal,
     describe_nearest_goal,
 )
-from discreet.services.data_frames import resolve_frame
 from discreet.services.policies import load_policy
+from discreet.services.policy_engines import resolve_frame
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 

@@ -18,8 +18,8 @@ from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry
 from discreet.core.policy import ColumnType, Policy, Role, Table
 from discreet.engines.inventory import Schema, compute_file_pattern_shares
+from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize.anonymize_request import MICROAGGREGATE, AnonymizeRequest
-from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import is_code
 from discreet.services.source_tables import (
