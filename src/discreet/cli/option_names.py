@@ -25,6 +25,12 @@ def name_options(text: str, options: Mapping[str, str]) -> str:
         name, value = match.groups()
         dashes = "-" if len(name) == 1 else "--"
         option = options.get(name, dashes + name.replace("_", "-"))
-        return f"{option} {value.strip(QUOTES)}".rstrip()
+        return f"{option} {_quote_value(value)}".rstrip()
 
     return ARGUMENT.sub(to_option, text)
+
+
+def _quote_value(value: str) -> str:
+    """Return a value as a shell takes it: in its quotes only if it has a space."""
+    plain = value[1:-1] if value[:1] in QUOTES and value[:1] == value[-1:] else value
+    return value if " " in plain else plain

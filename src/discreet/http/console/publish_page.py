@@ -42,7 +42,7 @@ from discreet.rendering.anonymize_view import (
     list_figures,
     list_risk_rows,
 )
-from discreet.rendering.attack_verdicts import describe_verdict
+from discreet.rendering.attack_view import describe_verdict
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable

@@ -25,6 +25,7 @@ from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
 from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.anonymity.suppression import parse_suppression_limit
 from discreet.core.errors import RequestError
+from discreet.services.addresses import SERVER_EXAMPLES
 from discreet.services.request_fields import (
     CommandLine,
     accept_probability,
@@ -354,10 +355,7 @@ class AnonymizeRequest(FileModelFields):
     ] = None
     engine: Annotated[
         str | None,
-        Field(
-            description="The engine that holds the rows, instead of the policy's: "
-            "postgresql://…, spark:local."
-        ),
+        Field(description=f"The engine that holds the rows, instead of the policy's: {SERVER_EXAMPLES}."),
         CommandLine(panel=PUBLISHED),
     ] = None
     earlier: Annotated[

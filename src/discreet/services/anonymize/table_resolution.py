@@ -63,7 +63,7 @@ def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
     else:
         _refuse_source(request, policy)
         policy, name = _build_file_policy(request, policy, engine)
-        if parse_engine_address(policy.engine).scheme == "duckdb":
+        if parse_engine_address(policy.engine).is_embedded:
             # columns that show a number for each class need no hierarchy
             centred = request.quasi if request.method == MICROAGGREGATE else tuple(request.centres)
             schema = read_file_schema(request.table)
@@ -108,7 +108,7 @@ def _refuse_source(request: AnonymizeRequest, policy: Policy | None) -> None:
 
 
 def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
-    if parse_engine_address(engine).scheme == "duckdb" and not Path(request.table).suffix:
+    if parse_engine_address(engine).is_embedded and not Path(request.table).suffix:
         known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
         raise RequestError(
             f"There is no table {request.table} in the policy and no such file.",
@@ -128,7 +128,7 @@ def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine:
     entries = {name: {"csv": file} for name, file in request.hierarchy.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
-    elsewhere = parse_engine_address(engine).scheme != "duckdb" and parse_engine_address(engine).can_read(
+    elsewhere = not parse_engine_address(engine).is_embedded and parse_engine_address(engine).can_read(
         table.source
     )
     there = {"engine": engine, "store": None if policy is None else policy.store} if elsewhere else {}
