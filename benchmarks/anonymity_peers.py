@@ -16,9 +16,9 @@ from benchmarks.peers.environments import ANJANA, ANONYPY, CROWDS, PYCANON, Prog
 from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.models import KAnonymity, RecursiveDiversity, find_strongest
+from discreet.anonymity.recoding import group_by_recoding
 from discreet.anonymity.recodings.mondrian import Mondrian
 from discreet.anonymity.search import SearchResult, group_at_levels, recode_at_levels, search_lattice
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.anonymity.utility.utility_measures import measure_loss
 
 JOB = "occupation"

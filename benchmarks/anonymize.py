@@ -28,7 +28,7 @@ from discreet.anonymity.hierarchies.hierarchy_formats import read_hierarchy_csv
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.models.privacy_model import Verdicts
 from discreet.anonymity.recodings.local_recoding import recode_locally
-from discreet.anonymity.search import find_minimal_nodes, search_lattice
+from discreet.anonymity.search import find_minimal_generalizations, search_lattice
 from discreet.anonymity.tuple_counts import ReleaseSource, build_count_query, count_combinations, count_tuples
 from discreet.anonymity.utility.utility_measures import measure_granularity
 from discreet.engines.duckdb_publisher import DuckDBPublisher
@@ -122,13 +122,13 @@ def _optimum(table: Table, percent: int, bar: float) -> Row:
 
 
 def _every_node(table: Table) -> Row:
-    seconds = _best(lambda: find_minimal_nodes(table.tuples, table.hierarchies, [Unforeseeable()]))
+    seconds = _best(lambda: find_minimal_generalizations(table.tuples, table.hierarchies, [Unforeseeable()]))
     return f"{table.name}, all 12,960 nodes one by one", f"{seconds:.2f} s", "under 0.72 s"
 
 
 def _minimal(table: Table) -> Row:
-    found = find_minimal_nodes(table.tuples, table.hierarchies, [FIVE])
-    seconds = _best(lambda: find_minimal_nodes(table.tuples, table.hierarchies, [FIVE]))
+    found = find_minimal_generalizations(table.tuples, table.hierarchies, [FIVE])
+    seconds = _best(lambda: find_minimal_generalizations(table.tuples, table.hierarchies, [FIVE]))
     name = f"{table.name}, all {len(found.solutions)} minimal of {found.valid} solutions"
     return name, f"{1000 * seconds:.0f} ms", ""
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet import models
 from discreet.belief import Belief
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.attack.attack_request import AttackRequest
@@ -155,8 +156,6 @@ def test_a_verb_opens_and_closes_a_curator_for_a_policy(folder: Path) -> None:
 
 
 def test_every_privacy_model_is_public() -> None:
-    from discreet import models
-
     assert {each.__name__ for each in models.MODELS} <= set(models.__all__)
 
 
@@ -165,16 +164,60 @@ def test_every_privacy_model_is_public() -> None:
     [
         lambda: discreet.anonymize("sample/privacy.yaml", "hospital", method="magic"),
         lambda: discreet.anonymize("sample/privacy.yaml", "hospital", centres={"age": "mode"}),
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", k=5, objective="beauty"),
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", models=["l"]),
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", models=[5]),  # type: ignore[list-item]
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", models=["l-diversity disease:two"]),
+        lambda: discreet.anonymize("sample/privacy.yaml", "hospital", posterior="often"),
         lambda: discreet.attack("release.csv", at_most=30),
         lambda: discreet.synthesize("sample/privacy.yaml", "census", epsilon=1, quality="great"),  # type: ignore[arg-type]
     ],
-    ids=["method", "centres", "at_most", "quality"],
+    ids=[
+        "method",
+        "centres",
+        "objective",
+        "model",
+        "no model",
+        "form of a model",
+        "posterior",
+        "at_most",
+        "quality",
+    ],
 )
-def test_an_argument_that_cannot_be_is_refused_in_one_sentence(call: Any) -> None:
+def test_an_argument_that_cannot_be_is_refused_in_one_sentence(folder: Path, call: Any) -> None:
+    assert folder.exists()
     with pytest.raises(discreet.RequestError) as refused:
         call()
     assert "\n" not in refused.value.message
     assert "pydantic" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "choices"),
+    [
+        ({"k": 5, "objective": "beauty"}, "loss, class-size, discernibility, precision, entropy, ambiguity"),
+        ({"models": ["l"]}, "k, k-map, delta-presence, l-diversity, t-closeness, alpha, p-sensitive"),
+    ],
+)
+def test_a_wrong_choice_is_refused_with_the_choices(
+    folder: Path, arguments: dict[str, Any], choices: str
+) -> None:
+    with pytest.raises(discreet.RequestError, match=choices):
+        discreet.anonymize(folder / "sample" / "privacy.yaml", "hospital", **arguments)
+
+
+def test_models_and_objective_are_also_texts_of_the_command_line(folder: Path) -> None:
+    policy = folder / "sample" / "privacy.yaml"
+    texts = ["k=5", "l-diversity disease:2:distinct", "--alpha disease:0.9"]
+    release = discreet.anonymize(policy, "hospital", models=texts, objective="precision", suppress="9%")
+    assert [type(each) for each in release.goal.models] == [
+        models.KAnonymity,
+        models.DistinctDiversity,
+        models.AlphaKAnonymity,
+    ]
+    assert release.goal.objective.name == "precision"
+    capped = discreet.anonymize(policy, "hospital", k=5, posterior="90%:equal", suppress="9%")
+    assert isinstance(capped.goal.models[-1], models.EqualCloseness)
 
 
 def test_one_column_may_be_named_alone(folder: Path) -> None:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import Mask, Tree
-from discreet.anonymity.hierarchies.label_parsing import parse_label
 from discreet.anonymity.models import KAnonymity
 from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
@@ -23,6 +22,7 @@ from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published_table import from_recoding, read_release
 from discreet.core.errors import DataError, RequestError
 from tests.anonymity import tables
+from tests.anonymity.hierarchies.labels import parse_label
 from tests.attacks.releases import against, engine, known_of, release_of, table
 
 NATIONS = Tree(

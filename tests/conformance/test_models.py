@@ -46,7 +46,7 @@ from discreet.anonymity.models import (
 )
 from discreet.anonymity.models.model_option import ModelContext, ModelSpec
 from discreet.anonymity.models.model_parsing import parse_model
-from discreet.anonymity.models.privacy_model import LimitsKeptRows
+from discreet.anonymity.models.privacy_model import NEAR_HOMOGENEITY, LimitsKeptRows
 from discreet.attacks import ATTACKS as ATTACK_KINDS
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.models import brute
@@ -168,12 +168,25 @@ def test_name_and_belief_are_read_by_people(kind: Any) -> None:
 
 @every_model
 def test_attacks_that_are_not_stopped_are_named(kind: Any) -> None:
-    assert set(kind.not_stopped) <= set(ATTACKS)
     text = sys.modules[kind.__module__].__doc__ or ""
     attacks = " ".join(text.split("Attacks ")[1].split("\n[")[0].split())
-    assert all(each in attacks for each in kind.not_stopped)
-    # whoever knows more, or joins releases, gets past every one of these models
-    assert {"background knowledge", "composition"} <= set(kind.not_stopped)
+    for model in examples(kind):
+        assert set(model.not_stopped) <= {*ATTACKS, NEAR_HOMOGENEITY}
+        assert all(each in attacks for each in model.not_stopped)
+        # whoever knows more, or joins releases, gets past every one of these models
+        assert {"background knowledge", "composition"} <= set(model.not_stopped)
+
+
+@pytest.mark.parametrize(
+    ("model", "stops"),
+    [
+        *[(DistinctDiversity(column=D, l=l), l > 1) for l in (1, 2, 3)],
+        *[(PSensitiveKAnonymity(column=D, p=p, k=3), p > 1) for p in (1, 2, 3)],
+    ],
+)
+def test_several_values_in_every_class_stop_homogeneity_of_all_rows(model: Any, stops: bool) -> None:
+    assert ("homogeneity" not in model.not_stopped) == stops
+    assert (NEAR_HOMOGENEITY in model.not_stopped) == stops
 
 
 @every_model

@@ -23,7 +23,7 @@ def test_models_are_parsed_with_the_body() -> None:
     body = AnonymizeBody.model_validate(BODY | {"k": 3, "p_sensitive": ["disease:2"], "level": {"age": 2}})
     built = [each.build(ModelContext(k=3)) for each in body.model_specs]
     assert built[1:] == [PSensitiveKAnonymity(column="disease", p=2, k=3)]
-    assert body.level == {"age": 2}
+    assert body.levels == {"age": 2}
 
 
 @pytest.mark.parametrize(

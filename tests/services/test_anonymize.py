@@ -571,9 +571,9 @@ def test_what_may_be_left_out_is_given_as_the_command_takes_it(folder: Path, sup
 
 
 def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="suppress must be"):
+    with pytest.raises(InvalidParameterError, match="`suppress=` must be"):
         Anonymizer(folder / "privacy.yaml", suppress="a little")
-    with pytest.raises(InvalidParameterError, match="share from 0 to 1"):
+    with pytest.raises(InvalidParameterError, match="must be a share such as 2%"):
         Anonymizer(folder / "privacy.yaml", suppress=2)
     with pytest.raises(RequestError, match="policy must be the path of a policy file"):
         Anonymizer({"tables": {}})  # type: ignore[arg-type]

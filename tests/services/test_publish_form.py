@@ -7,12 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from discreet.anonymity.models import EqualCloseness, KAnonymity, RecursiveDiversity
+from discreet.anonymity.models import (
+    EqualCloseness,
+    KAnonymity,
+    PSensitiveKAnonymity,
+    RecursiveDiversity,
+    StrictRisk,
+)
 from discreet.anonymity.models.model_option import ModelContext
+from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role
 from discreet.http.console.publish_form import PublishForm, list_publishable_tables
-from discreet.services.anonymize.posterior import PosteriorCap
+from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.policies import load_policy
 from tests.services import patients
 
@@ -107,3 +114,51 @@ def test_quasi_identifiers_come_with_their_hierarchy_as_a_tree(policy: Policy) -
     assert shown["age"].hierarchies == ("age", "zipcode", "decades")
     assert shown["sex"].tree is None
     assert list_publishable_tables(policy) == ("patients",)
+
+
+def test_every_field_that_frontends_share_has_an_input(policy: Policy) -> None:
+    rows = [row for section in chosen(policy).sections for row in (*section.rows, *section.folded)]
+    inputs = {each.name: each for row in rows for each in row}
+    fields = set(AnonymizeFields.model_fields) - {"table", "epsilon", "delta", "analyst"}
+    assert fields - set(inputs) == {
+        "l_diversity",
+        "t_closeness",
+        "p_sensitive",
+        "delta_disclosure",
+        "beta_likeness",
+    }
+    assert {"l_column", "l_kind", "l", "l_c", "t_column", "p_column", "delta", "beta"} <= set(inputs)
+    assert inputs["suppress"].label == "Suppress at most"
+    assert inputs["method"].choices[0] == "generalize"
+    assert "private" not in inputs["method"].choices
+
+
+def test_fields_without_a_hand_written_input_reach_the_request(policy: Policy) -> None:
+    made = chosen(
+        policy,
+        k="3",
+        risk="prosecutor:0.4",
+        p_column="disease",
+        p="2",
+        levels="age=1, zipcode=2",
+        weights="age=2",
+        sampling="1%",
+        unit="row",
+        seconds="7",
+    ).build_request(None)
+    assert [each.kind for each in made.model_specs] == [KAnonymity, PSensitiveKAnonymity, StrictRisk]
+    assert (made.levels, made.weights) == ({"age": 1, "zipcode": 2}, {"age": 2.0})
+    assert (made.sampling, made.unit, made.seconds) == (0.01, "row", 7.0)
+
+
+def test_a_section_is_open_where_a_folded_input_is_filled(policy: Policy) -> None:
+    assert [section.is_open for section in chosen(policy).sections] == [False, False, False]
+    assert [section.is_open for section in chosen(policy, seconds="7").sections] == [False, True, False]
+
+
+def test_a_population_is_a_table_of_the_policy_and_never_a_file(policy: Policy, tmp_path: Path) -> None:
+    (tmp_path / "everybody.csv").write_text("age,sex\n30,f\n")
+    form = chosen(policy, k_map="5", population=str(tmp_path / "everybody.csv"))
+    with pytest.raises(RequestError, match=r"There is no table .*everybody"):
+        _ = form.resolved_table
+    assert chosen(policy, k_map="5", population="patients").resolved_table.population == "patients"

@@ -141,3 +141,9 @@ class Tuples:
     @property
     def rows(self) -> int:
         return int(self.counts.sum())
+
+
+def order_codes(codes: Codes) -> Integers:
+    """Return the positions that sort tuples by their codes, whatever the order of counting."""
+    found: Integers = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
+    return found

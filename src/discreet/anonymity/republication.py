@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models.m_invariance import NEW, format_signatures
-from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.recoding import Recoding, group_by_recoding
 from discreet.anonymity.release_statement import (
     RECODING,
     ReleaseStatement,
@@ -30,7 +30,6 @@ from discreet.anonymity.tuple_counts import (
     build_row_filters,
     cast_to_text,
 )
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.engine import Publisher
 
 EARLIER = "_discreet_earlier"

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.anonymity.equivalence_classes import Codes, Integers, SensitiveCounts, Tuples
+from discreet.anonymity.equivalence_classes import Codes, Integers, SensitiveCounts, Tuples, order_codes
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError
@@ -189,7 +189,7 @@ def _require_one_tuple_per_person(engine: Publisher, source: ReleaseSource) -> N
             f"anonymize: some people in {source.table} have rows with different quasi-identifiers, so "
             "people cannot be counted by class.",
             hint="Publish a table with one row per person, give the columns that change another role, or "
-            "count rows instead of people with --unit row.",
+            'count rows instead of people with `unit="row"`.',
         )
 
 
@@ -220,12 +220,6 @@ def _merge_population(
     np.add.at(here, places[: len(codes)], counts)
     np.add.at(there, places[len(codes) :], people)
     return every, here, there
-
-
-def order_codes(codes: Codes) -> Integers:
-    """Return the positions that sort tuples by their codes, column by column."""
-    found: Integers = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(len(codes))
-    return found
 
 
 class _TupleIndex:

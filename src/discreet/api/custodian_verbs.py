@@ -13,9 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.anonymity.models import KAnonymity, Model
+from discreet.anonymity.models.model_option import ModelContext, ModelSpec
+from discreet.anonymity.models.model_parsing import parse_model_text
+from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
-from discreet.anonymity.search import Objective
+from discreet.anonymity.search import Objective, find_objective
 from discreet.api.arguments import Names, parse_choice, refuse_invalid_arguments
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.errors import InvalidParameterError
@@ -23,7 +26,8 @@ from discreet.core.policy import Policy
 from discreet.rendering.release_report import render_release_report
 from discreet.services import sample
 from discreet.services.anonymize import anonymizer
-from discreet.services.anonymize.posterior import PosteriorCap
+from discreet.services.anonymize.anonymize import build_model_context
+from discreet.services.anonymize.anonymizer import load_declared_policy
 from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.anonymize.release_goal import Method
@@ -57,10 +61,10 @@ def anonymize(
     table: object,
     *,
     k: int | None = None,
-    models: Sequence[Model] = (),
-    posterior: PosteriorCap | float | None = None,
+    models: Sequence[Model | str] = (),
+    posterior: PosteriorCap | float | str | None = None,
     suppress: Fraction | float | str = 0,
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     method: Method | str = Method.GENERALIZE,
     weights: Mapping[str, float] | None = None,
     levels: Mapping[str, int] | None = None,
@@ -75,19 +79,21 @@ def anonymize(
     """Find the release of a table that meets the privacy models and loses least; nothing is written yet.
 
     `table` is a table of the policy, or a frame with the columns of the policy's only table. `k` is short for
-    the model `KAnonymity(k=k)`; other models are in `discreet.models`. `release.write` attacks the release,
-    and publishes it with its certificate.
+    the model `KAnonymity(k=k)`; other models are in `discreet.models`, or texts with an option of the command
+    line: `l-diversity disease:2:distinct`. `release.write` attacks the release, and publishes it with its
+    certificate.
 
     >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
     <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
     """
-    asked = (*(() if k is None else (KAnonymity(k=k),)), *models)
+    declared = load_declared_policy(policy)
+    asked = _build_models(declared, table, models, k=k, has_population=population is not None)
     found = Anonymizer(
-        policy,
+        declared,
         models=asked or None,
-        posterior=posterior,
+        posterior=PosteriorCap.parse(posterior) if isinstance(posterior, str) else posterior,
         suppress=suppress,
-        objective=objective,
+        objective=find_objective(objective) if isinstance(objective, str) else objective,
         method=parse_choice("anonymize", "method", Method, method),
         weights=weights,
         levels=levels,
@@ -103,6 +109,25 @@ def anonymize(
         population=population,
     )
     return found.fit(table).release
+
+
+def _build_models(
+    policy: Policy, table: object, models: Sequence[Model | str], *, k: int | None, has_population: bool
+) -> list[Model]:
+    """Return k-anonymity, if k is given, and the models, of which texts are parsed."""
+    listed = (models,) if isinstance(models, str) else models
+    parsed = [parse_model_text(each) if isinstance(each, str) else each for each in listed]
+    if k is not None:
+        parsed.insert(0, KAnonymity(k=k))
+    built = [
+        each.build(ModelContext())
+        for each in parsed
+        if isinstance(each, ModelSpec) and each.kind is KAnonymity
+    ]
+    sizes = [each.k for each in (*parsed, *built) if isinstance(each, KAnonymity)]
+    name = table if isinstance(table, str) else next(iter(policy.tables), "")
+    context = build_model_context(policy, name, k=max(sizes, default=None), has_population=has_population)
+    return [each.build(context) if isinstance(each, ModelSpec) else each for each in parsed]
 
 
 @refuse_invalid_arguments

@@ -21,8 +21,8 @@ from sqlglot import exp
 
 from discreet.anonymity.equivalence_classes import Integers, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
+from discreet.anonymity.recoding import select_tuples
 from discreet.anonymity.tuple_counts import cast_to_text
-from discreet.anonymity.tuple_grouping import select_tuples
 from discreet.attacks.engine_tables import Values, count_distinct_tuples, list_columns, require_columns
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError

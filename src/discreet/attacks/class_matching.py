@@ -42,7 +42,7 @@ from discreet.anonymity.hierarchies.label_parsing import (
     parse_number,
     parse_readings,
 )
-from discreet.anonymity.tuple_grouping import select_tuples
+from discreet.anonymity.recoding import select_tuples
 from discreet.attacks.attacker_knowledge import AttackerKnowledge
 from discreet.attacks.box_tree import Boxes, build_tree, count_containing_boxes, list_containing_boxes
 from discreet.attacks.findings import Findings

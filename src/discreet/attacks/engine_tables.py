@@ -22,9 +22,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.anonymity.equivalence_classes import Codes, Integers, SensitiveCounts, Tuples, number_rows
-from discreet.anonymity.tuple_counts import COUNT, cast_to_text, natural_sort_key, order_codes
-from discreet.anonymity.tuple_grouping import group_tuples
+from discreet.anonymity.equivalence_classes import (
+    Codes,
+    Integers,
+    SensitiveCounts,
+    Tuples,
+    number_rows,
+    order_codes,
+)
+from discreet.anonymity.recoding import group_tuples
+from discreet.anonymity.tuple_counts import COUNT, cast_to_text, natural_sort_key
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.numeral_patterns import extract_numeral_sql

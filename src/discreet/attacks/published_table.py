@@ -17,8 +17,7 @@ import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, SensitiveCounts, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.recoding import Recoding
-from discreet.anonymity.tuple_grouping import group_by_recoding
+from discreet.anonymity.recoding import Recoding, group_by_recoding
 from discreet.attacks.engine_tables import Values, count_distinct_tuples
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import typer
 
+from discreet.cli.option_names import name_options
 from discreet.cli.progress_bar import show_progress
 from discreet.core.errors import ModelNotMetError, RequestError
-from discreet.rendering import attack_view, generalization_view, private_release_view, release_view
-from discreet.rendering.model_check_view import print_check
+from discreet.rendering import anonymize_view, attack_view, private_release_view
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.terminal import Console
 from discreet.services.anonymize.anonymize import (
@@ -22,7 +22,7 @@ from discreet.services.anonymize.anonymize import (
 )
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.exposure import warn_of_columns
-from discreet.services.anonymize.table_request import ResolvedTable
+from discreet.services.anonymize.table_resolution import ResolvedTable
 
 
 def run_anonymize(
@@ -51,11 +51,11 @@ def _run_publish(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json:
         )
     _print_warnings(result.release.warnings)
     if as_json:
-        content = release_view.release_to_json(result.release)
+        content = anonymize_view.release_to_json(result.release)
         trial = {"trial": attack_view.evaluation_to_json(result.evaluation)}
         print(json.dumps(content | trial | {"files": [str(path) for path in result.files]}))
     else:
-        release_view.print_release(Console(), result.release, list(result.files), result.evaluation)
+        anonymize_view.print_release(Console(), result.release, list(result.files), result.evaluation)
 
 
 def _run_private(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: bool) -> None:
@@ -81,10 +81,10 @@ def _run_list(request: AnonymizeRequest, resolved: ResolvedTable, top: int | Non
     with show_progress() as report_progress:
         listed = list_generalizations(request, resolved, top=top, report_progress=report_progress)
     if as_json:
-        to_json = generalization_view.minimal_to_json if top is None else generalization_view.best_to_json
+        to_json = anonymize_view.minimal_to_json if top is None else anonymize_view.best_to_json
         print(json.dumps(to_json(listed)))
         return
-    print_list = generalization_view.print_minimal if top is None else generalization_view.print_best
+    print_list = anonymize_view.print_minimal if top is None else anonymize_view.print_best
     print_list(Console(), listed)
 
 
@@ -100,7 +100,7 @@ def _run_check(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: b
     if as_json:
         print(json.dumps(checked.to_json()))
     else:
-        print_check(Console(), checked)
+        anonymize_view.print_check(Console(), checked)
     if checked.holds:
         return
     if as_json:
@@ -112,4 +112,4 @@ def _run_check(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: b
 def _print_warnings(texts: Sequence[str]) -> None:
     console = Console(stderr=True, soft_wrap=True)
     for text in texts:
-        console.print(f"discreet: warning: {text}", markup=False, highlight=False)
+        console.print(f"discreet: warning: {name_options(text, {})}", markup=False, highlight=False)

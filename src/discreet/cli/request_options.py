@@ -11,22 +11,23 @@ Typer stays, with this adapter, instead of cyclopts, which reads pydantic models
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args
 
 import typer
 from pydantic.fields import FieldInfo
 
 from discreet.cli.option_names import name_options
-from discreet.services.request_fields import CommandLine, Request, make_request
+from discreet.services.request_fields import Request, get_form, make_request
 
 Command = Callable[..., None]
 
 
-def options_from(model: type[Request]) -> Callable[[Command], Command]:
+def options_from(model: type[Request], *, panels: Sequence[str] = ()) -> Callable[[Command], Command]:
     """Return a decorator for a command whose first parameter is the request.
 
-    The command's other parameters stay options of its own, after those of the request.
+    The command's other parameters stay options of its own, after those of the request. Options of one panel
+    are listed together, panels in the order of `panels`.
     """
 
     def decorate(run: Command) -> Command:
@@ -36,12 +37,12 @@ def options_from(model: type[Request]) -> Callable[[Command], Command]:
             rest = {each.name: values.pop(each.name) for each in others}
             run(build_request(model, values), **rest)
 
+        forms = {name: get_form(field) for name, field in model.model_fields.items()}
+        names = [name for name, form in forms.items() if form.is_option]
         # arguments first, as help lists groups in the order of their first member
-        fields = sorted(model.model_fields.items(), key=lambda each: not _get_form(each[1]).is_argument)
-        flags = {name: max(_list_flags(name, field), key=len) for name, field in fields}
-        parameters = [
-            _build_parameter(name, field, flags) for name, field in fields if _get_form(field).is_option
-        ]
+        names.sort(key=lambda name: (not forms[name].is_argument, _rank_panel(panels, forms[name].panel)))
+        options = {name: max(_list_flags(name, field), key=len) for name, field in model.model_fields.items()}
+        parameters = [_build_parameter(name, model.model_fields[name], options) for name in names]
         parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
         annotations = {each.name: each.annotation for each in parameters}
         run_with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -63,25 +64,30 @@ def build_request(model: type[Request], values: Mapping[str, object]) -> Request
 
 
 def _parse_value(field: FieldInfo, value: object) -> object:
-    parse = _get_form(field).parse
+    parse = get_form(field).parse
     return value if parse is None else parse(value)
 
 
-def _build_parameter(name: str, field: FieldInfo, flags: Mapping[str, str]) -> inspect.Parameter:
-    form = _get_form(field)
-    told = name_options(form.help or field.description or "", flags)
+def _rank_panel(panels: Sequence[str], panel: str) -> int:
+    return panels.index(panel) if panel in panels else len(panels)
+
+
+def _build_parameter(name: str, field: FieldInfo, options: Mapping[str, str]) -> inspect.Parameter:
+    form = get_form(field)
+    text = name_options(form.help or field.description or "", options)
     required = field.is_required()
     typed = form.typed or _get_typed(field.annotation)
     default = inspect.Parameter.empty if required else form.default or _get_default(field, typed)
     if form.is_argument:
-        info: Any = typer.Argument(help=told, metavar=form.metavar)
+        info: Any = typer.Argument(help=text, metavar=form.metavar)
     else:
         info = typer.Option(
             *_list_flags(name, field),
-            help=told,
+            help=text,
             min=form.least,
             max=form.most,
             metavar=form.metavar,
+            show_default=form.shown_default or True,
             rich_help_panel=form.panel or None,
         )
     annotation = typed if required or default is not None else typed | None
@@ -90,13 +96,8 @@ def _build_parameter(name: str, field: FieldInfo, flags: Mapping[str, str]) -> i
     )
 
 
-def _get_form(field: FieldInfo) -> CommandLine:
-    """Return the form in a field's annotation: the last one, as the first may come with its type."""
-    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
-
-
 def _list_flags(name: str, field: FieldInfo) -> tuple[str, ...]:
-    return _get_form(field).flags or (f"--{name.replace('_', '-')}",)
+    return get_form(field).flags or (f"--{name.replace('_', '-')}",)
 
 
 def _get_typed(annotation: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from discreet.http.app_context import AppContext
 from discreet.http.request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
-from discreet.rendering import attack_view, private_release_view, release_view
+from discreet.rendering import anonymize_view, attack_view, private_release_view
 from discreet.rendering.audit_view import audit_to_json
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.synthetic_view import synthetic_to_json, write_synthetic_report
@@ -23,7 +23,7 @@ from discreet.services.anonymize.anonymize import (
     require_anonymizable,
 )
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
-from discreet.services.anonymize.table_request import resolve_policy_table
+from discreet.services.anonymize.table_resolution import resolve_policy_table
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback
@@ -84,7 +84,7 @@ def build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
             )
         result = anonymize(request, named, report_progress=tell, render_report=render_release_report)
         trial = {"trial": attack_view.evaluation_to_json(result.evaluation)}
-        return _build_outcome(release_view.release_to_json(result.release) | trial, result.files)
+        return _build_outcome(anonymize_view.release_to_json(result.release) | trial, result.files)
 
     return JobWork(
         kind=body.kind,

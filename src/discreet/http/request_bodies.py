@@ -125,13 +125,15 @@ class AnonymizeBody(AnonymizeFields):
     is entered in the ledger.
     """
 
+    model_config = ConfigDict(populate_by_name=False)
+
     kind: Literal["anonymize"]
     table: Annotated[ShortText, Field(description="A table of the policy.")]
     name: Annotated[FileName | None, Field(description="What the file is called; else as the table.")] = None
     population: Annotated[ShortText | None, Field(description="A table of the policy.")] = None
-    weight: Annotated[
+    weights: Annotated[
         dict[ShortText, PositiveNumber],
-        Field(description="How much the information that a column loses counts."),
+        Field(alias="weight", description="How much the information that a column loses counts."),
     ] = Field(default_factory=dict)
     seconds: Annotated[
         float | None, Field(gt=0, le=3_600, description="The most time to search; 60 if not given.")

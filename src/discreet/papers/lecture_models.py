@@ -10,7 +10,7 @@ from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity, find_strongest
 from discreet.anonymity.models.closeness import measure_ordered_distances
-from discreet.anonymity.search import find_minimal_nodes, recode_at_levels
+from discreet.anonymity.search import find_minimal_generalizations, recode_at_levels
 from discreet.anonymity.tuple_counts import ReleaseSource, count_combinations, count_tuples
 from discreet.attacks.published_table import read_release
 from discreet.papers import lecture_tables as tables
@@ -52,7 +52,7 @@ def reproduce_minimal_generalizations(inputs: ReproductionInputs) -> Reproductio
             engine, count_combinations(engine, ReleaseSource(table="patients", quasi=columns)), HIERARCHIES
         )
     two = [KAnonymity(k=2)]
-    found = {one.levels for one in find_minimal_nodes(tuples, HIERARCHIES, two).solutions}
+    found = {one.levels for one in find_minimal_generalizations(tuples, HIERARCHIES, two).solutions}
 
     def format_rows(levels: Sequence[int]) -> str:
         recoding = recode_at_levels(tuples, HIERARCHIES, tuple(levels), two)

@@ -7,12 +7,11 @@ from rich.text import Text
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.belief.wording import format_count, format_number
-from discreet.rendering.release_view import build_plain_table
+from discreet.rendering.anonymize_view import build_plain_table, class_risk_to_json
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
 from discreet.services.anonymize.exposure import warn_of_columns
-from discreet.services.anonymize.private_release import PrivateRelease
+from discreet.services.anonymize.private_generalizer import PrivateRelease
 from discreet.services.anonymize.release_certificate import CONDITION, describe_guarantee
-from discreet.services.anonymize.release_risk import class_risk_to_json
 
 NOTICE = (
     "For the custodian only. The number of rows is computed from the real table; publish the release and its "

@@ -5,12 +5,19 @@ It is computed from the real table, so it must not be published; the certificate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from discreet.anonymity.models.privacy_model import MEANINGS
 from discreet.anonymity.recodings.microaggregation import find_ordered_columns
+from discreet.anonymity.risk.quasi_identifier_discovery import (
+    Identifiability,
+    discover_quasi_identifiers,
+    make_tuple_counter,
+)
+from discreet.anonymity.risk.reidentification_risk import find_special_uniques
 from discreet.anonymity.utility.classification_utility import measure_classification_accuracy
 from discreet.anonymity.utility.utility_measures import MEASURES, compute_column_losses, measure_height
 from discreet.anonymity.utility.workload_error import draw_workload, measure_workload_error
@@ -18,7 +25,7 @@ from discreet.belief.wording import format_count, format_number, format_percent
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.rendering import attack_report
-from discreet.rendering.release_view import format_examples
+from discreet.rendering.anonymize_view import format_examples, list_risk_rows
 from discreet.rendering.report_document import (
     Document,
     DocumentPart,
@@ -28,8 +35,7 @@ from discreet.rendering.report_document import (
     Section,
     write_private_report,
 )
-from discreet.rendering.risk_report import build_identifying_section, build_risk_section
-from discreet.rendering.svg_charts import BLUE, Bar, BarRow, draw_bars
+from discreet.rendering.svg_charts import BLUE, FAINT, VERMILLION, Bar, BarRow, draw_bars, draw_steps
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.evaluation import AttackEvaluation
 
@@ -40,6 +46,10 @@ NOTICE = (
 QUERIES, FEWEST, WORK = 500, 40, 200_000_000
 """The number of counts compared, the fewest if each takes long, and the tuples read by all together."""
 
+LARGEST_CLASS = 100_000  # the right end of the drawing
+MOST_TUPLES = 200_000  # above this, sets of WIDEST columns take too long
+WIDEST = 3
+SETS = 12  # column sets listed, the strongest
 ROUNDED = 12
 SAYS = {
     "loss": "the share of its domain that a value leaves open: 0 nothing, 1 everything",
@@ -196,3 +206,67 @@ def _build_utility_section(release: Release) -> Section:
 def _describe_counted_columns(release: Release) -> str:
     columns = "two quasi-identifiers" if len(release.source.quasi) > 1 else "a quasi-identifier"
     return f"{columns} and a sensitive value" if release.source.sensitive else columns
+
+
+def build_risk_section(release: Release) -> Section:
+    """Return the section on the three attackers and on unique people, before and after."""
+    rows = tuple(list_risk_rows(release))
+    table = Grid(head=("risk of being matched", "before", "after"), rows=rows, numbers=(1, 2))
+    caption = (
+        "How many people share their quasi-identifiers with so many others, before (grey) and after (orange)."
+    )
+    parts: list[DocumentPart] = [table, Picture(svg=_draw_class_sizes(release), caption=caption)]
+    if release.fraction is None:
+        parts.append(
+            Paragraph(
+                text="With the share of the population that the table contains, or a table of the "
+                "population, the report estimates how many people are unique in the population."
+            )
+        )
+    return Section(title="Risk of being matched to a row", parts=tuple(parts))
+
+
+def build_identifying_section(release: Release) -> Section:
+    """Return the section on small sets of columns that single people out in the original table."""
+    few = WIDEST if len(release.tuples) <= MOST_TUPLES else WIDEST - 1
+    quasi = release.source.quasi
+    found = discover_quasi_identifiers(quasi, make_tuple_counter(release.tuples, quasi), most=few)
+    single = find_special_uniques(release.tuples, most=few)
+    columns = tuple((name, f"{count:,}") for name, count in zip(quasi, single.columns, strict=True))
+    sizes = "; ".join(f"of {size}: {count:,}" for size, count in enumerate(single.sizes.tolist(), 1))
+    parts: list[DocumentPart] = [
+        Paragraph(
+            text="In the original table. Distinction is the number of different combinations per row, "
+            "separation the share of pairs of rows that differ."
+        ),
+        _render_column_sets("quasi-identifiers", found[:SETS]),
+    ]
+    if plain := release.measure_unchanged_columns():
+        parts.append(_render_column_sets("published as it is", plain))
+    parts += [
+        Paragraph(
+            text="Special uniques are minimal sets of columns that single out a row. By the number of "
+            f"columns, {sizes}."
+        ),
+        Grid(head=("column", "special uniques that contain it"), rows=columns, numbers=(1,)),
+    ]
+    return Section(title="What tells people apart", parts=tuple(parts))
+
+
+def _render_column_sets(heading: str, found: Sequence[Identifiability]) -> Grid:
+    rows = tuple(
+        (", ".join(each.columns), format_percent(each.distinction), format_percent(each.separation))
+        for each in found
+    )
+    return Grid(head=(heading, "distinction", "separation"), rows=rows, numbers=(1, 2))
+
+
+def _draw_class_sizes(release: Release) -> str:
+    """Draw the share of people in classes of at most each size."""
+    curves = []
+    for classes, colour in ((release.classes_before, FAINT), (release.classes, VERMILLION)):
+        sizes = np.sort(classes.sizes)
+        share = np.cumsum(sizes) / max(int(sizes.sum()), 1)
+        places = np.searchsorted(sizes, np.unique(np.minimum(sizes, LARGEST_CLASS)), side="right") - 1
+        curves.append((colour, [(int(min(sizes[p], LARGEST_CLASS)), float(share[p])) for p in places]))
+    return draw_steps(curves, x_title="size of the class", title="people in classes up to it", height=220)

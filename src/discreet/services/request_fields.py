@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
@@ -44,6 +45,12 @@ class CommandLine:
     default: str = ""
     """The default as help shows it, where it is not the text of the field's."""
 
+    shown_default: str = ""
+    """A default that only help shows, where none is typed for the user."""
+
+    panel: str = ""
+    """The heading under which help lists the option; a form has a section for it."""
+
     is_argument: bool = False
     is_option: bool = True
     """Whether the command line has it at all; some fields are for callers in Python."""
@@ -55,8 +62,10 @@ class CommandLine:
     metavar: str | None = None
     """The word that stands for the value in help."""
 
-    panel: str = ""
-    """The heading under which help lists the option."""
+
+def get_form(field: FieldInfo) -> CommandLine:
+    """Return the command-line form of a field: the last one, as the first may come with its type."""
+    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
 
 
 def make_request(model: type[Request], **fields: object) -> Request:

@@ -1,4 +1,4 @@
-"""A hierarchy handed to others does what it does here: as a table, as ARX's file, as SQL in an engine."""
+"""A hierarchy handed to others does what it does here: as ARX's file, as SQL in an engine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import (
     Hierarchy,
-    Mask,
     add_missing_value,
     hierarchy_from_rows,
     hierarchy_to_csv,
-    hierarchy_to_table,
     read_hierarchy_csv,
 )
 from discreet.anonymity.hierarchies.hierarchy_formats import hierarchy_to_sql
@@ -72,15 +70,6 @@ def test_sql_is_one_expression_in_every_dialect(dialect: str) -> None:
 def test_a_level_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="level must be from 0 to 2; got 3"):
         hierarchy_to_sql(ODD, 3, "c")
-
-
-def test_the_table_has_a_row_a_value_and_a_column_a_level() -> None:
-    table = hierarchy_to_table(add_missing_value(Mask(name="z").build_hierarchy(["12", "13"])))
-    assert table.to_pylist() == [
-        {"value": "12", "level_1": "1*", "level_2": "*"},
-        {"value": "13", "level_1": "1*", "level_2": "*"},
-        {"value": None, "level_1": None, "level_2": "*"},
-    ]
 
 
 def test_arxs_format_is_read_back_as_it_was_written(tmp_path: Path) -> None:

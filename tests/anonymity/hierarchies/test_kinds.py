@@ -27,11 +27,11 @@ from discreet.anonymity.hierarchies import (
     build_spec,
     hierarchy_from_rows,
     hierarchy_to_csv,
-    parse_label,
     read_hierarchy_csv,
 )
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry, MaskAlphabet, MaskSide, Period
+from tests.anonymity.hierarchies.labels import parse_label
 
 
 def paths(hierarchy: Hierarchy) -> dict[str, list[str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.anonymity.hierarchies import Tree, parse_label
+from discreet.anonymity.hierarchies import Tree
+from tests.anonymity.hierarchies.labels import parse_label
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_presence_is_understood() -> None:
     ],
 )  # fmt: skip
 def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(RequestError, match=r"--l-diversity must be [^.]*(\.[^ ][^.]*)*; got .*\.$"):
+    with pytest.raises(RequestError, match=r"`l_diversity=` must be [^.]*(\.[^ ][^.]*)*; got .*\.$"):
         parse(L_DIVERSITY, text)
 
 
@@ -92,7 +92,7 @@ def test_bad_diversity_is_refused_in_one_sentence(text: str) -> None:
     ],
 )
 def test_bad_closeness_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(RequestError, match=r"--t-closeness must be .*; got .*\.$"):
+    with pytest.raises(RequestError, match=r"`t_closeness=` must be .*; got .*\.$"):
         parse(T_CLOSENESS, text)
 
 
@@ -103,5 +103,5 @@ def test_hierarchical_closeness_without_a_hierarchy_is_refused_with_a_way_out() 
 
 @pytest.mark.parametrize("text", ["", "0.1", "0.1:0.2:0.3", "0.2:0.1", "0.1:2", "a:b", "-1:1"])
 def test_bad_presence_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(RequestError, match=r"--delta-presence must .*; got .*\.$"):
+    with pytest.raises(RequestError, match=r"`delta_presence=` must .*; got .*\.$"):
         parse(DeltaPresence.option, text)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recoding import get_extents
+from discreet.anonymity.recoding import get_extents, group_by_recoding
 from discreet.anonymity.recodings.microaggregation import (
     Centre,
     CentreOptions,
@@ -18,7 +18,6 @@ from discreet.anonymity.recodings.microaggregation import (
     show_centres,
 )
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.anonymity.utility import MEASURES
 from discreet.core.errors import DataError
 from tests.anonymity.data import tuples_of

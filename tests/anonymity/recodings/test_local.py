@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
+from discreet.anonymity.recoding import group_by_recoding
+from discreet.anonymity.recodings.cell_suppression import suppress_cells
 from discreet.anonymity.recodings.local_recoding import (
     group_at_node,
     order_nodes,
     recode_locally,
-    suppress_cells,
 )
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.anonymity.utility.utility_measures import measure_granularity
 from discreet.core.errors import InvalidParameterError, RequestError
 from tests.anonymity.data import adult, tuples_of

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
+from discreet.anonymity.recoding import group_by_recoding
 from discreet.anonymity.recodings.microaggregation import (
     Centre,
     compute_centres,
@@ -21,7 +22,6 @@ from discreet.anonymity.recodings.microaggregation import (
     replace_column,
 )
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.errors import RequestError
 from tests.anonymity.data import tuples_of
 from tests.anonymity.tables import labels

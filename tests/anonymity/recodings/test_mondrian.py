@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
+from discreet.anonymity.recoding import group_by_recoding
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.errors import InvalidParameterError
 from tests.anonymity.data import adult, tuples_of
 from tests.anonymity.tables import Table, labels, published, region, tables

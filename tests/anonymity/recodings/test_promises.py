@@ -14,7 +14,8 @@ from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy, hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.recoding import Recoding, get_extents
-from discreet.anonymity.recodings.local_recoding import recode_locally, suppress_cells
+from discreet.anonymity.recodings.cell_suppression import suppress_cells
+from discreet.anonymity.recodings.local_recoding import recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
 from tests.anonymity.data import tuples_of
 from tests.anonymity.models_at_hand import AtLeastValues, LargeOnAverage, Near, NotTooLarge, holds

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_tuple_counter
-from discreet.anonymity.risk.reidentification_risk import assess_risks
-from discreet.anonymity.risk.uniqueness import find_special_uniques
+from discreet.anonymity.risk.reidentification_risk import assess_risks, find_special_uniques
 from discreet.core.errors import InvalidParameterError
 from tests.anonymity.data import adult
 from tests.anonymity.tables import Table, tables

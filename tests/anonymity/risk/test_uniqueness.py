@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
-from discreet.anonymity.risk.uniqueness import (
+from discreet.anonymity.risk.reidentification_risk import (
     compute_expected_counts,
     compute_expected_uniques,
     compute_log_likelihood,

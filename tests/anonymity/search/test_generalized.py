@@ -15,7 +15,12 @@ from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import find_minimal_nodes, group_at_levels, recode_at_levels, search_lattice
+from discreet.anonymity.search import (
+    find_minimal_generalizations,
+    group_at_levels,
+    recode_at_levels,
+    search_lattice,
+)
 from tests.anonymity.search import by_hand
 from tests.anonymity.search.judges import Even, Present
 from tests.anonymity.search.worlds import ILLNESS, World, without_illness, worlds
@@ -79,7 +84,9 @@ def test_every_node_is_grouped_alike_whether_few_or_many_tuples_are_possible(
         odd[sum(count for count in shown.values() if count % 2)] += 1
     tuples = without_illness(hierarchies, rows)
     for limit in sorted(odd):
-        found = find_minimal_nodes(tuples, hierarchies, [Even()], suppress=Fraction(limit, len(rows)))
+        found = find_minimal_generalizations(
+            tuples, hierarchies, [Even()], suppress=Fraction(limit, len(rows))
+        )
         assert found.checked == len(nodes)
         assert found.valid == sum(count for least, count in odd.items() if least <= limit)
 

@@ -12,7 +12,12 @@ import pytest
 from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import exploration, find_minimal_nodes, group_at_levels, search_lattice
+from discreet.anonymity.search import (
+    exploration,
+    find_minimal_generalizations,
+    group_at_levels,
+    search_lattice,
+)
 from discreet.anonymity.search.lattice_search import PROVABLE
 from discreet.core.errors import RequestError
 from tests.anonymity.search.judges import Even
@@ -73,4 +78,4 @@ def test_a_table_smaller_than_k_has_no_solution() -> None:
 
 def test_minimal_nodes_of_a_huge_lattice_are_refused() -> None:
     with pytest.raises(RequestError, match=r"16,777,216 generalizations.*Remove levels"):
-        find_minimal_nodes(table(30), HIERARCHIES, [KAnonymity(k=2)])
+        find_minimal_generalizations(table(30), HIERARCHIES, [KAnonymity(k=2)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.search import find_minimal_nodes, recode_at_levels
+from discreet.anonymity.search import find_minimal_generalizations, recode_at_levels
 from tests.anonymity.search.worlds import without_illness
 
 ZIP = hierarchy_from_rows("zip", [("13053", "130**", "*"), ("13067", "130**", "*")])
@@ -30,7 +30,9 @@ PATIENTS = [
 
 
 def test_two_generalizations_are_2_minimal_and_their_join_is_not() -> None:
-    found = find_minimal_nodes(without_illness(HIERARCHIES, PATIENTS), HIERARCHIES, [KAnonymity(k=2)])
+    found = find_minimal_generalizations(
+        without_illness(HIERARCHIES, PATIENTS), HIERARCHIES, [KAnonymity(k=2)]
+    )
     assert {one.levels for one in found.solutions} == {(0, 2, 2), (1, 1, 1)}
     assert found.proven
 

@@ -21,7 +21,13 @@ from discreet.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
-from discreet.anonymity.search import OBJECTIVES, Objective, SearchResult, find_minimal_nodes, search_lattice
+from discreet.anonymity.search import (
+    OBJECTIVES,
+    Objective,
+    SearchResult,
+    find_minimal_generalizations,
+    search_lattice,
+)
 from tests.anonymity.search import by_hand
 from tests.anonymity.search.judges import Even, Rows
 from tests.anonymity.search.worlds import ILLNESS, World, worlds
@@ -109,7 +115,7 @@ def test_minimal_nodes_are_those_that_generalize_no_other_solution(
     name: str, world: World, suppress: Fraction
 ) -> None:
     models, rules = MODELS[name]
-    found = find_minimal_nodes(world.tuples, world.hierarchies, models, suppress=suppress)
+    found = find_minimal_generalizations(world.tuples, world.hierarchies, models, suppress=suppress)
     valid = valid_by_hand(world, rules, suppress)
     assert found.proven
     assert found.valid == len(valid)

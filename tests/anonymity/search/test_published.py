@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.anonymity.models import DistinctDiversity, EqualCloseness, KAnonymity, Model, RecursiveDiversity
-from discreet.anonymity.search import OBJECTIVES, Solution, find_minimal_nodes, search_lattice
+from discreet.anonymity.search import OBJECTIVES, Solution, find_minimal_generalizations, search_lattice
 from tests.anonymity.data import adult, published
 
 JOB = "occupation"
@@ -103,7 +103,7 @@ def test_the_lowest_node_of_adult_is_eight_steps_high() -> None:
 
 def test_adult_has_87_nodes_of_5_anonymity_and_27_are_minimal() -> None:
     tuples, hierarchies = adult()
-    found = find_minimal_nodes(tuples, hierarchies, [KAnonymity(k=5)])
+    found = find_minimal_generalizations(tuples, hierarchies, [KAnonymity(k=5)])
     assert found.nodes == 12_960
     assert (found.valid, len(found.solutions)) == (87, 27)
     assert found.best == best([KAnonymity(k=5)])
@@ -113,7 +113,7 @@ def test_adult_has_87_nodes_of_5_anonymity_and_27_are_minimal() -> None:
 def test_the_optimum_without_suppression_is_the_best_minimal_node(folder: str, stem: str, nodes: int) -> None:
     tuples, hierarchies = published(folder, stem)
     found = search_lattice(tuples, hierarchies, [KAnonymity(k=5)])
-    every = find_minimal_nodes(tuples, hierarchies, [KAnonymity(k=5)])
+    every = find_minimal_generalizations(tuples, hierarchies, [KAnonymity(k=5)])
     assert found.nodes == every.nodes == nodes
     assert found.best is not None
     assert every.best is not None

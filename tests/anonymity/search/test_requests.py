@@ -11,7 +11,7 @@ import pytest
 from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
 from discreet.anonymity.models import KAnonymity, Model
-from discreet.anonymity.search import SearchResult, find_minimal_nodes, search_lattice
+from discreet.anonymity.search import SearchResult, find_minimal_generalizations, search_lattice
 from discreet.anonymity.search.objectives import ClassSize
 from discreet.core.errors import RequestError
 from tests.anonymity.search.judges import Even
@@ -57,7 +57,7 @@ def test_k_larger_than_the_table_has_no_solution_and_that_is_proven() -> None:
     assert found.proven
 
 
-@pytest.mark.parametrize("ask", [search_lattice, find_minimal_nodes])
+@pytest.mark.parametrize("ask", [search_lattice, find_minimal_generalizations])
 def test_a_search_that_runs_out_of_time_claims_nothing(ask: Callable[..., SearchResult]) -> None:
     found = ask(TUPLES, [AGE], TWO, seconds=-1)
     assert not found.proven
@@ -74,6 +74,8 @@ def test_a_search_that_runs_out_of_time_has_the_best_that_it_judged(model: Model
 
 def test_progress_counts_what_was_judged_and_what_is_left() -> None:
     told: list[tuple[int, int]] = []
-    found = find_minimal_nodes(TUPLES, [AGE], [KAnonymity(k=3)], progress=lambda *both: told.append(both))
+    found = find_minimal_generalizations(
+        TUPLES, [AGE], [KAnonymity(k=3)], progress=lambda *both: told.append(both)
+    )
     assert told[0] == (0, 3)
     assert told[-1][0] <= found.checked

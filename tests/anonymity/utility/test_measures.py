@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import KAnonymity
-from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.recoding import Recoding, judge_tuples
 from discreet.anonymity.recodings.local_recoding import group_at_node, recode_locally
 from discreet.anonymity.recodings.mondrian import Mondrian
-from discreet.anonymity.tuple_grouping import judge_tuples
 from discreet.anonymity.utility import MEASURES
 from discreet.anonymity.utility.utility_measures import measure_height
 from discreet.core.errors import RequestError

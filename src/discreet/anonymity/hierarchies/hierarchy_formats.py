@@ -21,7 +21,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from sqlglot import exp
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import MISSING, Hierarchy, build_listed_hierarchy
@@ -144,16 +143,6 @@ def _check_nested(path: Path, lines: list[Line]) -> None:
                     f"line {first}.",
                     hint="Give each label a single label above it, so that levels are nested.",
                 )
-
-
-def hierarchy_to_table(hierarchy: Hierarchy) -> pa.Table:
-    """Return the columns value, level_1, level_2, …; a missing value is NULL."""
-    names = ["value", *(f"level_{level}" for level in range(1, hierarchy.height + 1))]
-    columns = [
-        pa.array([label or None for label in labels], pa.string()).take(pa.array(codes))
-        for labels, codes in zip(hierarchy.labels, hierarchy.maps, strict=True)
-    ]
-    return pa.table(dict(zip(names, columns, strict=True)))
 
 
 def hierarchy_to_csv(hierarchy: Hierarchy) -> str:

@@ -1,7 +1,7 @@
 """Intervals of numbers, with widths that are multiples of each other, or between given cut points.
 
 Labels      whole numbers: [20, 24], both ends included. Other numbers: [0.5, 1[, without the upper end,
-            except for the last, [9.5, 10]. `label_parsing.parse_label` parses them.
+            except for the last, [9.5, 10]. `label_parsing` parses them.
 Domain      from `low` to `high`, in steps; widths are counted from `low`. A share is a fraction of these
             steps.
 """

@@ -21,12 +21,8 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-import numpy as np
-
 from discreet.anonymity.hierarchies.date_periods import find_period_bounds, parse_day
-from discreet.anonymity.hierarchies.generalization_hierarchy import TOP, Hierarchy
-
-Covers = Callable[[str], bool]
+from discreet.anonymity.hierarchies.generalization_hierarchy import TOP
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 PLAIN = re.compile(NUMBER)
@@ -83,31 +79,9 @@ class Affix:
 Reading = NumberRange | DateRange | Affix
 
 
-def parse_label(label: str, hierarchy: Hierarchy | None = None) -> Covers:
-    """Return a function that decides whether the label covers a value.
-
-    >>> [parse_label(label)("28") for label in ("[20, 29]", "2*", "< 30", "*", "29", "[20, 28[")]
-    [True, True, True, True, False, False]
-    """
-    if label == TOP:
-        return lambda value: True
-    found = parse_readings(label)
-    members = frozenset() if hierarchy is None else find_members(label, hierarchy)
-    return lambda value: value == label or value in members or any(each.covers(value) for each in found)
-
-
 def parse_readings(label: str) -> list[Reading]:
     """Return the readings of a label besides its own text; the caller handles "*"."""
     return [reading for form in FORMS if (reading := form(label)) is not None]
-
-
-def find_members(label: str, hierarchy: Hierarchy) -> frozenset[str]:
-    """Return the values that have a label at some level."""
-    found: set[str] = set()
-    for names, codes in zip(hierarchy.labels, hierarchy.maps, strict=True):
-        if label in names:
-            found.update(hierarchy.values[place] for place in np.flatnonzero(codes == names.index(label)))
-    return frozenset(found)
 
 
 def parse_number(value: str) -> Decimal | None:

@@ -2,8 +2,8 @@
 
 A model judges equivalence classes by their counts, and states the belief that it allows an attacker and the
 attacks that it does not stop. Every model in `MODELS` runs the family's conformance suite
-(tests/conformance/test_models.py). The other modules hold code that models share (`minimum_class_size`,
-`closeness`, `class_counts`), joint judgement (`privacy_model`) and parsing (`model_parsing`).
+(tests/conformance/test_models.py). The other modules hold code that models share (`closeness`,
+`class_counts`), joint judgement (`privacy_model`), options (`model_option`) and parsing (`model_parsing`).
 """
 
 from discreet.anonymity.models.alpha_k_anonymity import AlphaKAnonymity

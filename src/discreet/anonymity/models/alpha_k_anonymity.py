@@ -37,8 +37,10 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    coerce_share,
+    format_fraction,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -62,9 +64,10 @@ class AlphaKAnonymity(RequestedModel):
 
     option: ClassVar[ModelOption] = ModelOption(
         name="alpha",
+        model="(alpha, k)-anonymity",
         help="COLUMN:0.5: no value above this share of a class.",
         expected="COLUMN:NUMBER",
-        hint="Write --alpha disease:0.5.",
+        hint='Write `alpha="disease:0.5"`.',
     )
     form: ClassVar[str] = "COLUMN:ALPHA"
     bounds_repeated_values: ClassVar[bool] = True
@@ -125,7 +128,7 @@ class AlphaKAnonymity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "alpha": parse_fraction(cls.option.text, texts["alpha"])}
+        return {"column": texts["column"], "alpha": parse_fraction(cls.option.argument, texts["alpha"])}
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:

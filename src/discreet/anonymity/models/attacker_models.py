@@ -8,8 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self
 
-from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel
-from discreet.anonymity.models.model_parameters import parse_fraction
+from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel, parse_fraction
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
 from discreet.core.errors import require_parameter
 
@@ -52,14 +51,14 @@ class RiskThreshold(RequestedModel, Protocol):
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object] | None:
         if texts["attacker"] not in list(Attacker):
             return None
-        risk = parse_fraction(cls.option.text, texts["risk"])
+        risk = parse_fraction(cls.option.argument, texts["risk"])
         return {"attacker": Attacker(texts["attacker"]), "risk": risk}
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:
         attacker = parameters["attacker"]
         if attacker is not Attacker.PROSECUTOR:
-            context.require_population(f"{cls.option.text} {attacker.value}")
+            context.require_population(f'`{cls.option.name}="{attacker.value}"`')
         return cls(**parameters)
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.attacker_models import Attacker, RiskThreshold, coerce_attacker
 from discreet.anonymity.models.class_counts import require_population
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.model_option import coerce_share, format_fraction
 from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
 from discreet.belief.wording import format_percent_up
 

@@ -42,8 +42,10 @@ from discreet.anonymity.models.model_option import (
     RequestedModel,
     Shares,
     bound_class_inference,
+    coerce_above,
+    format_fraction,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     INFORMED_ATTACKER,
     SKEWNESS,
@@ -68,7 +70,7 @@ class BetaLikeness(RequestedModel):
         name="beta_likeness",
         help="COLUMN:2.",
         expected="COLUMN:NUMBER",
-        hint="Write --beta-likeness disease:0.5.",
+        hint='Write `beta_likeness="disease:0.5"`.',
     )
     form: ClassVar[str] = "COLUMN:BETA"
     monotone_in_generalization: ClassVar[bool] = True
@@ -130,7 +132,7 @@ class BetaLikeness(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "beta": parse_fraction(cls.option.text, texts["beta"])}
+        return {"column": texts["column"], "beta": parse_fraction(cls.option.argument, texts["beta"])}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
         share = shares.get(self.column)

@@ -35,7 +35,7 @@ def require_sensitive(classes: EquivalenceClasses, column: str, model: str) -> S
 def require_population(classes: EquivalenceClasses, model: str) -> Integers:
     """Return the people who share each class's quasi-identifiers; raise without a population."""
     if classes.population is None:
-        raise RequestError(f"{model} needs a population table.", hint="Name one with --population.")
+        raise RequestError(f"{model} needs a population table.", hint="Name one with `population=`.")
     return classes.population
 
 

@@ -43,8 +43,7 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     reduce_by_class,
 )
-from discreet.anonymity.models.model_option import ModelOption, RequestedModel
-from discreet.anonymity.models.model_parameters import coerce_share, parse_share
+from discreet.anonymity.models.model_option import ModelOption, RequestedModel, coerce_share, parse_share
 from discreet.anonymity.models.privacy_model import Floats, Verdicts
 from discreet.core.errors import RequestError
 
@@ -218,7 +217,7 @@ class TCloseness(RequestedModel, Protocol):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "t": parse_share(f"the t of {cls.option.text}", texts["t"])}
+        return {"column": texts["column"], "t": parse_share(f"the t of {cls.option.argument}", texts["t"])}
 
     @abstractmethod
     def measure_distances(self, classes: EquivalenceClasses) -> Distances:

@@ -40,8 +40,10 @@ from discreet.anonymity.models.model_option import (
     RequestedModel,
     Shares,
     bound_class_inference,
+    coerce_above,
+    format_fraction,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -65,7 +67,7 @@ class DeltaDisclosure(RequestedModel):
         name="delta_disclosure",
         help="COLUMN:1.",
         expected="COLUMN:NUMBER",
-        hint="Write --delta-disclosure disease:0.5.",
+        hint='Write `delta_disclosure="disease:0.5"`.',
     )
     form: ClassVar[str] = "COLUMN:DELTA"
     monotone_in_generalization: ClassVar[bool] = True
@@ -121,7 +123,7 @@ class DeltaDisclosure(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        return {"column": texts["column"], "delta": parse_fraction(cls.option.text, texts["delta"])}
+        return {"column": texts["column"], "delta": parse_fraction(cls.option.argument, texts["delta"])}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:
         share = shares.get(self.column)

@@ -30,8 +30,14 @@ from discreet.anonymity.models.class_counts import (
     multiply_exactly,
     require_population,
 )
-from discreet.anonymity.models.model_option import ModelContext, ModelOption, RequestedModel
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction, parse_share
+from discreet.anonymity.models.model_option import (
+    ModelContext,
+    ModelOption,
+    RequestedModel,
+    coerce_share,
+    format_fraction,
+    parse_share,
+)
 from discreet.anonymity.models.privacy_model import MEMBERSHIP, Floats, Verdicts, list_attacks_except
 from discreet.belief.wording import format_percent
 from discreet.core.errors import InvalidParameterError, require_parameter
@@ -47,7 +53,7 @@ class DeltaPresence(RequestedModel):
     column: ClassVar[str | None] = None
     option: ClassVar[ModelOption] = ModelOption(
         name="delta_presence",
-        help="0.05:0.15, with --population.",
+        help="0.05:0.15, with `population=`.",
         expected="two numbers from 0 to 1 such as 0.05:0.15",
         is_repeated=False,
     )
@@ -99,14 +105,14 @@ class DeltaPresence(RequestedModel):
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
         low, high = texts["delta_min"], texts["delta_max"]
-        parsed = {name: parse_share(cls.option.text, text) for name, text in texts.items()}
+        parsed = {name: parse_share(cls.option.argument, text) for name, text in texts.items()}
         if parsed["delta_min"] > parsed["delta_max"]:
             raise InvalidParameterError(
-                f"{cls.option.text} must name the smaller number first; got {low}:{high}."
+                f"{cls.option.argument} must name the smaller number first; got {low}:{high}."
             )
         return dict(parsed)
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:
-        context.require_population(cls.option.text)
+        context.require_population(cls.option.argument)
         return cls(**parameters)

@@ -4,8 +4,8 @@ Definition  Every class has at least l different values of the sensitive column 
 Belief      An attacker who knows a person's quasi-identifiers cannot rule out all but l - 1 values. It caps
             no belief: 98 of 100 rows may share one value for any small l; "confidence at most 1/l" is false.
 Monotone    In both ways: merging classes unites their values.
-Attacks     Stopped: homogeneity, in its strict form. Not stopped: background knowledge, similarity, skewness,
-            composition, membership, and homogeneity of nearly all rows.
+Attacks     Stopped, if l is at least 2: homogeneity of all rows. Not stopped: homogeneity of nearly all rows,
+            background knowledge, similarity, skewness, composition, membership.
 
 [MGKV06]    Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam, l-Diversity, ICDE 2006.
 [LLV07]     Li, Li & Venkatasubramanian, t-Closeness, ICDE 2007: the names of the variants.
@@ -25,9 +25,15 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    parse_whole_number,
 )
-from discreet.anonymity.models.model_parameters import parse_whole_number
-from discreet.anonymity.models.privacy_model import ATTACKS, HOMOGENEITY, INFORMED_ATTACKER, Floats, Verdicts
+from discreet.anonymity.models.privacy_model import (
+    HOMOGENEITY,
+    INFORMED_ATTACKER,
+    Floats,
+    Verdicts,
+    list_attacks_on_values,
+)
 from discreet.core.number_checks import require_count
 
 
@@ -43,10 +49,13 @@ class DistinctDiversity(RequestedModel):
     bounds_repeated_values: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True
-    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
 
     def __post_init__(self) -> None:
         require_count(self, "l", self.l)
+
+    @property
+    def not_stopped(self) -> tuple[str, ...]:
+        return list_attacks_on_values(self.l)
 
     @property
     def name(self) -> str:
@@ -67,7 +76,7 @@ class DistinctDiversity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        l = parse_whole_number(f"the l of {cls.option.text}", texts["l"], least=1)
+        l = parse_whole_number(f"the l of {cls.option.argument}", texts["l"], least=1)
         return {"column": texts["column"], "l": l}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:

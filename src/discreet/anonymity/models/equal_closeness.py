@@ -23,8 +23,7 @@ from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import bound_rows_within_shares, require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
-from discreet.anonymity.models.model_option import ModelBound, Shares, bound_class_inference
-from discreet.anonymity.models.model_parameters import format_fraction
+from discreet.anonymity.models.model_option import ModelBound, Shares, bound_class_inference, format_fraction
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,

@@ -23,8 +23,7 @@ from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
-from discreet.anonymity.models.model_option import ModelContext
-from discreet.anonymity.models.model_parameters import format_fraction
+from discreet.anonymity.models.model_option import ModelContext, format_fraction
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER, SIMILARITY, list_attacks_except
 from discreet.belief.wording import format_percentage_points
 from discreet.core.errors import RequestError
@@ -63,7 +62,7 @@ class HierarchicalCloseness(TCloseness):
         hierarchy = context.find_hierarchy(parameters["column"])
         if hierarchy is None:
             raise RequestError(
-                f"{cls.option.text} with the hierarchical distance needs a hierarchy of the column "
+                f"{cls.option.argument} with the hierarchical distance needs a hierarchy of the column "
                 f"{parameters['column']}.",
                 hint="Declare one in the policy, or use the equal distance.",
             )

@@ -11,15 +11,42 @@ Attacks     Not stopped: homogeneity, background knowledge, similarity, skewness
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
-from discreet.anonymity.models.minimum_class_size import MinimumClassSize
-from discreet.anonymity.models.model_option import LINKAGE, ModelBound, ModelOption, Shares
-from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER
+from discreet.anonymity.models.model_option import LINKAGE, ModelBound, ModelOption, RequestedModel, Shares
+from discreet.anonymity.models.privacy_model import ATTACKS, INFORMED_ATTACKER, Floats, Verdicts
 from discreet.belief.wording import format_percent_up
+from discreet.core.number_checks import require_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimumClassSize(RequestedModel, Protocol):
+    """Every class has at least k people; k-anonymity and k-map differ in whom they count."""
+
+    k: int
+
+    form: ClassVar[str] = "K"
+    column: ClassVar[str | None] = None
+    monotone_in_generalization: ClassVar[bool] = True
+    monotone_in_suppression: ClassVar[bool] = True
+    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
+
+    def __post_init__(self) -> None:
+        require_count(self, "k", self.k)
+
+    @abstractmethod
+    def count_people(self, classes: EquivalenceClasses) -> Integers:
+        """Return how many share the quasi-identifiers of each class."""
+
+    def judge(self, classes: EquivalenceClasses) -> Verdicts:
+        return self.count_people(classes) >= self.k
+
+    def measure_margins(self, classes: EquivalenceClasses) -> Floats:
+        return (self.count_people(classes) - self.k).astype(float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +56,7 @@ class KAnonymity(MinimumClassSize):
     option: ClassVar[ModelOption] = ModelOption(
         name="k",
         flag="-k",
+        model="k-anonymity",
         help="k-anonymity: at least k in every class.",
         is_number=True,
         is_repeated=False,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.class_counts import require_population
-from discreet.anonymity.models.minimum_class_size import MinimumClassSize
+from discreet.anonymity.models.k_anonymity import MinimumClassSize
 from discreet.anonymity.models.model_option import ModelContext, ModelOption
 from discreet.belief.wording import format_percent_up
 
@@ -46,5 +46,5 @@ class KMap(MinimumClassSize):
 
     @classmethod
     def build(cls, context: ModelContext, **parameters: Any) -> Self:
-        context.require_population(cls.option.text)
+        context.require_population(cls.option.argument)
         return cls(**parameters)

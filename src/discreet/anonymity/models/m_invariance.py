@@ -41,8 +41,8 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    parse_fraction,
 )
-from discreet.anonymity.models.model_parameters import parse_fraction
 from discreet.anonymity.models.privacy_model import HOMOGENEITY, Floats, Verdicts, list_attacks_except
 from discreet.belief.wording import format_percent_up
 from discreet.core.errors import InvalidParameterError
@@ -61,9 +61,9 @@ class MInvariance(RequestedModel):
 
     option: ClassVar[ModelOption] = ModelOption(
         name="m_invariance",
-        help="COLUMN:3: the same m values in every release for each person, with --earlier.",
+        help="COLUMN:3: the same m values in every release for each person, with `earlier=`.",
         expected="COLUMN:NUMBER",
-        hint="Write --m-invariance disease:0.5.",
+        hint='Write `m_invariance="disease:3"`.',
         needs_file=True,
     )
     form: ClassVar[str] = "COLUMN:M"
@@ -102,7 +102,7 @@ class MInvariance(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        column, option = texts["column"], cls.option.text
+        column, option = texts["column"], cls.option.argument
         m = parse_fraction(option, texts["m"])
         if m.denominator != 1:
             raise InvalidParameterError(f"{option} must be COLUMN:3 or the like; got {column}:{texts['m']}.")

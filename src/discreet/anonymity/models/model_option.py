@@ -8,6 +8,8 @@ and the parsing of both follow from `MODELS`. Variants of one model share an opt
     text          disease:2:distinct
     ModelSpec     DistinctDiversity, column "disease", l 2
     model         what `ModelSpec.build` makes of it, with what the table and the rest of the request add
+
+Parameters are checked on input and stored as exact fractions.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models.privacy_model import MeasuredModel
-from discreet.core.errors import RequestError
+from discreet.belief.wording import format_number
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.number_checks import is_real
 
 LINKAGE = "linkage"
 CLASS_INFERENCE = "class inference"
@@ -38,6 +43,9 @@ class ModelOption:
     flag: str = ""
     """The option, where it is not the name: -k."""
 
+    model: str = ""
+    """The name of the model in a form, where it is not the option's: k-anonymity."""
+
     expected: str = ""
     """What an invalid text should have been, where that is not the list of forms."""
 
@@ -52,9 +60,14 @@ class ModelOption:
     """Whether it is of use only with a file of the custodian's, which no HTTP body may name."""
 
     @property
-    def text(self) -> str:
-        """The option as typed."""
-        return self.flag or f"--{self.name.replace('_', '-')}"
+    def argument(self) -> str:
+        """The field as messages name it."""
+        return f"`{self.name}=`"
+
+    @property
+    def label(self) -> str:
+        """The name of the model on a form."""
+        return self.model or self.name.replace("_", "-")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +83,7 @@ class ModelContext:
         if not self.has_population:
             raise RequestError(
                 f"{option} needs a population table, and there is none.",
-                hint="Name one with --population FILE.",
+                hint='Name one with `population="FILE"`.',
             )
 
 
@@ -167,3 +180,86 @@ L_DIVERSITY = ModelOption(
     name="l_diversity", help="COLUMN:2:distinct|probabilistic|entropy, or COLUMN:3:recursive:4 (l, c)."
 )
 """The option of the four variants of l-diversity."""
+
+
+LONGEST = 40
+
+
+def to_fraction(value: object) -> Fraction | None:
+    """Return the fraction that a number denotes; a float denotes the decimal that it prints as.
+
+    >>> to_fraction(0.2), to_fraction(3)
+    (Fraction(1, 5), Fraction(3, 1))
+    """
+    if isinstance(value, Fraction):
+        return value
+    if not is_real(value):
+        return None
+    return Fraction(str(value))
+
+
+def coerce_share(owner: object, name: str, *, least: bool = True) -> None:
+    """Store a field of a frozen dataclass as a fraction of [0, 1]; of ]0, 1] if not `least`."""
+    value = getattr(owner, name)
+    share = to_fraction(value)
+    holds = share is not None and 0 <= share <= 1 and (least or share > 0)
+    require_parameter(
+        holds, owner, name, value, "a number from 0 to 1" if least else "a number above 0, at most 1"
+    )
+    object.__setattr__(owner, name, share)
+
+
+def coerce_above(owner: object, name: str, bound: int, *, included: bool = False) -> None:
+    """Store a field as a fraction above a bound, or of at least the bound."""
+    value = getattr(owner, name)
+    number = to_fraction(value)
+    holds = number is not None and (number > bound or (included and number == bound))
+    wanted = f"a number of at least {bound}" if included else f"a number above {bound}"
+    require_parameter(holds, owner, name, value, wanted)
+    object.__setattr__(owner, name, number)
+
+
+def parse_fraction(name: str, text: str) -> Fraction:
+    """Parse a number exactly: 0.2, 20% or 1/5.
+
+    >>> parse_fraction("t", "0.2"), parse_fraction("`suppress=`", "2%")
+    (Fraction(1, 5), Fraction(1, 50))
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)(?:(%)|/(\d+))?", text.strip())
+    if match is None or len(text) > LONGEST or (match[3] and int(match[3]) == 0):
+        raise InvalidParameterError(f"{name} must be a number such as 0.2, 20% or 1/5; got {text[:LONGEST]}.")
+    return Fraction(match[1]) / (100 if match[2] else int(match[3] or 1))
+
+
+def parse_share(name: str, text: str) -> Fraction:
+    """Parse a number from 0 to 1."""
+    share = parse_fraction(name, text)
+    if share > 1:
+        raise InvalidParameterError(f"{name} must be a number from 0 to 1; got {text}.")
+    return share
+
+
+def parse_at_least_one(name: str, text: str) -> Fraction:
+    """Parse a number of at least 1."""
+    number = parse_fraction(name, text)
+    if number < 1:
+        raise InvalidParameterError(f"{name} must be at least 1; got {text}.")
+    return number
+
+
+def parse_whole_number(name: str, text: str, *, least: int) -> int:
+    """Parse a whole number of at least `least`."""
+    if not re.fullmatch(r"\d{1,18}", text) or int(text) < least:
+        raise InvalidParameterError(f"{name} must be a whole number of at least {least}; got {text}.")
+    return int(text)
+
+
+def format_fraction(value: Fraction) -> str:
+    """Return a fraction as text: its decimal if that is exact, otherwise four digits.
+
+    >>> format_fraction(Fraction(1, 5)), format_fraction(Fraction(3)), format_fraction(Fraction(20, 3))
+    ('0.2', '3', '6.667')
+    """
+    decimal = f"{float(value):.12g}"
+    exactly = "e" not in decimal and Fraction(decimal) == value
+    return decimal if exactly else format_number(float(value), 4)

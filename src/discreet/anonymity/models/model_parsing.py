@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from discreet.anonymity.models import MODELS
@@ -42,7 +43,24 @@ def parse_model(option: ModelOption, value: object) -> ModelSpec:
         if parameters is not None:
             return ModelSpec(kind=kind, parameters=parameters)
     expected = option.expected or _join_forms([kind.form for kind in variants])
-    raise InvalidParameterError(f"{option.text} must be {expected}; got {text}.", hint=option.hint)
+    raise InvalidParameterError(f"{option.argument} must be {expected}; got {text}.", hint=option.hint)
+
+
+def parse_model_text(text: str) -> ModelSpec:
+    """Return the model that a text denotes as on the command line: its option and the value.
+
+    >>> str(parse_model_text("l-diversity disease:2:distinct")), str(parse_model_text("k=5"))
+    ('disease:2:distinct', '5')
+    """
+    match = re.fullmatch(r"-{0,2}([a-z-]+)[ =](.+)", text.strip(), re.DOTALL)
+    options = {option.name.replace("_", "-"): option for option in MODEL_OPTIONS}
+    if match is None or match[1] not in options:
+        raise InvalidParameterError(
+            "anonymize: a model must be one of discreet.models, or a text such as "
+            f"'l-diversity disease:2:distinct' with one of {', '.join(options)}; got {text!r}."
+        )
+    option, value = options[match[1]], match[2]
+    return parse_model(option, int(value) if option.is_number and value.isdecimal() else value)
 
 
 def list_variant_names(option: ModelOption) -> tuple[str, ...]:
@@ -61,7 +79,7 @@ def parse_variant(option: ModelOption, variant: str, texts: Mapping[str, str]) -
 def _check_count(option: ModelOption, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InvalidParameterError(
-            f"{option.text} must be at least 1; got {value}.", hint=f"Write {option.text} 5."
+            f"{option.argument} must be at least 1; got {value}.", hint=f"Write `{option.name}=5`."
         )
     return value
 

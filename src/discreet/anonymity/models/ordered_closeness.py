@@ -23,7 +23,7 @@ from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.models import closeness
 from discreet.anonymity.models.class_counts import require_sensitive
 from discreet.anonymity.models.closeness import TCloseness
-from discreet.anonymity.models.model_parameters import format_fraction
+from discreet.anonymity.models.model_option import format_fraction
 from discreet.anonymity.models.privacy_model import INFORMED_ATTACKER, SIMILARITY, list_attacks_except
 
 

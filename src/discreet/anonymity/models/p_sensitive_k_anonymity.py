@@ -7,8 +7,8 @@ Belief      An attacker who knows a person's quasi-identifiers matches the perso
             most 1/k, and cannot rule out all but p - 1 values. It caps no belief in a value: all rows but
             p - 1 may share one.
 Monotone    In both ways: merging classes adds their rows and unites their values.
-Attacks     Stopped: homogeneity, in its strict form. Not stopped: background knowledge, similarity, skewness,
-            composition, membership, and homogeneity of nearly all rows.
+Attacks     Stopped, if p is at least 2: homogeneity of all rows. Not stopped: homogeneity of nearly all rows,
+            background knowledge, similarity, skewness, composition, membership.
 
 [TV06]      Truta & Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE Workshops 2006.
 """
@@ -30,14 +30,14 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    parse_whole_number,
 )
-from discreet.anonymity.models.model_parameters import parse_whole_number
 from discreet.anonymity.models.privacy_model import (
-    ATTACKS,
     HOMOGENEITY,
     INFORMED_ATTACKER,
     Floats,
     Verdicts,
+    list_attacks_on_values,
 )
 from discreet.belief.wording import format_percent_up
 from discreet.core.number_checks import require_count
@@ -52,17 +52,22 @@ class PSensitiveKAnonymity(RequestedModel):
     k: int
 
     option: ClassVar[ModelOption] = ModelOption(
-        name="p_sensitive", help="COLUMN:2: p different values in every class of -k rows."
+        name="p_sensitive",
+        model="p-sensitive k-anonymity",
+        help="COLUMN:2: p different values in every class of `k=` rows.",
     )
     form: ClassVar[str] = "COLUMN:P"
     bounds_repeated_values: ClassVar[bool] = True
     monotone_in_generalization: ClassVar[bool] = True
     monotone_in_suppression: ClassVar[bool] = True
-    not_stopped: ClassVar[tuple[str, ...]] = ATTACKS
 
     def __post_init__(self) -> None:
         require_count(self, "p", self.p)
         require_count(self, "k", self.k)
+
+    @property
+    def not_stopped(self) -> tuple[str, ...]:
+        return list_attacks_on_values(self.p)
 
     @property
     def name(self) -> str:
@@ -87,7 +92,7 @@ class PSensitiveKAnonymity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        p = parse_whole_number(f"the p of {cls.option.text}", texts["p"], least=1)
+        p = parse_whole_number(f"the p of {cls.option.argument}", texts["p"], least=1)
         return {"column": texts["column"], "p": p}
 
     @classmethod

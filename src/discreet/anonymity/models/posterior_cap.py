@@ -1,16 +1,15 @@
-"""Model parameters from a cap on the posterior of an attacker who knows the quasi-identifiers.
+"""A cap on the posterior of an attacker who knows the quasi-identifiers, and the models that keep it.
 
 With a cap on the belief in any one value of a sensitive column:
 
 probabilistic   l = 1 / cap: a value has at most the fraction 1 / l of a class.
-recursive       c = cap / (1 - cap), l = 2 + the values that the attacker may rule out: what remains is
-                believed with less than c / (c + 1) = cap.
+recursive       c = cap / (1 - cap), l = 2: a value is believed with less than c / (c + 1) = cap. An l larger
+                by n allows for n values that the attacker rules out.
 equal distance  t = cap - the frequency of the commonest value in the table: no value is more than t commoner
                 in a class. Where that frequency is above the cap there is no such t. A reader who sees t in a
                 certificate, and knows the cap, learns that frequency.
 ordered,        refused. They bound how far values move on average, not the belief in one of them: t = 0.2
-                over
-hierarchical    ten ordered, equally common values allows a belief of 85%.
+hierarchical    over ten ordered, equally common values allows a belief of 85%.
 
 Unlike a promise of differential privacy this holds against one attacker only: one who knows the
 quasi-identifiers of everybody and nothing else, and has seen no other release.
@@ -18,52 +17,65 @@ quasi-identifiers of everybody and nothing else, and has seen no other release.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.anonymity.equivalence_classes import SensitiveCounts
 from discreet.anonymity.models.equal_closeness import EqualCloseness
-from discreet.anonymity.models.model_parameters import to_fraction
+from discreet.anonymity.models.model_option import to_fraction
+from discreet.anonymity.models.privacy_model import MeasuredModel
 from discreet.anonymity.models.probabilistic_diversity import ProbabilisticDiversity
 from discreet.anonymity.models.recursive_diversity import RecursiveDiversity
-from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.number_checks import Real, require_count
+from discreet.core.number_checks import Real, parse_probability
 
 DISTANCES = ("equal", "ordered", "hierarchical")
-WARNING = (
-    "The cap of {cap} holds against an attacker who knows everybody's quasi-identifiers and nothing else. "
-    "One who knows more about a person, or has seen another release about the same people, may pass it; a "
-    "promise of differential privacy has no such limit."
-)
+CAPPING = ("probabilistic", "recursive", "equal")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CapOptions:
-    """Three models that keep the cap; each suffices. `closeness` is None where no t does."""
+class PosteriorCap:
+    """A cap on the belief in any sensitive value, and the kind of model that keeps it."""
 
-    probabilistic: ProbabilisticDiversity
-    recursive: RecursiveDiversity
-    closeness: EqualCloseness | None
-    warning: str
+    cap: Real
+    kind: str = "probabilistic"
+
+    def __str__(self) -> str:
+        return f"{self.cap}:{self.kind}"
+
+    @staticmethod
+    def parse(text: str) -> PosteriorCap:
+        """Parse 20%, or 20%:equal."""
+        cap, _, kind = text.partition(":")
+        if kind not in ("", *CAPPING, *DISTANCES):
+            raise RequestError(
+                f"`posterior=` can be kept by {', '.join(CAPPING)}; got {kind}.",
+                hint='Write `posterior="20%:equal"`.',
+            )
+        return PosteriorCap(cap=parse_probability("`posterior=`", cap), kind=kind or "probabilistic")
 
 
-def choose_for_posterior(
-    cap: Real, sensitive: SensitiveCounts, *, column: str, ruled_out: int = 0
-) -> CapOptions:
-    """Return models that keep the belief in any value of the column at or below the cap.
+def build_posterior_models(
+    posterior: PosteriorCap, columns: Mapping[str, SensitiveCounts]
+) -> list[MeasuredModel]:
+    """Return for every sensitive column the model that keeps the belief in its values below the cap."""
+    if not columns:
+        raise RequestError(
+            "`posterior=` needs a sensitive column, and the table has none.",
+            hint="Give role: sensitive to a column, or name it with `sensitive=`.",
+        )
+    return [choose_capped_model(posterior, each, column=name) for name, each in columns.items()]
 
-    The attacker may rule out `ruled_out` values beforehand; only recursive diversity takes that into account.
-    """
-    bound = _parse_cap(cap)
-    require_count("choose_for_posterior", "ruled_out", ruled_out, minimum=0)
-    within = _compute_spare(bound, sensitive) >= 0
-    return CapOptions(
-        probabilistic=ProbabilisticDiversity(column=column, l=1 / bound),
-        recursive=RecursiveDiversity(column=column, c=bound / (1 - bound), l=2 + ruled_out),
-        closeness=choose_closeness(cap, sensitive, column=column) if within else None,
-        warning=WARNING.format(cap=format_percent(float(bound))),
-    )
+
+def choose_capped_model(posterior: PosteriorCap, sensitive: SensitiveCounts, *, column: str) -> MeasuredModel:
+    """Return the model of the requested kind that keeps the belief in any value of the column at the cap."""
+    if posterior.kind in DISTANCES:
+        return choose_closeness(posterior.cap, sensitive, column=column, distance=posterior.kind)
+    bound = _parse_cap(posterior.cap)
+    if posterior.kind == "recursive":
+        return RecursiveDiversity(column=column, c=bound / (1 - bound), l=2)
+    return ProbabilisticDiversity(column=column, l=1 / bound)
 
 
 def choose_closeness(
@@ -91,7 +103,7 @@ def choose_closeness(
 def _parse_cap(cap: object) -> Fraction:
     bound = to_fraction(cap)
     holds = bound is not None and 0 < bound < 1
-    require_parameter(holds, "choose_for_posterior", "cap", cap, "a probability between 0 and 1")
+    require_parameter(holds, "PosteriorCap", "cap", cap, "a probability between 0 and 1")
     assert bound is not None
     return bound
 

@@ -38,6 +38,9 @@ Verdicts = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 HOMOGENEITY = "homogeneity"
+NEAR_HOMOGENEITY = "homogeneity of nearly all rows"
+"""What is left of homogeneity where a class must have several values."""
+
 BACKGROUND_KNOWLEDGE = "background knowledge"
 SIMILARITY = "similarity"
 SKEWNESS = "skewness"
@@ -63,12 +66,20 @@ def list_attacks_except(*stopped: str) -> tuple[str, ...]:
     return tuple(each for each in ATTACKS if each not in stopped)
 
 
+def list_attacks_on_values(least: int) -> tuple[str, ...]:
+    """Return the attacks that remain where every class has at least `least` values."""
+    return ATTACKS if least == 1 else (NEAR_HOMOGENEITY, *list_attacks_except(HOMOGENEITY))
+
+
 class Model(Protocol):
     """One privacy model with its parameters; a frozen dataclass."""
 
     monotone_in_generalization: ClassVar[bool]
     monotone_in_suppression: ClassVar[bool]
-    not_stopped: ClassVar[tuple[str, ...]]
+
+    @property
+    def not_stopped(self) -> tuple[str, ...]:
+        """The attacks that the model does not stop."""
 
     @property
     def name(self) -> str:

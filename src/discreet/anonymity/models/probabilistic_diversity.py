@@ -35,8 +35,10 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
+    coerce_above,
+    format_fraction,
+    parse_at_least_one,
 )
-from discreet.anonymity.models.model_parameters import coerce_above, format_fraction, parse_at_least_one
 from discreet.anonymity.models.privacy_model import (
     HOMOGENEITY,
     INFORMED_ATTACKER,
@@ -91,7 +93,7 @@ class ProbabilisticDiversity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        l = parse_at_least_one(f"the l of {cls.option.text}", texts["l"])
+        l = parse_at_least_one(f"the l of {cls.option.argument}", texts["l"])
         return {"column": texts["column"], "l": l}
 
     def derive_bounds(self, shares: Shares) -> Iterable[ModelBound]:

@@ -41,8 +41,6 @@ from discreet.anonymity.models.model_option import (
     ModelOption,
     RequestedModel,
     Shares,
-)
-from discreet.anonymity.models.model_parameters import (
     coerce_above,
     format_fraction,
     parse_fraction,
@@ -118,7 +116,7 @@ class RecursiveDiversity(RequestedModel):
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> dict[str, object]:
-        l, c = (f"the {each} of {cls.option.text}" for each in "lc")
+        l, c = (f"the {each} of {cls.option.argument}" for each in "lc")
         bound = parse_fraction(c, texts["c"])
         if bound == 0:
             raise InvalidParameterError(f"{c} must be above 0; got {texts['c']}.")

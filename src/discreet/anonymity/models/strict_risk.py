@@ -21,8 +21,7 @@ import numpy as np
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers
 from discreet.anonymity.models.attacker_models import Attacker, RiskThreshold, coerce_attacker
 from discreet.anonymity.models.class_counts import compute_quotients, is_at_most, require_population
-from discreet.anonymity.models.model_option import LINKAGE, ModelBound, Shares
-from discreet.anonymity.models.model_parameters import coerce_share, format_fraction
+from discreet.anonymity.models.model_option import LINKAGE, ModelBound, Shares, coerce_share, format_fraction
 from discreet.anonymity.models.privacy_model import ATTACKS, Floats, Verdicts
 from discreet.belief.wording import format_percent_up as at_most_percent
 from discreet.core.errors import require_parameter

@@ -13,10 +13,9 @@ Claim       A person's row is in one class, and an attacker who knows the quasi-
             any mixture of them. So the certificate may state each model's belief as for a global recoding.
             The exception is m-invariance, which compares signatures of one class each.
 Not claimed That a row's label is all that is learned of its quasi-identifiers. An attacker who knows the
-order
-            of the nodes reads a coarse class as "and in none of the finer classes that were published", which
-            is narrower than its label. Nor that absent finer classes disclose nothing: they failed a model,
-            which matters where models look at sensitive values (minimality attack [WFWP07]).
+            order of the nodes reads a coarse class as "and in none of the finer classes that were published",
+            which is narrower than its label. Nor that absent finer classes disclose nothing: they failed a
+            model, which matters where models look at sensitive values (minimality attack [WFWP07]).
 Averages    A model of the whole table is applied at the end and suppresses classes. It does not guide the
             search, so it is best combined with a model of single classes, such as k-anonymity.
 Population  With a population table, rows that cannot be placed are suppressed, not joined: a widened label
@@ -26,25 +25,20 @@ Nodes are tried from fine to coarse, in an order that is fixed before data is re
 of its labels if every value of the domain were equally frequent: the sum over columns of weight times mean
 share. So the order follows from the hierarchies and weights alone and may be public.
 
-Cell suppression: under one generalization, blank single cells of a row instead of the whole row.
-
-It is local recoding with two levels: a column shows its label, or the top. Sets of columns are blanked by
-rising weight, in an order fixed before data is read. The same may be claimed of its labels, which overlap
-too.
-
 [WFWP07]    Wong, Fu, Wang & Pei, Minimality Attack in Privacy Preserving Data Publishing, VLDB 2007.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.equivalence_classes import Integers, Tuples, number_rows
+from discreet.anonymity.equivalence_classes import Integers, Tuples, number_rows, order_codes
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models.privacy_model import Model, judge_all, select_class_models
 from discreet.anonymity.recoding import (
@@ -52,17 +46,13 @@ from discreet.anonymity.recoding import (
     Recoding,
     Weights,
     build_all_level_extents,
-    list_column_weights,
-)
-from discreet.anonymity.tuple_grouping import (
     group_tuples,
     judge_tuples,
+    list_column_weights,
     number_shown_classes,
-    order_tuples,
     select_tuples,
     sum_by_group,
 )
-from discreet.core.errors import require_parameter
 
 Levels = tuple[int, ...]
 Search = Callable[[Tuples], Levels | None]
@@ -194,7 +184,7 @@ def recode_locally(
 ) -> Recoding:
     """Publish the classes that the search's proposals make publishable; then place the remaining rows."""
     search = search or make_ascending_search(order_nodes(hierarchies, weights=weights))
-    by = order_tuples(tuples)
+    by = order_codes(tuples.codes)
     ordered = select_tuples(tuples, by)
     levels = place_tuples(ordered, hierarchies, models, search)
     if tuples.population is None:
@@ -259,33 +249,4 @@ def build_recoding(
         published=placed,
         extents=tuple(extents),
     )
-    kept = judge_tuples(tuples, *number_shown_classes(recoding), models)
-    return Recoding(
-        columns=recoding.columns,
-        labels=recoding.labels,
-        codes=codes,
-        published=kept,
-        extents=recoding.extents,
-    )
-
-
-def suppress_cells(
-    tuples: Tuples,
-    hierarchies: Sequence[Hierarchy],
-    models: Sequence[Model],
-    levels: Sequence[int],
-    *,
-    weights: Weights | None = None,
-) -> Recoding:
-    """Return the recoding that shows tuples at `levels` and blanks as few cells as the models allow.
-
-    Rows that do not meet the models with every cell blank are suppressed.
-    """
-    for hierarchy, level in zip(hierarchies, levels, strict=True):
-        holds = 0 <= level <= hierarchy.height
-        require_parameter(
-            holds, "suppress_cells", "levels", level, f"a level of the hierarchy {hierarchy.name}"
-        )
-    choices = [sorted({level, h.height}) for h, level in zip(hierarchies, levels, strict=True)]
-    search = make_ascending_search(order_nodes(hierarchies, weights=weights, choices=choices))
-    return build_recoding(tuples, hierarchies, models, place_tuples(tuples, hierarchies, models, search))
+    return replace(recoding, published=judge_tuples(tuples, *number_shown_classes(recoding), models))

@@ -40,7 +40,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.equivalence_classes import Integers, Tuples
+from discreet.anonymity.equivalence_classes import Integers, Tuples, order_codes
 from discreet.anonymity.hierarchies.date_periods import parse_day
 from discreet.anonymity.hierarchies.generalization_hierarchy import TOP, Hierarchy
 from discreet.anonymity.hierarchies.label_parsing import parse_number
@@ -53,12 +53,9 @@ from discreet.anonymity.recoding import (
     build_interval_extents,
     build_level_extents,
     get_extents,
-    list_column_weights,
-)
-from discreet.anonymity.tuple_grouping import (
     judge_tuples,
+    list_column_weights,
     number_shown_classes,
-    order_tuples,
     select_tuples,
     sum_by_group,
 )
@@ -252,7 +249,7 @@ def microaggregate(
     weights: Weights | None = None,
 ) -> Recoding:
     """Replace every column by the centre of groups of at least k rows; suppress groups that break a model."""
-    by = order_tuples(tuples)
+    by = order_codes(tuples.codes)
     ordered = select_tuples(tuples, by)
     points = np.stack([_get_numbers(ordered, hierarchies, j) for j in range(len(hierarchies))], axis=1)
     each = list_column_weights(weights, hierarchies)
@@ -261,7 +258,7 @@ def microaggregate(
     elif len(ordered) > MOST_TUPLES:
         raise RequestError(
             f"Microaggregation of several columns compares combinations, at most {MOST_TUPLES:,} of them.",
-            hint="Use the method mondrian, with --centre for the columns that should show a mean.",
+            hint="Use the method mondrian, with `centres=` for the columns that should show a mean.",
         )
     else:
         groups = mdav(points, ordered.counts, k, weights=each)
@@ -281,7 +278,7 @@ def show_centres(
     groups: Integers | None = None,
 ) -> Recoding:
     """Return the recoding with centres in some columns: of `groups`, or of its own classes."""
-    by = order_tuples(tuples)
+    by = order_codes(tuples.codes)
     ordered, back = select_tuples(tuples, by), np.argsort(by)
     groups = number_shown_classes(recoding)[0] if groups is None else groups
     before = get_extents(recoding, hierarchies)

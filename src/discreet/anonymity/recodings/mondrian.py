@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.anonymity.equivalence_classes import Codes, Integers, Tuples, number_rows
+from discreet.anonymity.equivalence_classes import Codes, Integers, Tuples, number_rows, order_codes
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
 from discreet.anonymity.models.privacy_model import Model, judge_all, select_class_models
 from discreet.anonymity.recoding import (
@@ -41,15 +41,12 @@ from discreet.anonymity.recoding import (
     build_all_level_extents,
     build_interval_extents,
     format_interval,
-    list_column_weights,
-    order_siblings,
-    require_columns,
-)
-from discreet.anonymity.tuple_grouping import (
     group_tuples,
     judge_tuples,
+    list_column_weights,
     number_shown_classes,
-    order_tuples,
+    order_siblings,
+    require_columns,
     select_tuples,
     sum_by_group,
 )
@@ -118,7 +115,7 @@ class Mondrian:
     def recode(self, tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model]) -> Recoding:
         """Return the finest partition that the cuts reach; nothing is published if the whole table fails."""
         require_columns("Mondrian", "ordered", self.ordered, hierarchies)
-        by = order_tuples(tuples)
+        by = order_codes(tuples.codes)
         # sorted by code, so that relaxed cuts do not depend on the order of counting
         state = _Partition(self, select_tuples(tuples, by), list(hierarchies), list(models))
         while state.cut_open_parts():

@@ -17,7 +17,7 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.anonymity.equivalence_classes import Integers, Tuples, number_rows
-from discreet.anonymity.tuple_grouping import sum_by_group
+from discreet.anonymity.recoding import sum_by_group
 from discreet.core.engine import Publisher
 from discreet.core.number_checks import require_count
 

@@ -1,22 +1,6 @@
 """A running search: its tables, models and objective, and the best of the nodes judged so far.
 
-The result of a search, and whether it is proven.
-
-The verdict on a node: the classes kept, the rows suppressed, and the conclusions for other nodes.
-
-Kept        The classes that meet every model. A model of the whole table is applied last, to the classes that
-            the others leave, and repeatedly until nothing more is suppressed.
-Absent      A class of the population without rows is not published, and cannot be suppressed either: a model
-            with `forbids_absent_classes` rejects the node.
-Valid       A node that suppresses no more rows than the limit.
-Hopeless    A node below which none is valid, because models break the limit by themselves that are
-              monotone in suppression      any union with a class that meets the model meets it, so rows
-                                           suppressed here are suppressed in every finer class;
-              monotone in generalization   if no row may be suppressed: a valid node below would make this
-                                           one valid;
-              others                       if the bound on kept rows (`bound_kept_rows`) is too small.
-Certain     The classes that meet the models monotone in suppression, and of which finer classes can keep some
-            rows. The rows of all other classes are suppressed at every node below as well.
+The result of a search says whether it is proven. `anonymity.suppression` judges a node.
 """
 
 from __future__ import annotations
@@ -29,11 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.anonymity.equivalence_classes import EquivalenceClasses, Integers, Tuples
+from discreet.anonymity.equivalence_classes import Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.models import Model, judge_all
-from discreet.anonymity.models.privacy_model import LimitsKeptRows, Verdicts
-from discreet.anonymity.search.grouping_kernels import count_suppressed_rows
+from discreet.anonymity.models import Model
 from discreet.anonymity.search.lattice import Lattice, Levels
 from discreet.anonymity.search.node_tables import NodeTable, NodeTables
 from discreet.anonymity.search.objectives import Objective
@@ -43,6 +25,7 @@ from discreet.anonymity.search.objectives.objective import (
     TableObjective,
     normalize_weights,
 )
+from discreet.anonymity.suppression import NodeJudge, NodeVerdict
 from discreet.core.errors import RequestError, require_parameter
 
 Progress = Callable[[int, int], None]
@@ -78,78 +61,6 @@ class SearchResult:
     @property
     def best(self) -> Solution | None:
         return self.solutions[0] if self.solutions else None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NodeVerdict:
-    """The models' verdict on a node; `kept` is None if it is not valid."""
-
-    suppressed: int
-    kept: Verdicts | None = None
-    certain: Verdicts | None = None
-    is_hopeless: bool = False
-
-
-class NodeJudge:
-    """The models of a search, in the order of judgement, and the limit of suppressed rows."""
-
-    def __init__(self, models: Sequence[Model], limit: int) -> None:
-        self.limit = limit
-        sure = [model for model in models if model.monotone_in_suppression]
-        merging = [
-            model
-            for model in models
-            if limit == 0 and model.monotone_in_generalization and not model.monotone_in_suppression
-        ]
-        others = [model for model in models if model not in sure and model not in merging]
-        self._sure = sure
-        self._panels = tuple((some, some is not others) for some in (sure, merging, others) if some)
-        self._minding = tuple(model for model in models if getattr(model, "forbids_absent_classes", False))
-        self._limited = tuple(model for model in others if isinstance(model, LimitsKeptRows))
-        self.is_predictive = bool(sure or merging or self._limited)
-        """True if a verdict on one node can rule out others."""
-        self.is_monotone = not others
-        """True if every node above a valid one is valid."""
-
-    def judge(self, classes: EquivalenceClasses) -> NodeVerdict:
-        """Return the verdict on the classes of a node."""
-        if self._minding and self._rejects_absent(classes):
-            return NodeVerdict(suppressed=0, is_hopeless=True)
-        suppressed, kept = 0, classes.sizes > 0 if classes.population is not None else None
-        certain: Verdicts | None = None
-        for models, hopeless in self._panels:
-            kept = judge_all(classes, models, kept)
-            suppressed = count_suppressed_rows(classes.sizes, kept)
-            if suppressed > self.limit:
-                over = hopeless or self._keeps_too_little(classes, certain)
-                return NodeVerdict(suppressed=suppressed, is_hopeless=over)
-            certain = kept if models is self._sure else certain
-        every = classes.sizes > 0
-        if self._limited:
-            certain = self._bound_kept_rows(classes, certain) > 0
-        return NodeVerdict(
-            suppressed=suppressed,
-            kept=every if kept is None else kept,
-            certain=every if certain is None else certain,
-        )
-
-    def _keeps_too_little(self, classes: EquivalenceClasses, certain: Verdicts | None) -> bool:
-        """Return whether no node below can keep enough rows."""
-        if not self._limited:
-            return False
-        return int(classes.sizes.sum() - self._bound_kept_rows(classes, certain).sum()) > self.limit
-
-    def _bound_kept_rows(self, classes: EquivalenceClasses, certain: Verdicts | None) -> Integers:
-        """Return the most rows of each class that nodes below can keep."""
-        most = classes.sizes if certain is None else np.where(certain, classes.sizes, 0)
-        for model in self._limited:
-            most = np.minimum(most, model.bound_kept_rows(classes))
-        return most
-
-    def _rejects_absent(self, classes: EquivalenceClasses) -> bool:
-        """Return whether absent classes break a model; their finer classes are absent and break it too."""
-        absent = classes.sizes == 0
-        return any(not model.judge(classes)[absent].all() for model in self._minding)
 
 
 TIE = 1e-12  # relative; scores that differ by less come from rounding

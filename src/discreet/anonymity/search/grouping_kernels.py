@@ -181,13 +181,3 @@ def merge_sensitive_counts(
             place += 1
         begins[group + 1] = place
     return begins, merged_values[:place].copy(), merged_counts[:place].copy()
-
-
-@compile_kernel
-def count_suppressed_rows(sizes: Integers, kept: Truths) -> int:
-    """Return how many rows are in classes that are not kept."""
-    total = 0
-    for i in range(len(sizes)):
-        if not kept[i]:
-            total += sizes[i]
-    return total

@@ -58,11 +58,6 @@ class Lattice:
             sizes = sizes[..., None] * np.arange(1, count + 1)
         return sizes.reshape(-1)
 
-    @property
-    def counts_above(self) -> Integers:
-        """The number of nodes above each node, including itself, in the flat array."""
-        return self.counts_below[::-1]
-
     def walk(self, order: Sequence[int]) -> Iterator[Levels]:
         """Yield all nodes; the level of the last column in `order` changes fastest."""
         ranks = [order.index(j) for j in range(len(order))]

@@ -1,8 +1,9 @@
 """Tables of a search: the distinct tuples at the levels of a node, rolled up from those of a lower node.
 
-Roll-up     Columns are ordered, the one with most values first, because it merges most. The table of a node
-            is rolled up from the one whose last coarser column is a level lower (or lower still, if that was
-            not built yet), and is cached for the nodes that need it. A column at level 0 costs nothing.
+Roll-up     As in Incognito, a node is counted from a lower node, not from rows. Columns are ordered, the one
+            with most values first, because it merges most. The table of a node is rolled up from the one
+            whose last coarser column is a level lower (or lower still, if that was not built yet), and is
+            cached for the nodes that need it. A column at level 0 costs nothing.
 Numbers     Labels are renumbered to those that occur and packed into the bits of one key a row. Most nodes
             differ in the last columns alone, which are dense: together they have so few combinations that an
             array finds equal rows. Where an earlier column changes, rows are first ordered by their stem.

@@ -1,6 +1,6 @@
 """Utility measures of any recoding, each a function of tuples, hierarchies and recoding.
 
-The objectives of a search are defined in `search/objectives`, one file each, and computed here by the same
+The objectives of a search are defined in `search/objectives`, and computed here by the same
 functions: loss, precision, class size, discernibility, entropy, ambiguity, height. In addition:
 
 granularity     1 - (mean x - mean 1/H) / (1 - mean 1/H), means over all cells: 1 is unchanged, 0 is fully
@@ -19,14 +19,19 @@ import numpy as np
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Tuples
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
-from discreet.anonymity.recoding import Floats, Recoding, get_extents
-from discreet.anonymity.search.objectives.ambiguity import sum_combinations
-from discreet.anonymity.search.objectives.class_size import compute_rows_per_class
-from discreet.anonymity.search.objectives.discernibility import count_confusions
-from discreet.anonymity.search.objectives.entropy import compute_spread, count_missing_bits
-from discreet.anonymity.search.objectives.loss import compute_column_loss, compute_information_loss
-from discreet.anonymity.search.objectives.precision import compute_level_costs
-from discreet.anonymity.tuple_grouping import group_by_recoding
+from discreet.anonymity.recoding import Floats, Recoding, get_extents, group_by_recoding
+from discreet.anonymity.search.objectives.class_objectives import (
+    compute_rows_per_class,
+    count_confusions,
+    sum_combinations,
+)
+from discreet.anonymity.search.objectives.column_objectives import (
+    compute_column_loss,
+    compute_information_loss,
+    compute_level_costs,
+    compute_spread,
+    count_missing_bits,
+)
 from discreet.core.errors import RequestError
 
 Measure = Callable[[Tuples, Sequence[Hierarchy], Recoding], float]

@@ -3,51 +3,105 @@
 Roles       A column keeps its role of the policy until another is chosen. An identifier cannot be given
             another role here, so it is never published.
 Hierarchies are those of the policy that fit the column; without a choice, the one named after the column.
+Inputs      follow from `AnonymizeFields`: a section for each panel of fields, labelled by their titles. A
+            model of a column has a list of columns, of its variants, and a line for each parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from discreet.anonymity.models.closeness import T_CLOSENESS
-from discreet.anonymity.models.model_option import L_DIVERSITY, ModelSpec
-from discreet.anonymity.models.model_parsing import list_variant_names, parse_variant
+from discreet.anonymity.models.model_option import ModelOption, ModelSpec
+from discreet.anonymity.models.model_parsing import (
+    MODEL_OPTIONS,
+    list_variant_names,
+    list_variants,
+    parse_variant,
+)
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Column, Policy, Role, Table
 from discreet.rendering.hierarchy_view import build_tree
-from discreet.services.anonymize.anonymize_request import METHODS, OBJECTIVES, PRIVATE, AnonymizeRequest
-from discreet.services.anonymize.table_request import ResolvedTable
+from discreet.services.anonymize.anonymize_request import (
+    ATTACKERS,
+    METHOD,
+    METHODS,
+    MODELS,
+    OBJECTIVES,
+    PRIVATE,
+    AnonymizeFields,
+    AnonymizeRequest,
+)
+from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_policy_table
 from discreet.services.hierarchy_preview import preview_hierarchy
 from discreet.services.policy_errors import find_hierarchy_misfit
-from discreet.services.request_fields import find_refusal
+from discreet.services.request_fields import find_refusal, get_form, split_names
 
+MODEL_OPTIONS_BY_NAME = {option.name: option for option in MODEL_OPTIONS}
+COLUMN_MODELS = {
+    option.name: option
+    for option in MODEL_OPTIONS
+    if all(kind.form.startswith("COLUMN:") for kind in list_variants(option))
+}
+"""The models of a sensitive column, which is chosen from a list."""
+
+ARGUMENT = re.compile("`([a-z_]+)=[^`]*`")
 ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"
-DIVERSITIES = list_variant_names(L_DIVERSITY)
-DISTANCES = list_variant_names(T_CLOSENESS)
 RECODINGS = tuple(each for each in METHODS if each != PRIVATE)
 FORMATS = ("csv", "parquet")
 DEFAULT_K = 5
-FORM_FIELDS = (
+SECTIONS = (MODELS, METHOD, ATTACKERS)
+"""The panels of the request's fields that the form has; others name files, or are of the method private."""
+
+CHOICES = {"method": RECODINGS, "objective": OBJECTIVES, "unit": ("row",)}
+BLANKS = {"unit": "people", "population": "no table"}
+USUAL = {"k": str(DEFAULT_K), "posterior": "20%", "suppress": "0%", "at_most": "30%", "seconds": "60"}
+USUAL_PARAMETERS = {"l": "2", "l_c": "1", "t": "0.2"}
+"""What an empty parameter of a model means whose column is chosen."""
+
+SHOWN = (
     "k",
-    "l_column",
-    "l",
-    "l_kind",
-    "l_c",
-    "t_column",
-    "t",
-    "t_kind",
     "posterior",
-    "at_most",
-    "suppress",
+    "l_diversity",
+    "t_closeness",
     "method",
     "objective",
-    "format",
+    "suppress",
+    "at_most",
     "force",
 )
+"""The fields that are visible at once; the others of a section are folded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormInput:
+    """One input: a list if it has choices, a box to check, or a line of text."""
+
+    name: str
+    label: str
+    value: str = ""
+    choices: tuple[str, ...] = ()
+    blank: str = ""
+    usual: str = ""
+    help: str = ""
+    is_check: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormSection:
+    """The inputs under one heading, in rows; `folded` ones are shown if one of them is filled."""
+
+    title: str
+    rows: tuple[tuple[FormInput, ...], ...]
+    folded: tuple[tuple[FormInput, ...], ...]
+
+    @property
+    def is_open(self) -> bool:
+        return any(each.value for row in self.folded for each in row)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,52 +199,104 @@ class PublishForm:
         columns = self.policy_with_choices.tables[self.name].columns
         return [name for name, column in columns.items() if column.role is Role.SENSITIVE]
 
+    @property
+    def sections(self) -> tuple[FormSection, ...]:
+        """The inputs of the form, from the fields of the request and the forms of the models."""
+        return tuple(
+            FormSection(
+                title=title,
+                rows=self._build_rows([name for name in _list_fields(title) if name in SHOWN]),
+                folded=self._build_rows([name for name in _list_fields(title) if name not in SHOWN]),
+            )
+            for title in SECTIONS
+        )
+
+    def _build_rows(self, names: Sequence[str]) -> tuple[tuple[FormInput, ...], ...]:
+        """Return one row of the plain fields, and one for each model of a column."""
+        plain = tuple(self._build_input(name) for name in names if name not in COLUMN_MODELS)
+        models = (self._build_model_row(COLUMN_MODELS[name]) for name in names if name in COLUMN_MODELS)
+        return (*([plain] if plain else []), *models)
+
+    def _build_input(self, name: str) -> FormInput:
+        field, option = AnonymizeFields.model_fields[name], MODEL_OPTIONS_BY_NAME.get(name)
+        number = f"{option.label}: k" if option is not None and option.is_number else ""
+        return FormInput(
+            name=name,
+            label=number or field.title or (option.label if option else name),
+            value=self.get_field(name),
+            choices=self._list_choices(name),
+            blank=BLANKS.get(name, ""),
+            usual=USUAL.get(name, ""),
+            help=ARGUMENT.sub(r"\1", field.description or ""),
+            is_check=field.annotation is bool,
+        )
+
+    def _build_model_row(self, option: ModelOption) -> tuple[FormInput, ...]:
+        prefix, *others = _list_parameters(option)
+        kinds = list_variant_names(option)
+        kind = FormInput(
+            name=f"{prefix}_kind", label="kind", choices=kinds, value=self.get_field(f"{prefix}_kind")
+        )
+        column = f"{prefix}_column"
+        return (
+            FormInput(
+                name=column,
+                label=f"{option.label} of",
+                choices=tuple(self.sensitive_columns),
+                blank="no column",
+                value=self.get_field(column),
+                help=option.help,
+            ),
+            *([kind] if len(kinds) > 1 else []),
+            *(
+                FormInput(
+                    name=name, label=label, value=self.get_field(name), usual=USUAL_PARAMETERS.get(name, "")
+                )
+                for name, label in ((prefix, prefix), *((f"{prefix}_{each}", each) for each in others))
+            ),
+        )
+
+    def _list_choices(self, name: str) -> tuple[str, ...]:
+        return tuple(self.policy.tables) if name == "population" else CHOICES.get(name, ())
+
     def build_request(self, output: Path | None) -> AnonymizeRequest:
         """Return the request that `discreet anonymize` would make."""
-        diversity, closeness = self._diversity_specs, self._closeness_specs
-        k = self.get_field("k")
-        if k and not (k.isascii() and k.isdigit() and len(k) < 10):
-            raise RequestError("publish: k must be a whole number.", hint="Write 5.")
-        posterior = self.get_field("posterior") or None
-        # k-anonymity is the default only when no other model is chosen
-        usual = None if diversity or closeness or posterior else DEFAULT_K
-        given = {
-            "table": self.name,
-            "k": int(k) if k else usual,
-            L_DIVERSITY.name: diversity,
-            T_CLOSENESS.name: closeness,
-            "posterior": posterior,
-            "suppress": self.get_field("suppress") or 0,
-            "objective": self._choose_option("objective", OBJECTIVES),
-            "method": self._choose_option("method", RECODINGS),
-            "at_most": self.get_field("at_most") or None,
-            "output": None if output is None else str(output),
-            "force": self.get_field("force") == "on",
-        }
+        names = [name for title in SECTIONS for name in _list_fields(title)]
+        given = {name: value for name in names if (value := self._parse_field(name)) is not None}
+        if not any(name in MODEL_OPTIONS_BY_NAME or name == "posterior" for name in given):
+            given["k"] = DEFAULT_K  # only when no other model is chosen
+        given |= {"table": self.name, "output": None if output is None else str(output)}
         try:
             return AnonymizeRequest.model_validate(given)
         except ValidationError as error:
             raise find_refusal(error) from None
 
+    def _parse_field(self, name: str) -> object:
+        """Return the value of a field as the request takes it, or None if nothing was chosen."""
+        if name in COLUMN_MODELS:
+            return self._parse_column_model(COLUMN_MODELS[name]) or None
+        text, option = self.get_field(name), MODEL_OPTIONS_BY_NAME.get(name)
+        if not text:
+            return None
+        if name in CHOICES:
+            return self._choose_option(name, CHOICES[name])
+        return _parse_text(name, text) if option is None else _parse_model_text(option, text)
+
+    def _parse_column_model(self, option: ModelOption) -> tuple[ModelSpec, ...]:
+        prefix, *others = _list_parameters(option)
+        kind = self._choose_option(f"{prefix}_kind", list_variant_names(option))
+        texts = {"column": self.get_field(f"{prefix}_column")}
+        for parameter, name in ((prefix, prefix), *((each, f"{prefix}_{each}") for each in others)):
+            texts[parameter] = self.get_field(name) or USUAL_PARAMETERS.get(name, "")
+        return (parse_variant(option, kind, texts),) if texts["column"] else ()
+
     @property
     def resolved_table(self) -> ResolvedTable:
-        return ResolvedTable(name=self.name, policy=self.policy_with_choices)
+        return resolve_policy_table(self.policy_with_choices, self.name, self.get_field("population") or None)
 
     @property
     def file_format(self) -> str:
         return self._choose_option("format", FORMATS)
-
-    @property
-    def _diversity_specs(self) -> tuple[ModelSpec, ...]:
-        column, kind = self.get_field("l_column"), self._choose_option("l_kind", DIVERSITIES)
-        texts = {"column": column, "l": self.get_field("l") or "2", "c": self.get_field("l_c") or "1"}
-        return (parse_variant(L_DIVERSITY, kind, texts),) if column else ()
-
-    @property
-    def _closeness_specs(self) -> tuple[ModelSpec, ...]:
-        column, distance = self.get_field("t_column"), self._choose_option("t_kind", DISTANCES)
-        texts = {"column": column, "t": self.get_field("t") or "0.2"}
-        return (parse_variant(T_CLOSENESS, distance, texts),) if column else ()
 
     def _choose_option(self, name: str, options: tuple[str, ...]) -> str:
         said = self.get_field(name) or options[0]
@@ -205,6 +311,38 @@ def list_publishable_tables(policy: Policy) -> tuple[str, ...]:
     """Return the tables with a person, or all tables if none has one."""
     about = tuple(name for name, table in policy.tables.items() if table.person != "none")
     return about or tuple(policy.tables)
+
+
+def _parse_text(name: str, text: str) -> object:
+    field = AnonymizeFields.model_fields[name]
+    if field.annotation is bool:
+        return text == "on"
+    parse = get_form(field).parse
+    return text if parse is None else parse(split_names(text))
+
+
+def _parse_model_text(option: ModelOption, text: str) -> object:
+    if not option.is_number:
+        return split_names(text) if option.is_repeated else text
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise RequestError(f"publish: {option.name} must be a whole number.", hint="Write 5.")
+    return int(text)
+
+
+def _list_fields(panel: str) -> list[str]:
+    """Return the fields of the request under a panel, which every frontend can ask for."""
+    fields = AnonymizeFields.model_fields.items()
+    return [name for name, field in fields if get_form(field).panel == panel]
+
+
+def _list_parameters(option: ModelOption) -> list[str]:
+    """Return the parameters of a model besides its column, those of all its variants.
+
+    >>> _list_parameters(MODEL_OPTIONS_BY_NAME["l_diversity"])
+    ['l', 'c']
+    """
+    words = [word for kind in list_variants(option) for word in kind.form.split(":")]
+    return [word.lower() for word in dict.fromkeys(words) if word.isupper() and word != "COLUMN"]
 
 
 def _get_declared_role(column: Column) -> str:

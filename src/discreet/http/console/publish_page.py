@@ -30,25 +30,24 @@ from discreet.http.console.job_progress import (
 )
 from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
 from discreet.http.console.publish_form import (
-    DISTANCES,
-    DIVERSITIES,
-    FORM_FIELDS,
     FORMATS,
-    RECODINGS,
+    FormInput,
     PublishForm,
     list_publishable_tables,
 )
 from discreet.http.http_errors import NotFoundError
+from discreet.rendering.anonymize_view import (
+    class_risk_to_json,
+    format_examples,
+    list_figures,
+    list_risk_rows,
+)
 from discreet.rendering.attack_view import describe_verdict
 from discreet.rendering.release_report import render_release_report
-from discreet.rendering.release_view import format_examples, list_figures
 from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
-from discreet.services.anonymize.anonymize_request import OBJECTIVES
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import build_certificate
-from discreet.services.anonymize.release_risk import class_risk_to_json
-from discreet.services.anonymize.release_risk import list_risk_rows as risks
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import Job, JobFailure, JobOutcome, JobWork
@@ -203,13 +202,8 @@ def build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, o
         "tables": list_publishable_tables(chosen.policy),
         "table": chosen.name,
         "columns": chosen.column_choices,
-        "sensitive": chosen.sensitive_columns,
-        "fields": {each: fields.get(each, "") for each in FORM_FIELDS},
-        "diversities": DIVERSITIES,
-        "distances": DISTANCES,
-        "methods": RECODINGS,
-        "objectives": OBJECTIVES,
-        "formats": FORMATS,
+        "sections": chosen.sections,
+        "format": FormInput(name="format", label="File", choices=FORMATS, value=fields.get("format", "")),
         "drawn": f"{Randomness().draw_bits(64):016x}",
         "releases": list_available_releases(page),
         "found": None,
@@ -241,9 +235,12 @@ def _build_result_context(
             (name, release.describe_level(place), format_examples(release, place) or "–")
             for place, name in quasi
         ],
-        "risks": risks(release),
+        "risks": list_risk_rows(release),
         "picture": _draw_risks(release),
-        "models": [(model.name, model.belief, ", ".join(model.not_stopped)) for model in release.goal.models],
+        "models": [
+            (model.name, release.describe_belief(model), ", ".join(model.not_stopped))
+            for model in release.goal.models
+        ],
         "verdict": [text for text, _ in describe_verdict(trial)],
         "warnings": list(release.warnings),
         "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),

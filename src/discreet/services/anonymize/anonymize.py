@@ -4,35 +4,55 @@
 
 A frontend builds the request, calls one of the functions here and renders the result. The custodian's report
 is rendered by a function that the frontend passes in: it is computed before anything is published, because
-it may fail, and written last.
+it may fail, and written last. What a request asks for is built from it and the policy, before a row is read.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.anonymity.search import SearchResult
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.anonymity.hierarchies import Hierarchy, build_column_spec
+from discreet.anonymity.models import MeasuredModel
+from discreet.anonymity.models.model_option import ModelContext
+from discreet.anonymity.recodings.pseudonyms import Pseudonyms, read_or_create_key
+from discreet.anonymity.republication import PERSON, SIGNATURE
+from discreet.anonymity.search import SearchResult, find_objective
 from discreet.core.errors import RequestError
-from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
+from discreet.core.policy import Policy
+from discreet.core.randomness import Randomness
+from discreet.core.release_target import ReleaseTarget
+from discreet.services.anonymize.anonymize_request import (
+    MODELS,
+    OUTPUT,
+    PRIVATE,
+    PRIVATE_METHOD,
+    PUBLISHED,
+    AnonymizeRequest,
+    get_panel,
+)
+from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.model_check import ModelCheck, check_models
-from discreet.services.anonymize.private_release import PrivateRelease
+from discreet.services.anonymize.private_generalizer import PrivateGeneralizer, PrivateRelease
 from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_certificate import require_own_certificate
 from discreet.services.anonymize.release_publishing import (
+    SIGNATURES,
     PrivateReportRenderer,
     publish_private_release,
     publish_release,
     require_release_bounds,
 )
-from discreet.services.anonymize.request_builders import (
-    build_anonymizer,
-    build_models,
-    build_private_generalizer,
-    build_table_request,
+from discreet.services.anonymize.table_resolution import (
+    ResolvedTable,
+    require_domains,
+    resolve_table,
 )
-from discreet.services.anonymize.table_request import ResolvedTable, require_domains, resolve_table
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.progress import ProgressCallback, ignore_progress
 from discreet.services.publishers import parse_release_target
@@ -40,6 +60,8 @@ from discreet.services.source_tables import find_source_table
 
 ANONYMIZATION_STAGES = ("counting", "searching", "attacking", "writing")
 PRIVATE_ANONYMIZATION_STAGES = ("counting", "writing")
+FACTS = ("population", "earlier")
+"""Fields among those of models that are none themselves."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,8 +94,7 @@ def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> R
 
     No row is read. A request that generalizes nothing needs no bounds of its columns.
     """
-    asked = build_table_request(request)
-    resolved = resolve_table(asked)
+    resolved = resolve_table(request)
     if request.output is not None:
         require_own_certificate(parse_release_target(resolved.policy, request.output))
         lost = find_source_table(resolved.policy, request.output)
@@ -83,16 +104,16 @@ def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> R
                 hint="Write to another file.",
             )
     if generalizes:
-        require_domains(asked, resolved.policy.hierarchies)
+        require_domains(request, resolved.policy.hierarchies)
     return resolved
 
 
 def require_anonymizable(request: AnonymizeRequest, resolved: ResolvedTable) -> None:
     """Raise what can be refused without reading a row."""
     if request.method == PRIVATE:
-        build_private_generalizer(request, resolved, ignore_progress)
+        _build_private_generalizer(request, resolved, ignore_progress)
     else:
-        build_anonymizer(request, resolved, ignore_progress)
+        _build_anonymizer(request, resolved, ignore_progress)
 
 
 def anonymize(
@@ -111,7 +132,7 @@ def anonymize(
     target = None if request.output is None else parse_release_target(resolved.policy, request.output)
     if target is not None and target.engine_name:  # refused before a search
         _build_sources(resolved).require_safe_target(target)
-    release = build_anonymizer(request, resolved, report_progress).fit(resolved.name).release
+    release = _build_anonymizer(request, resolved, report_progress).fit(resolved.name).release
     report_progress("attacking it")
     evaluation = require_release_bounds(
         release, at_most=request.at_most, others=request.others, force=request.force
@@ -155,7 +176,7 @@ def anonymize_privately(
             hint="Name one that ends in .parquet, .csv or .duckdb.",
         )
     _build_sources(resolved).require_safe_target(target)
-    generalizer = build_private_generalizer(request, resolved, report_progress)
+    generalizer = _build_private_generalizer(request, resolved, report_progress)
     report_progress("counting")
     release = generalizer.fit(resolved.name).release
     report_progress("writing")
@@ -174,9 +195,9 @@ def list_generalizations(
     if request.method == PRIVATE:
         raise RequestError(
             "anonymize: a private release has declared levels, so there is nothing to search.",
-            hint="Omit --minimal and --top.",
+            hint="Omit `minimal=` and `top=`.",
         )
-    anonymizer = build_anonymizer(request, resolved, report_progress)
+    anonymizer = _build_anonymizer(request, resolved, report_progress)
     search, columns = (
         anonymizer.list_minimal(resolved.name) if top is None else anonymizer.list_best(resolved.name, top)
     )
@@ -185,10 +206,120 @@ def list_generalizations(
 
 def check_table(request: AnonymizeRequest, resolved: ResolvedTable) -> ModelCheck:
     """Judge the table as it is by the requested models; nothing is published."""
-    return check_models(resolved, build_models(request, resolved), unit=request.unit)
+    return check_models(resolved, _build_models(request, resolved), unit=request.unit)
 
 
 def _build_sources(resolved: ResolvedTable) -> Sources:
     policy = resolved.policy
     tables = {resolved.name: policy.tables[resolved.name]}
     return Sources(tables=tables, frames={}, engine=policy.engine, store=policy.store)
+
+
+def _build_models(request: AnonymizeRequest, resolved: ResolvedTable) -> list[MeasuredModel]:
+    k = getattr(request, "k")  # noqa: B009  (a field that follows from `MODELS`)
+    has_population = resolved.population is not None
+    context = build_model_context(resolved.policy, resolved.name, k=k, has_population=has_population)
+    return [spec.build(context) for spec in request.model_specs]
+
+
+def build_model_context(policy: Policy, table: str, *, k: int | None, has_population: bool) -> ModelContext:
+    """Return what models take from a table of the policy, and from the rest of the request."""
+    columns = policy.tables[table].columns if table in policy.tables else {}  # a table that is refused later
+
+    def find_hierarchy(name: str) -> Hierarchy | None:
+        if name not in columns:
+            return None
+        spec = build_column_spec(name, columns[name], policy)
+        return spec.build_hierarchy(spec.list_example_values())
+
+    return ModelContext(k=k, has_population=has_population, find_hierarchy=find_hierarchy)
+
+
+def _build_anonymizer(
+    request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
+) -> Anonymizer:
+    models = _build_models(request, resolved)
+    if not models and request.posterior is None:
+        raise RequestError("anonymize: no privacy model is given.", hint="Start with `k=5`.")
+    private = [name for name in request.list_given() if get_panel(name) == PRIVATE_METHOD]
+    if private:
+        raise RequestError(
+            f'`{private[0]}=` needs `method="private"`.', hint='Omit it, or add `method="private"`.'
+        )
+    return Anonymizer(
+        resolved.policy,
+        models=models,
+        posterior=request.posterior,
+        suppress=request.suppress,
+        objective=find_objective(request.objective),
+        method=request.method,
+        weights=request.weights,
+        levels=request.levels or None,
+        centres=request.centres,
+        pseudonyms=_build_pseudonyms(request.pseudonym, request.key),
+        earlier=None if request.earlier is None else _read_signatures(request.earlier),
+        seconds=request.seconds,
+        sampling=request.sampling,
+        unit=request.unit,
+        population=resolved.population,
+        progress=report_progress,
+    )
+
+
+def _build_private_generalizer(
+    request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
+) -> PrivateGeneralizer:
+    """Return the generalizer for a private release; raise for options that would have no effect."""
+    idle = [name for name in request.list_given() if not _has_effect_privately(name)]
+    if idle:
+        named = "a model" if get_panel(idle[0]) == MODELS and idle[0] not in FACTS else f"`{idle[0]}=`"
+        raise RequestError(
+            f"anonymize: {named} has no effect on a private release.",
+            hint="It takes `epsilon=`, `delta=` and `levels=` only.",
+        )
+    if request.epsilon is None or request.delta is None:
+        raise RequestError(
+            "anonymize: a private release needs an epsilon and a delta.",
+            hint="Write `epsilon=1` `delta=1e-6`.",
+        )
+    return PrivateGeneralizer(
+        resolved.policy,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        levels=request.levels,
+        analyst=request.analyst,
+        progress=report_progress,
+    )
+
+
+def _has_effect_privately(name: str) -> bool:
+    return name in ("table", "method", "levels") or (
+        name != "pseudonym" and get_panel(name) in (PUBLISHED, PRIVATE_METHOD, OUTPUT)
+    )
+
+
+def _build_pseudonyms(columns: tuple[str, ...], key: Path | None) -> tuple[Pseudonyms, ...]:
+    if not columns and key is None:
+        return ()
+    if not columns or key is None:
+        raise RequestError(
+            '`pseudonym="COLUMN"` and `key="FILE"` go together.',
+            hint="A key file that does not exist is created, readable by its owner only.",
+        )
+    secret = read_or_create_key(key, Randomness())
+    return tuple(Pseudonyms(column=name, key=secret) for name in columns)
+
+
+def _read_signatures(path: Path) -> pa.Table:
+    """Read the signatures of an earlier release, from their own file or beside the release's."""
+    beside = ReleaseTarget.parse(path, allows_engine_names=True).make_companion_path(SIGNATURES)
+    file = path if path.name.endswith(SIGNATURES) else beside
+    table = None
+    with suppress(OSError, pa.ArrowInvalid):
+        table = pq.read_table(file)
+    if table is None or not {PERSON, SIGNATURE} <= set(table.column_names):
+        raise RequestError(
+            f"{file} does not hold the signatures of an earlier release.",
+            hint="They are written beside a release made with `m_invariance=`.",
+        )
+    return table

@@ -20,17 +20,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from discreet.anonymity.models.model_option import ModelOption, ModelSpec
-from discreet.anonymity.models.model_parameters import parse_fraction, to_fraction
+from discreet.anonymity.models.model_option import ModelOption, ModelSpec, parse_fraction
 from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
+from discreet.anonymity.models.posterior_cap import PosteriorCap
+from discreet.anonymity.suppression import parse_suppression_limit
 from discreet.core.errors import RequestError
 from discreet.services.addresses import SERVER_EXAMPLES
-from discreet.services.anonymize.posterior import PosteriorCap
-from discreet.services.request_fields import CommandLine, accept_probability, accept_text, split_names
+from discreet.services.request_fields import (
+    CommandLine,
+    accept_probability,
+    accept_text,
+    get_form,
+    split_names,
+)
 
-PRIVATE = "private"
-METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", "microaggregate", PRIVATE)
+MICROAGGREGATE, PRIVATE = "microaggregate", "private"
+METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", MICROAGGREGATE, PRIVATE)
 OBJECTIVES = ("loss", "class-size", "discernibility", "precision", "entropy", "ambiguity", "height")
+PUBLISHED, MODELS, METHOD = "What is published", "Privacy models", "Method"
+PRIVATE_METHOD, ATTACKERS, OUTPUT = "Method private", "Attackers", "Output"
+PANELS = (PUBLISHED, MODELS, METHOD, PRIVATE_METHOD, ATTACKERS, OUTPUT)
+"""The groups of options, in the order of help."""
+
 MOST_VALUES = 100
 """The most values of one field."""
 
@@ -56,43 +67,35 @@ def parse_levels(texts: Sequence[str]) -> dict[str, int]:
     >>> parse_levels(["age=2"])
     {'age': 2}
     """
-    pairs = [parse_pair("--level", each) for each in texts]
+    pairs = [parse_pair("`levels=`", each) for each in texts]
     wrong = [value for _, value in pairs if not (value.isascii() and value.isdigit() and len(value) < 4)]
     if wrong:
         raise RequestError(
-            f"--level must be COLUMN=NUMBER; got {wrong[0]}.", hint="Write --level age=2 or the like."
+            f"`levels=` must be COLUMN=NUMBER; got {wrong[0]}.", hint='Write `levels="age=2"` or the like.'
         )
     return {name: int(value) for name, value in pairs}
 
 
 def parse_centres(texts: Sequence[str]) -> dict[str, str]:
     """Parse the centre of each column."""
-    pairs = dict(parse_pair("--centre", each) for each in texts)
+    pairs = dict(parse_pair("`centres=`", each) for each in texts)
     wrong = [value for value in pairs.values() if value not in ("mean", "median")]
     if wrong:
         raise RequestError(
-            f"--centre must be COLUMN=mean or COLUMN=median; got {wrong[0]}.", hint="Name one."
+            f"`centres=` must be COLUMN=mean or COLUMN=median; got {wrong[0]}.", hint="Name one."
         )
     return pairs
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, float]:
     """Parse the weight of each column."""
-    pairs = [parse_pair("--weight", each) for each in texts]
-    return {name: float(parse_fraction("--weight", value)) for name, value in pairs}
+    pairs = [parse_pair("`weights=`", each) for each in texts]
+    return {name: float(parse_fraction("`weights=`", value)) for name, value in pairs}
 
 
 def parse_hierarchies(texts: Sequence[str]) -> dict[str, str]:
     """Parse the file of each column's hierarchy."""
-    return dict(parse_pair("--hierarchy", each) for each in texts)
-
-
-def _read_share(value: object) -> Fraction:
-    """Return the share of records that may be suppressed."""
-    share = parse_fraction("--suppress", value) if isinstance(value, str) else to_fraction(value)
-    if share is None or not 0 <= share <= 1:
-        raise RequestError(f"--suppress must be a share such as 2%; got {value}.", hint="Give at most 100%.")
-    return share
+    return dict(parse_pair("`hierarchy=`", each) for each in texts)
 
 
 def _read_posterior(value: object) -> PosteriorCap:
@@ -101,7 +104,7 @@ def _read_posterior(value: object) -> PosteriorCap:
 
 def _check_unit(value: object) -> object:
     if value not in (None, "row"):
-        raise RequestError(f"--unit must be row; got {value}.", hint="Omit it to count people.")
+        raise RequestError(f"`unit=` must be row; got {value}.", hint="Omit it to count people.")
     return value
 
 
@@ -112,17 +115,17 @@ def _build_model_fields(*, needs_file: bool) -> dict[str, Any]:
 
 
 def _build_model_field(option: ModelOption) -> tuple[Any, Any]:
-    flags = (option.flag,) if option.flag else ()
+    line = partial(CommandLine, flags=(option.flag,) if option.flag else (), panel=MODELS)
     described = Field(description=option.help, max_length=MOST_VALUES if option.is_repeated else None)
     if option.is_number:
         described = Field(description=option.help, json_schema_extra={"minimum": 1})
-        number = (AfterValidator(partial(_check_number, option)), CommandLine(flags=flags))
+        number = (AfterValidator(partial(_check_number, option)), line())
         return Annotated[(int | None, described, *number)], None
     read = partial(parse_model, option)
     if option.is_repeated:
         each = Annotated[(ModelSpec, *accept_text(read))]
-        return Annotated[tuple[each, ...], described, CommandLine(flags=flags, typed=list[str])], ()
-    single = (*accept_text(read, nullable=True), CommandLine(flags=flags, typed=str))
+        return Annotated[tuple[each, ...], described, line(typed=list[str])], ()
+    single = (*accept_text(read, nullable=True), line(typed=str))
     return Annotated[(ModelSpec | None, described, *single)], None
 
 
@@ -138,7 +141,9 @@ Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, populate_by_name=True
+    )
 
 
 if TYPE_CHECKING:
@@ -148,103 +153,153 @@ else:
 
 
 class AnonymizeFields(ModelFields):
-    """The fields of a request to publish: a table, the models that it must meet, and its recoding."""
+    """The fields of a request to publish: a table, the models that it must meet, and its recoding.
+
+    The title of a field is its label on the console's form.
+    """
 
     table: Annotated[
         str, Field(description="A table of the policy, or a file."), CommandLine(is_argument=True)
     ]
     posterior: Annotated[
         PosteriorCap | None,
-        Field(description="The highest belief in a sensitive value: 20%, or 20%:recursive|equal."),
-        *accept_text(_read_posterior, nullable=True),
-        CommandLine(typed=str),
-    ] = None
-    population: Annotated[str | None, Field(description="A table or file of everybody.")] = None
-    sampling: Annotated[
-        float | None,
         Field(
-            description="The share of the population that the table holds, such as 1%, for risk estimates."
+            title="A sensitive value is believed at most",
+            description="The highest belief in a sensitive value: 20%, or 20%:recursive|equal.",
         ),
-        *accept_probability("--sampling"),
-        CommandLine(typed=str),
+        *accept_text(_read_posterior, nullable=True),
+        CommandLine(typed=str, panel=MODELS),
     ] = None
-    suppress: Annotated[
-        Fraction,
-        Field(description="The largest share of records to suppress, such as 2%."),
-        *accept_text(_read_share),
-        CommandLine(typed=str),
-    ] = Fraction(0)
-    objective: Annotated[
-        Name,
-        Field(description=f"{'|'.join(OBJECTIVES)}."),
-        AfterValidator(partial(require_name, "objective", OBJECTIVES)),
-    ] = "loss"
+    population: Annotated[
+        str | None,
+        Field(title="Population", description="A table or file of everybody."),
+        CommandLine(panel=MODELS),
+    ] = None
     method: Annotated[
         Name,
-        Field(description=f"{'|'.join(METHODS)}: how values are made coarser."),
+        Field(title="Method", description=f"{'|'.join(METHODS)}: how values are made coarser."),
         AfterValidator(partial(require_name, "method", METHODS)),
+        CommandLine(panel=METHOD),
     ] = "generalize"
-    level: Annotated[
+    objective: Annotated[
+        Name,
+        Field(title="Objective", description=f"{'|'.join(OBJECTIVES)}."),
+        AfterValidator(partial(require_name, "objective", OBJECTIVES)),
+        CommandLine(panel=METHOD),
+    ] = "loss"
+    suppress: Annotated[
+        Fraction,
+        Field(title="Suppress at most", description="The largest share of records to suppress, such as 2%."),
+        *accept_text(parse_suppression_limit),
+        CommandLine(typed=str, panel=METHOD),
+    ] = Fraction(0)
+    levels: Annotated[
         dict[Name, Annotated[int, Field(ge=0, le=999)]],
-        Field(description="The level of each column; columns that are not named are at 0."),
+        Field(
+            alias="level",
+            title="Levels",
+            description="The level of each column; columns that are not named are at 0.",
+        ),
         CommandLine(
+            flags=("--level",),
             typed=list[str],
             parse=parse_levels,
             help="COLUMN=2: publish at this level; columns that are not named are at 0.",
+            panel=METHOD,
         ),
     ] = Field(default_factory=dict)
-    centre: Annotated[
+    centres: Annotated[
         dict[Name, Literal["mean", "median"]],
-        Field(description="Columns that show a number for each class instead of a label."),
+        Field(
+            alias="centre",
+            title="Centres",
+            description="Columns that show a number for each class instead of a label.",
+        ),
         CommandLine(
+            flags=("--centre",),
             typed=list[str],
             parse=parse_centres,
             help="COLUMN=mean|median: show a number for each class instead of a label.",
+            panel=METHOD,
         ),
     ] = Field(default_factory=dict)
-    weight: Annotated[
+    weights: Annotated[
         dict[Name, float],
-        Field(description="How much the information that a column loses counts; 1 if not named."),
+        Field(
+            alias="weight",
+            title="Weights",
+            description="How much the information that a column loses counts; 1 if not named.",
+        ),
         CommandLine(
+            flags=("--weight",),
             typed=list[str],
             parse=parse_weights,
             help="COLUMN=2: information that this column loses counts double.",
+            panel=METHOD,
         ),
     ] = Field(default_factory=dict)
-    epsilon: Annotated[
+    seconds: Annotated[
         float | None,
-        Field(description="The epsilon of the method private."),
-        CommandLine(help="Of --method private."),
+        Field(title="Seconds", description="The most time to search; 60 if not given."),
+        CommandLine(panel=METHOD),
+    ] = None
+    unit: Annotated[
+        Literal["row"] | None,
+        Field(title="Count", description="row: count rows, even if a person has several."),
+        BeforeValidator(_check_unit),
+        CommandLine(typed=str, panel=METHOD),
+    ] = None
+    epsilon: Annotated[
+        float | None, Field(description='Of `method="private"`.'), CommandLine(panel=PRIVATE_METHOD)
     ] = None
     delta: Annotated[
-        float | None,
-        Field(description="The delta of the method private."),
-        CommandLine(help="Of --method private."),
+        float | None, Field(description='Of `method="private"`.'), CommandLine(panel=PRIVATE_METHOD)
     ] = None
     analyst: Annotated[
         str | None,
         Field(
             description="The analyst whose share a private release is charged to.", max_length=MAX_NAME_LENGTH
         ),
+        CommandLine(panel=PRIVATE_METHOD),
     ] = None
-    unit: Annotated[
-        Literal["row"] | None,
-        Field(description="row: count rows, even if a person has several."),
-        BeforeValidator(_check_unit),
-        CommandLine(typed=str),
-    ] = None
-    seconds: Annotated[float | None, Field(description="The most time to search; 60 if not given.")] = None
     at_most: Annotated[
         float | None,
         Field(
-            description="The highest belief that any attack may reach, such as 30%; above it, exit code 4."
+            title="Any attack may believe at most",
+            description="The highest belief that any attack may reach, such as 30%.",
         ),
-        *accept_probability("--at-most"),
-        CommandLine(typed=str),
+        *accept_probability("`at_most=`"),
+        CommandLine(
+            typed=str,
+            help="The highest belief that any attack may reach, such as 30%; above it, exit code 4.",
+            panel=ATTACKERS,
+        ),
+    ] = None
+    sampling: Annotated[
+        float | None,
+        Field(
+            title="Share of the population in the table",
+            description="The share of the population that the table holds, such as 1%, for risk estimates.",
+        ),
+        *accept_probability("`sampling=`"),
+        CommandLine(typed=str, panel=ATTACKERS),
     ] = None
     force: Annotated[
-        bool, Field(description="Publish even if an attack succeeds; the certificate says so.")
+        bool,
+        Field(
+            title="Force: publish though an attack breaks a bound, which the certificate will say",
+            description="Publish even if an attack succeeds; the certificate says so.",
+        ),
+        CommandLine(panel=ATTACKERS),
     ] = False
+
+    def list_given(self) -> list[str]:
+        """Return the fields that have another value than their default."""
+        return [
+            name
+            for name, field in type(self).model_fields.items()
+            if getattr(self, name) != field.get_default(call_default_factory=True)
+        ]
 
     @property
     def model_specs(self) -> tuple[ModelSpec, ...]:
@@ -271,42 +326,55 @@ class AnonymizeRequest(FileModelFields):
     policy: Annotated[
         Path | None,
         Field(description="The custodian's policy."),
-        CommandLine(flags=("--policy", "-p")),
+        CommandLine(flags=("--policy", "-p"), panel=PUBLISHED, shown_default="privacy.yaml, if there is one"),
     ] = None
     quasi: Annotated[
         tuple[str, ...],
         Field(description="Quasi-identifiers of a file: a,b,c."),
-        CommandLine(typed=str, parse=split_names),
+        CommandLine(typed=str, parse=split_names, panel=PUBLISHED),
     ] = ()
     sensitive: Annotated[
         tuple[str, ...],
         Field(description="Sensitive columns of a file: a,b."),
-        CommandLine(typed=str, parse=split_names),
+        CommandLine(typed=str, parse=split_names, panel=PUBLISHED),
     ] = ()
     hierarchy: Annotated[
         Mapping[str, str],
         Field(description="COLUMN=FILE, in ARX's format."),
-        CommandLine(typed=list[str], parse=parse_hierarchies),
+        CommandLine(typed=list[str], parse=parse_hierarchies, panel=PUBLISHED),
     ] = Field(default_factory=dict)
     pseudonym: Annotated[
         tuple[str, ...],
-        Field(description="COLUMN: replace an identifier by keyed pseudonyms, with --key."),
+        Field(description="COLUMN: replace an identifier by keyed pseudonyms, with `key=`."),
+        CommandLine(panel=PUBLISHED),
     ] = ()
-    key: Annotated[Path | None, Field(description="The key file; created if it does not exist.")] = None
-    earlier: Annotated[
-        Path | None, Field(description="The previous release, with its signatures file beside it.")
+    key: Annotated[
+        Path | None,
+        Field(description="The key file; created if it does not exist."),
+        CommandLine(panel=PUBLISHED),
     ] = None
-    output: Annotated[
+    engine: Annotated[
         str | None,
-        Field(description=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of --engine."),
-        CommandLine(flags=("-o", "--output")),
+        Field(description=f"The engine that holds the rows, instead of the policy's: {SERVER_EXAMPLES}."),
+        CommandLine(panel=PUBLISHED),
+    ] = None
+    earlier: Annotated[
+        Path | None,
+        Field(description="The previous release, with its signatures file beside it."),
+        CommandLine(panel=MODELS),
     ] = None
     others: Annotated[
         tuple[str | Path, ...],
         Field(description="Another release that attackers also have."),
-        CommandLine(flags=("--with",), typed=list[str]),
+        CommandLine(flags=("--with",), typed=list[str], panel=ATTACKERS),
     ] = ()
-    engine: Annotated[
+    output: Annotated[
         str | None,
-        Field(description=f"The engine that holds the rows, instead of the policy's: {SERVER_EXAMPLES}."),
+        Field(description=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of `engine=`."),
+        CommandLine(flags=("-o", "--output"), panel=OUTPUT),
     ] = None
+
+
+def get_panel(name: str) -> str:
+    """Return the panel of a field of the request."""
+    return get_form(AnonymizeRequest.model_fields[name]).panel

@@ -181,8 +181,8 @@ def _require_people(source: ReleaseSource, goal: ReleaseGoal) -> None:
         return
     if not any(isinstance(model, MInvariance) for model in goal.models):
         raise RequestError(
-            "anonymize: --earlier needs m-invariance, which is not among the models.",
-            hint="Add --m-invariance COLUMN:M.",
+            "anonymize: `earlier=` needs m-invariance, which is not among the models.",
+            hint='Add `m_invariance="COLUMN:M"`.',
         )
     if source.person is None:
         raise RequestError(

@@ -84,7 +84,7 @@ def warn_of_counted_rows(name: str) -> str:
     """One sentence for a table whose people have several rows, where rows were counted."""
     return (
         f"Rows of {name} were counted, and a person may have several: no model bounds what is believed of a "
-        "person, all of whose rows may be one class. Leave out --unit row to count people."
+        "person, all of whose rows may be one class. Count people instead of rows to bound it."
     )
 
 

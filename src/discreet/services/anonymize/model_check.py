@@ -14,9 +14,9 @@ import numpy as np
 from discreet.anonymity.equivalence_classes import EquivalenceClasses, Tuples
 from discreet.anonymity.hierarchies import MISSING, Flat, Hierarchy, build_column_spec
 from discreet.anonymity.models import MeasuredModel, WorstClass, find_strongest, find_worst_class
+from discreet.anonymity.recoding import group_tuples
 from discreet.anonymity.tuple_counts import count_combinations, count_tuples
-from discreet.anonymity.tuple_grouping import group_tuples
-from discreet.services.anonymize.table_request import ResolvedTable
+from discreet.services.anonymize.table_resolution import ResolvedTable
 from discreet.services.publishers import open_publisher
 from discreet.services.release_sources import build_release_source
 

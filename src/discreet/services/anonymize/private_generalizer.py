@@ -16,8 +16,9 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,8 @@ import pyarrow as pa
 from discreet.accounting.entries import Entry
 from discreet.accounting.ledger import Ledger
 from discreet.anonymity.equivalence_classes import Integers, number_rows
-from discreet.anonymity.hierarchies import Mask, build_column_spec
-from discreet.anonymity.sampled_generalization import for_guarantee
+from discreet.anonymity.hierarchies import HierarchySpec, Mask, build_column_spec
+from discreet.anonymity.sampled_generalization import SampledGeneralization, for_guarantee
 from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
 from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
 from discreet.core.errors import BudgetError, EngineFault, RequestError
@@ -37,10 +38,11 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real
 from discreet.core.policy import Column, Policy, Table
 from discreet.core.randomness import Randomness
+from discreet.core.release_target import ReleaseTarget
+from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.services import fault_log
 from discreet.services.anonymize.counted_table import Sources, require_columns
 from discreet.services.anonymize.exposure import require_declared_roles
-from discreet.services.anonymize.private_release import GeneralizedColumn, PrivateRelease
 from discreet.services.anonymize.release import list_published_columns
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import get_promise, load_policy
@@ -48,6 +50,95 @@ from discreet.services.policy_engines import require_unchanged_sources, resolve_
 
 OUT = -1  # the code of a value whose row is suppressed
 LEAST = 1e-3  # the smallest epsilon that a hint proposes
+CLASSES = "_discreet_classes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneralizedColumn:
+    """A published column at its declared level."""
+
+    name: str
+    spec: HierarchySpec
+    level: int
+    height: int
+    keeps_missing: bool
+
+    def generalize(self, values: list[str]) -> list[str | None]:
+        """Return the label of each value, independent of the others; None where its row is suppressed."""
+        uncovered = set(self.spec.find_uncovered(values))
+        covered = [value for value in values if value not in uncovered]
+        hierarchy = self.spec.build_hierarchy(covered)
+        unknown = ("*" if self.level == self.height else "") if self.keeps_missing else None
+        return [
+            hierarchy.generalize(value, self.level)
+            if value not in uncovered
+            else (unknown if value == "" else None)
+            for value in values
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PrivateRelease:
+    """Classes with their numbers of published rows; the table's `rows` is for the custodian only."""
+
+    name: str
+    table: Table
+    columns: tuple[GeneralizedColumn, ...]
+    mechanism: SampledGeneralization
+    classes: pa.Table
+    rows: int
+    entry: int | None
+    sentence: str
+    seconds: float
+
+    def __repr__(self) -> str:
+        """Return the columns and the cost; `rows` and `classes` are left out."""
+        names = ", ".join(each.name for each in self.columns)
+        return f"<PrivateRelease of {self.name} ({names}): {self.mechanism.guarantee!r}>"
+
+    @property
+    def published_rows(self) -> int:
+        """The number of published rows."""
+        return int(self.sizes.sum())
+
+    @property
+    def sizes(self) -> Integers:
+        found: Integers = self.classes.column(COUNT).to_numpy()
+        return found
+
+    @property
+    def levels(self) -> dict[str, int]:
+        return {each.name: each.level for each in self.columns}
+
+    @property
+    def unchanged_columns(self) -> tuple[str, ...]:
+        """The columns that are not generalized."""
+        return tuple(each.name for each in self.columns if each.level == 0)
+
+    def write(self, path: str | Path) -> None:
+        """Write the published rows as a Parquet or CSV file, or as a table of a DuckDB file."""
+        with stage_output(ReleaseTarget.parse(path)) as file, DuckDBPublisher({}) as engine:
+            engine.write(self._sql, file, {CLASSES: self.classes})
+
+    def to_arrow(self) -> pa.Table:
+        with DuckDBPublisher({}) as engine:
+            return engine.count(self._sql, {CLASSES: self.classes}).secret
+
+    def to_pandas(self) -> Any:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        import polars as pl  # an optional companion
+
+        return pl.from_arrow(self.to_arrow())
+
+    @property
+    def _sql(self) -> str:
+        names = ", ".join('"' + each.name.replace('"', '""') + '"' for each in self.columns)
+        return (
+            f"SELECT {names} FROM (SELECT {names}, unnest(range({COUNT})) FROM {CLASSES}) "
+            f"ORDER BY {', '.join(str(place + 1) for place in range(len(self.columns)))}"
+        )
 
 
 class PrivateGeneralizer:
@@ -183,7 +274,7 @@ class PrivateGeneralizer:
             if ledger.has_room_for(
                 who, ApproximateDP(epsilon=epsilon, delta=delta, relation=Relation.PRESENCE)
             ):
-                return f"What would still fit: --epsilon {epsilon:g} --delta {delta:g}."
+                return f"What would still fit: `epsilon={epsilon:g}` `delta={delta:g}`."
         return ""
 
     def _collect_parameters(self, name: str, columns: tuple[GeneralizedColumn, ...]) -> dict[str, object]:

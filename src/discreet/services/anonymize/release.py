@@ -14,7 +14,7 @@ import pyarrow as pa
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.models import MInvariance
 from discreet.anonymity.models.privacy_model import Model
-from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.recoding import Recoding, group_by_recoding
 from discreet.anonymity.recodings.microaggregation import replace_centres_with_intervals
 from discreet.anonymity.release_statement import (
     ReleaseStatement,
@@ -28,7 +28,6 @@ from discreet.anonymity.risk.quasi_identifier_discovery import (
     make_engine_counter,
 )
 from discreet.anonymity.search import SearchResult
-from discreet.anonymity.tuple_grouping import group_by_recoding
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.html_summary import build_note, build_summary, build_table

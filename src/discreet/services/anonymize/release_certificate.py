@@ -23,7 +23,7 @@ from discreet.core.policy import Role
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief
-from discreet.services.anonymize.private_release import PrivateRelease
+from discreet.services.anonymize.private_generalizer import PrivateRelease
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.belief_bounds import BeliefBound, derive_model_bounds
 from discreet.services.attack.evaluation import AttackEvaluation

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.anonymity.equivalence_classes import Integers, Tuples
-from discreet.anonymity.tuple_grouping import group_by_recoding
+from discreet.anonymity.recoding import group_by_recoding
 from discreet.attacks.anonymization_criteria import compute_criteria
 from discreet.attacks.attacker_knowledge import build_full_knowledge
 from discreet.attacks.class_matching import match_people
@@ -161,7 +161,7 @@ def _describe_shared_pseudonyms(release: Release, entries: Iterable[NonPrivateRe
     names = [each.name for each in entries if ours & _read_pseudonyms(each.certificate)]
     return [
         f"The release {name} shows the same pseudonyms, so the rows of a person in both can be joined. That "
-        "was not tried here: attack --with does it once both are written. Another --key prevents it."
+        "was not tried here: an attack on both does it once they are written. Another key prevents it."
         for name in dict.fromkeys(names)
     ]
 

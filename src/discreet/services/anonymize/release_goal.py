@@ -1,21 +1,40 @@
-"""The goal of a release: models, a recoding method, and the method's options."""
+"""The goal of a release: models, a recoding method and its options; and the nearest goal that can be met.
+
+Nearest     A suppression limit, or the strongest parameters that hold. The table as one class is the coarsest
+            generalization, and none meets a model that it fails; the sentence then names the strongest
+            parameter that the whole table meets, rounded so that it is met, or the posterior.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
 import pyarrow as pa
 
-from discreet.anonymity.models import KAnonymity, MInvariance, Model
-from discreet.anonymity.models.model_parameters import parse_fraction, to_fraction
+from discreet.anonymity.equivalence_classes import EquivalenceClasses, Tuples
+from discreet.anonymity.hierarchies import Hierarchy
+from discreet.anonymity.models import (
+    DistinctDiversity,
+    EntropyDiversity,
+    EqualCloseness,
+    KAnonymity,
+    MInvariance,
+    Model,
+    OrderedCloseness,
+    ProbabilisticDiversity,
+    RecursiveDiversity,
+    find_strongest,
+)
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
-from discreet.anonymity.search import Objective
+from discreet.anonymity.search import Objective, group_at_levels, search_lattice
 from discreet.anonymity.search.objectives import Loss
-from discreet.core.errors import RequestError, require_parameter
+from discreet.belief.wording import format_number
+from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_positive, require_probability
 
 
@@ -96,7 +115,7 @@ class ReleaseGoal:
             require_probability("anonymize", "sampling", self.sampling)
         if self.method is Method.MICROAGGREGATE and self.k is None:
             raise RequestError(
-                "anonymize: microaggregation needs k, the size of its groups.", hint="Give -k 5."
+                "anonymize: microaggregation needs k, the size of its groups.", hint="Give `k=5`."
             )
 
     @property
@@ -121,10 +140,82 @@ class ReleaseGoal:
         )
 
 
-def parse_suppression_limit(suppress: object) -> Fraction:
-    """Parse the fraction that may be suppressed, a number or a text: 2%, 0.02 or 1/50."""
-    share = parse_fraction("suppress", suppress) if isinstance(suppress, str) else to_fraction(suppress)
-    holds = share is not None and 0 <= share <= 1
-    require_parameter(holds, "anonymize", "suppress", suppress, "a share from 0 to 1, such as 0.02 or '2%'")
-    assert share is not None
-    return share
+FAMILIES: dict[type, str] = {
+    KAnonymity: "k",
+    DistinctDiversity: "distinct",
+    ProbabilisticDiversity: "probabilistic",
+    EntropyDiversity: "entropy",
+    EqualCloseness: "equal",
+    OrderedCloseness: "ordered",
+}
+DIGITS = 3  # significant digits of a proposed parameter
+TRIAL_SECONDS = 5.0  # time limit of each search for a nearest goal
+FINEST = Fraction(1, 1000)  # the step of a proposed suppression limit
+
+
+def describe_nearest_goal(tuples: Tuples, hierarchies: Sequence[Hierarchy], goal: ReleaseGoal) -> str:
+    """Return one sentence that proposes what to request instead."""
+    top = group_at_levels(tuples, hierarchies, [each.height for each in hierarchies])
+    failed = [model for model in goal.models if not model.judge(top).all()]
+    limit = _find_least_limit(tuples, hierarchies, goal.models, goal.suppress)
+    ways = [f'allow `suppress="{format_number(100 * float(limit))}%"`'] if limit is not None else []
+    capping = [model for model in failed if model in goal.capping]
+    weaker = [_describe_weaker_model(model, top) for model in failed if model not in capping]
+    if capping:
+        weaker.append(f'ask for `posterior="{_format_reached_posterior(capping, top)}"` or more')
+    if weaker:
+        ways.append(" and ".join(weaker))
+    return "Nearest: " + ", or ".join(ways) + "." if ways else "Ask for weaker models."
+
+
+def _describe_weaker_model(model: Model, top: EquivalenceClasses) -> str:
+    family = FAMILIES.get(type(model))
+    if family is None:
+        return f"ask for less than {model.name}"
+    reached = find_strongest(top, family, model.column)
+    return f"instead of {model.name} ask for at most {_format_rounded_down(Fraction(reached))} ({family})"
+
+
+def _format_reached_posterior(capping: Sequence[Model], top: EquivalenceClasses) -> str:
+    """Return the least cap that the whole table keeps; recursive diversity keeps only larger ones."""
+    shares = [Fraction(find_strongest(top, "alpha", model.column)) for model in capping]
+    highest = 100 * max(shares)
+    step = _find_step(highest)
+    strict = any(isinstance(model, RecursiveDiversity) for model in capping)
+    steps = highest // step + 1 if strict else math.ceil(highest / step)
+    return f"{_format_plain(steps * step)}%"
+
+
+def _format_rounded_down(value: Fraction) -> str:
+    step = min(_find_step(value), Fraction(1))
+    return _format_plain(value // step * step)
+
+
+def _find_step(value: Fraction) -> Fraction:
+    """Return one unit of the last digit that is shown."""
+    return Fraction(10) ** (math.floor(math.log10(value)) - DIGITS + 1)
+
+
+def _format_plain(value: Fraction) -> str:
+    """Return a decimal without separators, as an option takes it."""
+    return f"{float(value):.12g}"
+
+
+def _find_least_limit(
+    tuples: Tuples, hierarchies: Sequence[Hierarchy], models: Sequence[Model], suppress: Fraction
+) -> Fraction | None:
+    """Return the least limit, in tenths of a percent, under which there is a solution, or None."""
+
+    def is_solvable(limit: Fraction) -> bool:
+        return (
+            search_lattice(tuples, hierarchies, models, suppress=limit, seconds=TRIAL_SECONDS).best
+            is not None
+        )
+
+    low, high = int(suppress / FINEST), int(1 / FINEST) - 1
+    if low >= high or not is_solvable(high * FINEST):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_solvable(middle * FINEST) else (middle, high)
+    return high * FINEST

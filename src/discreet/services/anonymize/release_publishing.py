@@ -13,7 +13,7 @@ from pathlib import Path
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
-from discreet.services.anonymize.private_release import PrivateRelease
+from discreet.services.anonymize.private_generalizer import PrivateRelease
 from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_certificate import (
     build_certificate,

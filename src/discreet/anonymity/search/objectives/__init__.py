@@ -1,16 +1,12 @@
-"""Objectives of a search, one file each, under one protocol: the loss of a release, to be minimized.
+"""Objectives of a search, under one protocol: the loss of a release, to be minimized.
 
 Each scores nodes, and bounds the scores of nodes that were not judged, so that a search can skip them.
 """
 
-from discreet.anonymity.search.objectives.ambiguity import Ambiguity
-from discreet.anonymity.search.objectives.class_size import ClassSize
-from discreet.anonymity.search.objectives.discernibility import Discernibility
-from discreet.anonymity.search.objectives.entropy import Entropy
-from discreet.anonymity.search.objectives.height import Height
-from discreet.anonymity.search.objectives.loss import Loss
+from discreet.anonymity.search.objectives.class_objectives import Ambiguity, ClassSize, Discernibility
+from discreet.anonymity.search.objectives.column_objectives import Entropy, Height, Loss, Precision
 from discreet.anonymity.search.objectives.objective import Objective
-from discreet.anonymity.search.objectives.precision import Precision
+from discreet.core.errors import InvalidParameterError
 
 LOSS = Loss()
 
@@ -24,6 +20,19 @@ OBJECTIVES: tuple[Objective, ...] = (
     Height(),
 )
 
+
+def find_objective(name: str) -> Objective:
+    """Return the objective of that name; raise if there is none.
+
+    >>> find_objective("loss")
+    Loss()
+    """
+    found = {each.name: each for each in OBJECTIVES}
+    if name not in found:
+        raise InvalidParameterError(f"anonymize: objective must be one of {', '.join(found)}; got {name!r}.")
+    return found[name]
+
+
 __all__ = [
     "LOSS",
     "OBJECTIVES",
@@ -35,4 +44,5 @@ __all__ = [
     "Loss",
     "Objective",
     "Precision",
+    "find_objective",
 ]

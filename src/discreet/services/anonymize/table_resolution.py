@@ -2,20 +2,26 @@
 
 A file needs no policy: options may declare its quasi-identifiers, sensitive columns and hierarchies. For a
 table of a policy these options are refused, so that a column is declared in one place only.
+
+A file declares no bounds of a number, so without a hierarchy its characters are masked, 34 to 3*, which is
+safe and seldom useful. A column of numbers that contains a word, or numbers that begin with 0, is read as
+text. Warnings say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry
-from discreet.core.policy import Policy, Role, Table
+from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.engines.inventory import Schema, compute_file_pattern_shares
 from discreet.services.addresses import parse_engine_address
-from discreet.services.anonymize import undeclared_files
+from discreet.services.anonymize.anonymize_request import MICROAGGREGATE, AnonymizeRequest
 from discreet.services.policies import load_policy
+from discreet.services.policy_draft.column_roles import is_code
 from discreet.services.source_tables import (
     build_file_table,
     choose_engine,
@@ -24,21 +30,11 @@ from discreet.services.source_tables import (
 )
 
 OF_BOUNDS = ("widths", "cuts", "dates")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableRequest:
-    """A table as named on the command line; columns of `centred` show numbers, not labels."""
-
-    table: str
-    policy: Path | None = None
-    quasi: Sequence[str] = ()
-    sensitive: Sequence[str] = ()
-    identifiers: Sequence[str] = ()
-    hierarchies: Mapping[str, str] = field(default_factory=dict)
-    population: str | None = None
-    centred: Collection[str] = ()
-    engine: str | None = None
+AMOUNTS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
+NUMBER = {"number": r"[-+]?\d+([.,]\d+)?"}
+MOSTLY = 0.5
+WAY_OUT = 'Give `hierarchy="{name}=FILE"`, or a policy with its bounds.'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +50,7 @@ class ResolvedTable:
     warnings: tuple[str, ...] = ()
 
 
-def resolve_table(request: TableRequest) -> ResolvedTable:
+def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
     """Return the table that the command names."""
     policy = None
     if request.policy is not None:
@@ -68,9 +64,10 @@ def resolve_table(request: TableRequest) -> ResolvedTable:
         _refuse_source(request, policy)
         policy, name = _build_file_policy(request, policy, engine)
         if parse_engine_address(policy.engine).is_embedded:
-            remarks = undeclared_files.list_file_warnings(
-                read_file_schema(request.table), request.quasi, policy.hierarchies, request.centred
-            )
+            # columns that show a number for each class need no hierarchy
+            centred = request.quasi if request.method == MICROAGGREGATE else tuple(request.centres)
+            schema = read_file_schema(request.table)
+            remarks = list_file_warnings(schema, request.quasi, policy.hierarchies, centred)
     if request.population is None or request.population in policy.tables:
         return replace(resolve_policy_table(policy, name, request.population), warnings=remarks)
     roles = dict.fromkeys(_list_quasi_identifiers(policy.tables[name]), Role.QUASI)
@@ -92,16 +89,16 @@ def resolve_policy_table(policy: Policy, name: str, population: str | None) -> R
     return ResolvedTable(name=name, policy=policy, population=population)
 
 
-def _refuse_options(request: TableRequest) -> None:
-    if request.quasi or request.sensitive or request.hierarchies:
+def _refuse_options(request: AnonymizeRequest) -> None:
+    if request.quasi or request.sensitive or request.hierarchy:
         raise RequestError(
-            f"The policy says what the columns of {request.table} are; --quasi, --sensitive and --hierarchy "
-            "are for files.",
+            f"The policy says what the columns of {request.table} are; `quasi=`, `sensitive=` and "
+            "`hierarchy=` are for files.",
             hint="Change the policy, or name the file.",
         )
 
 
-def _refuse_source(request: TableRequest, policy: Policy | None) -> None:
+def _refuse_source(request: AnonymizeRequest, policy: Policy | None) -> None:
     """Raise for a file of the policy's table: it would be published without its promise and ledger."""
     name = None if policy is None else find_source_table(policy, request.table)
     if name is not None:
@@ -110,7 +107,7 @@ def _refuse_source(request: TableRequest, policy: Policy | None) -> None:
         )
 
 
-def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
+def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
     if parse_engine_address(engine).is_embedded and not Path(request.table).suffix:
         known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
         raise RequestError(
@@ -118,17 +115,17 @@ def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str
             hint=f"{known} Name one of its tables, or a CSV, Parquet or DuckDB file.",
         )
     roles = dict.fromkeys(request.quasi, Role.QUASI) | dict.fromkeys(request.sensitive, Role.SENSITIVE)
-    roles = dict.fromkeys(request.identifiers, Role.IDENTIFIER) | roles
+    roles = dict.fromkeys(request.pseudonym, Role.IDENTIFIER) | roles
     both = set(request.quasi) & set(request.sensitive)
     if both:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = build_file_table(request.table, roles, request.hierarchies, engine=engine)
-    _require_columns(request.table, table, [*roles, *request.hierarchies])
-    if len(request.identifiers) == 1:  # its pseudonyms show which rows are one person's
-        table = table.model_copy(update={"person": request.identifiers[0]})
-    entries = {name: {"csv": file} for name, file in request.hierarchies.items()}
+    table = build_file_table(request.table, roles, request.hierarchy, engine=engine)
+    _require_columns(request.table, table, [*roles, *request.hierarchy])
+    if len(request.pseudonym) == 1:  # its pseudonyms show which rows are one person's
+        table = table.model_copy(update={"person": request.pseudonym[0]})
+    entries = {name: {"csv": file} for name, file in request.hierarchy.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
     elsewhere = not parse_engine_address(engine).is_embedded and parse_engine_address(engine).can_read(
@@ -139,14 +136,14 @@ def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str
     return made.model_copy(update=there | kept), "table"
 
 
-def require_domains(request: TableRequest, declared: Mapping[str, HierarchyEntry]) -> None:
+def require_domains(request: AnonymizeRequest, declared: Mapping[str, HierarchyEntry]) -> None:
     """Raise if a policy's hierarchy takes its bounds from a column, which a file does not declare."""
     for name in request.quasi:
-        entry = None if name in request.hierarchies else declared.get(name)
+        entry = None if name in request.hierarchy else declared.get(name)
         if entry is not None and entry.kind in OF_BOUNDS and entry.low is None:
             raise RequestError(
                 f"The policy's hierarchy {name} has no bounds of its own, and {request.table} declares none.",
-                hint=f"Add low and high to that hierarchy, or give --hierarchy {name}=FILE.",
+                hint=f'Add low and high to that hierarchy, or give `hierarchy="{name}=FILE"`.',
             )
 
 
@@ -158,3 +155,36 @@ def _require_columns(file: str, table: Table, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise RequestError(f"{file} has no column {missing[0]}.", hint=f"It has {', '.join(table.columns)}.")
+
+
+def list_file_warnings(
+    schema: Schema, quasi: Collection[str], hierarchies: Collection[str], centred: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return one warning, with a remedy, for each quasi-identifier that should have a hierarchy.
+
+    Columns of `centred` show a number for each class, and need none.
+    """
+    plain = {name: kind for name, kind in schema.columns if name in quasi and name not in hierarchies}
+    return tuple(
+        f"{each} {WAY_OUT.format(name=name)}" for name, each in _find_warnings(schema, plain, centred)
+    )
+
+
+def _find_warnings(
+    schema: Schema, plain: dict[str, ColumnType | None], centred: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    texts = [name for name, kind in plain.items() if kind is ColumnType.TEXT and not is_code(name)]
+    numbers = {
+        name: found["number"] for name, found in compute_file_pattern_shares(schema, texts, NUMBER).items()
+    }
+    for name, kind in plain.items():
+        if kind in AMOUNTS and (is_code(name) or name in centred):
+            continue
+        if kind in AMOUNTS:
+            yield name, f"{name} is a number without bounds, so its digits are masked (34 becomes 3*)."
+        elif kind in TIMES:
+            yield name, f"{name} is a date without bounds, so its characters are masked."
+        # a file that declares the column as text is believed
+        elif numbers.get(name, 0) > MOSTLY and (schema.is_guessed or numbers[name] < 1):
+            wrong = "values are not numbers" if numbers[name] < 1 else "numbers are written as 05"
+            yield name, f"{name} is read as text, because some of its {wrong}."

@@ -4,6 +4,11 @@ Monotone    All nodes above a valid one are valid, and none below an invalid one
             up to the top, bisection finds where validity begins, which decides all nodes on either side.
 Otherwise   Every node but those below a hopeless one is judged, in the order in which their tables are rolled
             up from each other.
+
+Incognito [LDR05] finds all valid nodes bottom-up, over growing sets of columns; these are the minimal ones of
+its result.
+
+[LDR05]     LeFevre, DeWitt & Ramakrishnan, Incognito: efficient full-domain k-anonymity, SIGMOD 2005.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from discreet.anonymity.search.objectives import LOSS, Objective
 from discreet.core.errors import RequestError
 
 
-def find_minimal_nodes(
+def find_minimal_generalizations(
     tuples: Tuples,
     hierarchies: Sequence[Hierarchy],
     models: Sequence[Model],
