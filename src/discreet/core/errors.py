@@ -10,13 +10,19 @@
     ├── ModelNotMetError         no release meets the requested privacy models    (exit code 4)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
 
-A message says what is wrong, where, and what to do next. It never contains a value from the data.
+A message says what is wrong, where, and what to do next. It never contains a value from the data. It names
+a parameter as a Python caller gives it, in backticks with an equals sign: `least_rows=`, or with a value
+`promise="1%:5%"`. Each frontend shows its own name instead: an option, a field, a setting (`rename_arguments`).
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from typing import ClassVar, Self
+
+ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
 
 
 class DiscreetError(Exception):
@@ -118,3 +124,12 @@ def require_parameter(
     if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
         raise InvalidParameterError(f"{place}.{name} must be {expected}; got {value}.", hint=hint)
+
+
+def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:
+    """Return a message with each argument as `rename` writes it, given its name and its value or "".
+
+    >>> rename_arguments('Give `least_rows=` or `within="5%"`.', lambda name, value: f"--{name} {value}")
+    'Give --least_rows  or --within 5%.'
+    """
+    return ARGUMENT.sub(lambda found: rename(found["name"], found["value"].strip("'\"")), text)

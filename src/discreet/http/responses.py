@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi import Response
 
-from discreet.core.errors import DiscreetError
+from discreet.core.errors import DiscreetError, rename_arguments
 from discreet.services.answers import Answer
 from discreet.services.serving.job import JobFailure
 from discreet.services.users.idempotency_keys import StoredResponse
@@ -46,6 +46,8 @@ OPTION_PATTERN = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
 SERVER_OPTIONS = ("name", "slack")
 """Options of the server's command line, which are no fields of a request."""
 COMMAND_PREFIX = "discreet "
+FIELDS_BY_ARGUMENT = {"earlier": "with", "logarithmic": "log", "others": "with"}
+"""Fields of request bodies that are not named like the argument of the request."""
 PYTHON_HINT_PATTERN = re.compile(r", in Python [^.;]+")
 
 
@@ -89,8 +91,13 @@ def error_to_json(error: DiscreetError | JobFailure) -> dict[str, str]:
 
 
 def _options_to_fields(text: str) -> str:
-    """Return a text with options written as fields, unless it quotes a whole command."""
+    """Return a text with arguments and options written as fields, unless it quotes a whole command."""
+    text = rename_arguments(text, _argument_to_field)
     return text if COMMAND_PREFIX in text else OPTION_PATTERN.sub(_option_to_field, text)
+
+
+def _argument_to_field(name: str, value: str) -> str:
+    return f"{FIELDS_BY_ARGUMENT.get(name, name)} {value}".rstrip()
 
 
 def _option_to_field(option: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
-from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.errors import InvalidParameterError, RequestError, rename_arguments
 from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.serving.curators import QuestionOptions
@@ -162,16 +162,19 @@ def _require_valid_setting(name: str, value: str | None, computed: Mapping[str, 
 
 @contextmanager
 def name_settings_in_hints() -> Iterator[None]:
-    """Rewrite the hints of errors raised within: settings in place of command-line options."""
+    """Rewrite the errors raised within: settings in place of arguments, in hints also of options."""
     try:
         yield
     except RequestError as refusal:
         hint = COMMAND_LINE_OPTION.sub(
-            lambda found: _format_setting(found[1], found[2]), PYTHON_HINT.sub("", refusal.hint)
+            lambda found: _format_setting(found[1], found[2] or ""), PYTHON_HINT.sub("", refusal.hint)
         )
-        raise type(refusal)(refusal.message, hint=hint) from None
+        message, hint = (rename_arguments(text, _format_setting) for text in (refusal.message, hint))
+        raise type(refusal)(message, hint=hint) from None
 
 
-def _format_setting(name: str, value: str | None) -> str:
+def _format_setting(name: str, value: str) -> str:
     setting = f"discreet.{name.replace('-', '_')}"
+    if setting not in DISCREET_SETTINGS:
+        return f"{name} {value}".rstrip()
     return f"SET {setting} = {value}" if value else setting
