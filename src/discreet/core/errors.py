@@ -12,7 +12,7 @@
 
 A message says what is wrong, where, and what to do next. It never contains a value from the data. It names
 a parameter as a Python caller gives it, in backticks with an equals sign: `least_rows=`, or with a value
-`promise="1%:5%"`. Each frontend shows its own name instead: an option, a field, a setting (`rename_arguments`).
+`promise="1%:5%"`. Each frontend shows its own name for it: an option, a field or a setting.
 """
 
 from __future__ import annotations

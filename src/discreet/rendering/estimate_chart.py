@@ -10,8 +10,7 @@ from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.local.baskets import ItemsetSupports
 from discreet.local.estimates import MeanEstimate
-from discreet.rendering.altair_charts import apply_style
-from discreet.rendering.svg_charts import BLUE, FAINT, INK
+from discreet.rendering.charts import BLUE, FAINT, INK, apply_style
 from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
 
 MAX_BARS = 40

@@ -18,6 +18,7 @@ from discreet.belief.wording import format_count, format_number, format_percent
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.rendering import attack_report
+from discreet.rendering.charts import BLUE, Bar, BarRow, draw_bars
 from discreet.rendering.release_view import format_examples
 from discreet.rendering.report_document import (
     Document,
@@ -29,7 +30,6 @@ from discreet.rendering.report_document import (
     write_private_report,
 )
 from discreet.rendering.risk_report import build_identifying_section, build_risk_section
-from discreet.rendering.svg_charts import BLUE, Bar, BarRow, draw_bars
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.evaluation import AttackEvaluation
 

@@ -11,9 +11,8 @@ from discreet.core.errors import RequestError
 from discreet.papers import Reproduction
 from discreet.papers import reproduction as papers
 from discreet.rendering import reproduction_view
-from discreet.rendering.altair_charts import apply_style, chart_to_svg
+from discreet.rendering.charts import BLUE, VERMILLION, apply_style, chart_to_svg
 from discreet.rendering.report_document import Document, DocumentPart, Grid, Paragraph, Picture, Section
-from discreet.rendering.svg_charts import BLUE, VERMILLION
 
 NOTICE = "Recomputed by discreet: printed values beside recomputed ones. The data is public."
 COLOURS = [BLUE, VERMILLION, "#009E73", "#CC79A7"]

@@ -13,8 +13,8 @@ from discreet.anonymity.risk.quasi_identifier_discovery import (
 )
 from discreet.anonymity.risk.uniqueness import find_special_uniques
 from discreet.belief.wording import format_percent
+from discreet.rendering.charts import FAINT, VERMILLION, draw_steps
 from discreet.rendering.report_document import DocumentPart, Grid, Paragraph, Picture, Section
-from discreet.rendering.svg_charts import FAINT, VERMILLION, draw_steps
 from discreet.services.anonymize import release_risk as anonymize_risk
 from discreet.services.anonymize.release import Release
 

@@ -15,7 +15,7 @@ from discreet.core.number_checks import parse_probability
 from discreet.http.authentication import Caller
 from discreet.http.console.page import CHART_WIDTH, Page, redirect_to, require_login
 from discreet.http.http_errors import ForbiddenError
-from discreet.rendering.altair_charts import chart_to_svg
+from discreet.rendering.charts import chart_to_svg
 from discreet.rendering.ledger_chart import draw_ledger_chart
 from discreet.rendering.ledger_json import list_accounts
 from discreet.services.users import Role

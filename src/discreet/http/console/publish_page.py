@@ -40,9 +40,9 @@ from discreet.http.console.publish_form import (
 )
 from discreet.http.http_errors import NotFoundError
 from discreet.rendering.attack_verdicts import describe_verdict
+from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.release_view import format_examples, list_figures
-from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
 from discreet.services.anonymize.anonymize_request import OBJECTIVES
 from discreet.services.anonymize.release import Release
