@@ -66,6 +66,7 @@ def apply_style(chart: alt.Chart) -> alt.Chart:
         font="DejaVu Sans, Helvetica, Arial, sans-serif",
         title=title,
         axis=alt.AxisConfig(labelColor=FAINT, titleColor=INK, domainColor=FAINT, tickColor=FAINT),
+        legend=alt.LegendConfig(labelColor=INK),
         view=alt.ViewConfig(stroke=None),
         background="white",
     )
@@ -115,7 +116,9 @@ def draw_bars(
         for place, bar in enumerate(row.bars)
     ]
     scale = alt.Scale(domain=[0, axis_end], nice=False, clamp=True)
-    row_axis = alt.Axis(title=None, domain=False, ticks=False, labelColor=INK, labelLimit=MAX_LABEL_WIDTH)
+    row_axis = alt.Axis(
+        title=None, domain=False, ticks=False, labelColor=INK, labelPadding=6, labelLimit=MAX_LABEL_WIDTH
+    )
     frame = alt.Chart(alt.Data(values=values)).encode(
         y=alt.Y("row:N", sort=None, axis=row_axis), yOffset=alt.YOffset("place:O")
     )
