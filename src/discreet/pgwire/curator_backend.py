@@ -30,7 +30,7 @@ from discreet.core.errors import DiscreetError, RequestError
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Session, Values
 from discreet.pgwire.catalog import Catalog, is_catalog_query
 from discreet.pgwire.postgres_types import PostgresType
-from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
+from discreet.pgwire.session_settings import SessionSettings
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
 from discreet.services.plans import Plan
@@ -195,8 +195,7 @@ class _CuratorSession:
         return self._settings.shows_intervals
 
     def plan(self, sql: str, values: Values) -> Plan:
-        with name_settings_in_hints():
-            return self.backend.curators.plan(self.analyst, sql, values=values, **self.question_options)
+        return self.backend.curators.plan(self.analyst, sql, values=values, **self.question_options)
 
 
 @dataclass
@@ -233,8 +232,7 @@ class _Question:
     def run(self, values: Values, should_continue: Callable[[], bool]) -> Result:
         proposal, beside = self._plan_question(values), self.session.shows_intervals
         self.session.backend.require_valid_login(self.session.user)
-        with name_settings_in_hints():
-            answer = self.session.backend.curators.ask(self.session.analyst, proposal, should_continue)
+        answer = self.session.backend.curators.ask(self.session.analyst, proposal, should_continue)
         return Result(rows=_list_rows(answer, beside), notices=format_notices(answer))
 
 

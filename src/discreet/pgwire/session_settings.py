@@ -5,13 +5,11 @@ Of `discreet.epsilon`, `discreet.share` and `discreet.within`, the one that was 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from discreet.core.errors import InvalidParameterError, RequestError, rename_arguments
+from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.serving.curators import QuestionOptions
@@ -61,8 +59,6 @@ DISCREET_SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "discreet.raw": ("off", _parse_flag),
     "discreet.intervals": ("off", _parse_flag),
 }
-COMMAND_LINE_OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b(?: (\d+(?:\.\d+)?%?))?")
-PYTHON_HINT = re.compile(r", in Python [^.;]+")
 COST_SETTINGS = ("discreet.epsilon", "discreet.share", "discreet.within")
 POSTGRES_SETTINGS: Mapping[str, str] = {
     "application_name": "",
@@ -158,23 +154,3 @@ def _require_valid_setting(name: str, value: str | None, computed: Mapping[str, 
         )
     if name == "datestyle" and "iso" not in value.lower():
         raise WireError("22023", "Only the date style ISO is supported.", hint="SET datestyle TO 'ISO'.")
-
-
-@contextmanager
-def name_settings_in_hints() -> Iterator[None]:
-    """Rewrite the errors raised within: settings in place of arguments, in hints also of options."""
-    try:
-        yield
-    except RequestError as refusal:
-        hint = COMMAND_LINE_OPTION.sub(
-            lambda found: _format_setting(found[1], found[2] or ""), PYTHON_HINT.sub("", refusal.hint)
-        )
-        message, hint = (rename_arguments(text, _format_setting) for text in (refusal.message, hint))
-        raise type(refusal)(message, hint=hint) from None
-
-
-def _format_setting(name: str, value: str) -> str:
-    setting = f"discreet.{name.replace('-', '_')}"
-    if setting not in DISCREET_SETTINGS:
-        return f"{name} {value}".rstrip()
-    return f"SET {setting} = {value}" if value else setting
