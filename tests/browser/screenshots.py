@@ -84,7 +84,7 @@ def _publish(page: Page) -> None:
 
 def _token(page: Page) -> None:
     page.get_by_label("What it is for").fill("notebook")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     page.locator("#found").wait_for()
     page.goto("/account")  # a token is no picture's
 
