@@ -217,10 +217,11 @@ class _Question:
 
     def _plan_columns(self, values: Values, with_bounds: bool) -> Columns:
         proposal = self._plan_question(values)
-        session, door = self.session, self.session.backend
-        with door.curators.hold_planning_slot():
-            cache, plan = door.column_cache, proposal.query_plan
-            return cache.get_columns(session.analyst, proposal.key, plan, with_bounds)
+        backend = self.session.backend
+        with backend.curators.hold_planning_slot():
+            return backend.column_cache.get_columns(
+                self.session.analyst, proposal.key, proposal.query_plan, with_bounds
+            )
 
     def _plan_question(self, values: Values) -> Plan:
         """Return the proposal under the current settings; plan again if they have changed."""

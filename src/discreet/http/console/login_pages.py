@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
 from discreet.core.errors import RequestError
@@ -15,16 +13,14 @@ from discreet.http.authentication import (
 )
 from discreet.http.console.page import (
     STATIC_MEDIA_TYPES,
-    Page,
     RedirectError,
-    get_visitor_page,
+    VisitorPage,
     read_static_file,
     redirect_to,
 )
 from discreet.http.http_errors import NotFoundError
 
 router = APIRouter(include_in_schema=False)
-VisitorPage = Annotated[Page, Depends(get_visitor_page)]
 
 
 @router.get("/")
