@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from discreet.accounting.accountant import get_amount
 from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import Role
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.pgwire.served import PASSWORD, write_data
 
 GROUPED = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -24,7 +24,7 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     write_data(tmp_path)
-    with both_doors(tmp_path) as running:
+    with both_listeners(tmp_path) as running:
         yield running
 
 

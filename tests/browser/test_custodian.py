@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from discreet.http.authentication import SESSION_COOKIE
 from discreet.services.users import Role
 from discreet.services.users.sessions import Sessions
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.patience import PATIENCE as SECONDS
 from tests.pgwire.served import PASSWORD
 from tests.services import patients
@@ -49,7 +49,7 @@ CONTRAST = """() => {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("custodian")
     patients.write(folder)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         running.users.add(CUSTODIAN, Role.CUSTODIAN, "alice", PASSWORD)
         yield running
 

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from tests.fuzz.mutations import Mutations
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire import bytes_of
 from tests.pgwire.served import PASSWORD, write_data
@@ -54,7 +54,7 @@ def incidents() -> Iterator[Incidents]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("messages")
     write_data(folder, 300)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         yield running
 
 

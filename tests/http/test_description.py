@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.http.responses import STATUS_BY_CODE
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.pgwire.served import write_data
 
 PATHS = ("/api/ask", "/api/dummy")
@@ -56,7 +56,7 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server
     """Two servers whose data differ in everything that a policy does not say."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(both_doors(_folder(tmp_path_factory.mktemp("metrics"), people)))
+            stack.enter_context(both_listeners(_folder(tmp_path_factory.mktemp("metrics"), people)))
             for people in (3_000, 700)
         ]
 

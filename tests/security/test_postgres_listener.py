@@ -1,4 +1,4 @@
-"""What an untrusted analyst tries at the PostgreSQL door, and what comes of it."""
+"""What an untrusted analyst tries at the PostgreSQL listener, and what comes of it."""
 
 from __future__ import annotations
 
