@@ -35,8 +35,8 @@ def get_policy(caller: CurrentCaller, context: Context) -> dict[str, object]:
 @router.get("/ledger", tags=["reading"])
 def get_ledger(caller: CurrentCaller, context: Context) -> dict[str, object]:
     """Return entries, expenditure and remaining budget: of everyone, or an analyst's own part."""
-    analyst, alone = _find_visible_analysts(context, caller)
-    told = ledger_to_json(context.curators.ledger, analyst, belief_scope=alone)
+    analyst, belief_scope = _find_visible_analysts(context, caller)
+    told = ledger_to_json(context.curators.ledger, analyst, belief_scope=belief_scope)
     for_custodian = caller.user.role is Role.CUSTODIAN
     releases = context.curators.ledger.list_releases()
     return told | {"releases": [open_release_to_json(each, for_custodian=for_custodian) for each in releases]}
@@ -47,10 +47,10 @@ def get_belief(
     caller: CurrentCaller, context: Context, prior: Annotated[float | None, Query(gt=0, lt=1)] = None
 ) -> dict[str, object]:
     """Return what an attacker may believe after all answers, or after the calling analyst's answers."""
-    book, (_, alone) = context.curators.ledger, _find_visible_analysts(context, caller)
-    now = book.compute_belief(prior, analyst=alone)
+    book, (_, belief_scope) = context.curators.ledger, _find_visible_analysts(context, caller)
+    now = book.compute_belief(prior, analyst=belief_scope)
     return belief_to_json(now, book.promise.posterior) | {
-        "sentence": book.describe_belief(prior, analyst=alone)
+        "sentence": book.describe_belief(prior, analyst=belief_scope)
     }
 
 

@@ -24,7 +24,7 @@ def draw_estimates(found: Sequence[EstimateResult]) -> alt.VConcatChart:
 def _draw_panel(found: EstimateResult) -> alt.LayerChart:
     """Return a panel of shares with intervals; only the largest, if there are many."""
     if isinstance(found.estimate, MeanEstimate):
-        raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
+        raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave `plot=` out.")
     told, of = ("support", "item") if isinstance(found.estimate, ItemsetSupports) else ("share", "value")
     rows = list_estimate_rows(found)
     if len(rows) > MAX_BARS:

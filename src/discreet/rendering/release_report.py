@@ -15,6 +15,7 @@ from discreet.anonymity.utility.classification_utility import measure_classifica
 from discreet.anonymity.utility.utility_measures import MEASURES, compute_column_losses, measure_height
 from discreet.anonymity.utility.workload_error import draw_workload, measure_workload_error
 from discreet.belief.wording import format_count, format_number, format_percent
+from discreet.core.output_files import write_output
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.rendering import attack_report
@@ -27,7 +28,6 @@ from discreet.rendering.report_document import (
     Paragraph,
     Picture,
     Section,
-    write_private_report,
 )
 from discreet.rendering.risk_report import build_identifying_section, build_risk_section
 from discreet.services.anonymize.release import Release
@@ -57,7 +57,7 @@ SAYS = {
 def write_report(document: Document, published: ReleaseTarget) -> Path:
     """Write the report beside the published file, readable by its owner only."""
     path = published.make_companion_path("report.html")
-    write_private_report(document.to_html(), path)
+    write_output(path, document.to_html(), private=True)  # the custodian's alone
     return path
 
 

@@ -35,8 +35,8 @@ def build_risk_section(release: Release) -> Section:
     if release.fraction is None:
         parts.append(
             Paragraph(
-                text="Give --sampling (the share of the population that the table contains) or --population "
-                "to estimate how many people are unique in the population."
+                text="To estimate how many people are unique in the population, state the sampling fraction "
+                "(the share of the population that the table contains) or a table of the population."
             )
         )
     return Section(title="Risk of being matched to a row", parts=tuple(parts))
