@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
 from discreet.http import (
     ask_routes,
-    budget_request_routes,
     job_routes,
     ledger_routes,
     login_routes,
@@ -62,7 +61,6 @@ API_ROUTERS = (
     ask_routes.router,
     ledger_routes.router,
     release_routes.router,
-    budget_request_routes.router,
     job_routes.router,
     job_routes.attack_router,
 )

@@ -1,4 +1,4 @@
-"""Routes that read the policy, the ledger, belief and metrics.
+"""Routes of the ledger: policy, entries, belief and metrics are read, budget requests are made and decided.
 
 An analyst sees public information and the analyst's own entries, never what others asked or spent.
 """
@@ -12,7 +12,15 @@ from fastapi import APIRouter, Query, Response
 from discreet.accounting.accountant import get_amount
 from discreet.core.policy import Policy, Table
 from discreet.http.app_context import AppContext
-from discreet.http.authentication import AuditorCaller, Caller, Context, CurrentCaller, CustodianCaller
+from discreet.http.authentication import (
+    AskingCaller,
+    AuditorCaller,
+    Caller,
+    Context,
+    CurrentCaller,
+    CustodianCaller,
+)
+from discreet.http.request_bodies import BudgetRequestBody, DenialBody, GrantBody
 from discreet.rendering.ledger_json import belief_to_json, ledger_to_json, open_release_to_json
 from discreet.services.engine_addresses import remove_login
 from discreet.services.users import Role
@@ -77,6 +85,37 @@ def get_metrics(caller: AuditorCaller, context: Context) -> Response:
         discreet_belief=("What an attacker may believe now.", book.compute_belief().highest),
     )
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/wishes", tags=["budget"])
+def list_budget_requests(caller: CurrentCaller, context: Context) -> dict[str, object]:
+    """Return an analyst's own budget requests, or all of them for other roles."""
+    analyst = caller.analyst if caller.user.role is Role.ANALYST else None
+    return {"wishes": [each.to_json() for each in context.budget_requests.list_all(analyst)]}
+
+
+@router.post("/wishes", tags=["budget"], status_code=201)
+def create_budget_request(
+    body: BudgetRequestBody, caller: AskingCaller, context: Context
+) -> dict[str, object]:
+    """Ask the custodian for a larger share of the promise."""
+    return context.request_budget(caller.analyst, body.share, body.reason).to_json()
+
+
+@router.post("/wishes/{number}/grant", tags=["budget"])
+def grant_budget_request(
+    number: int, body: GrantBody, caller: CustodianCaller, context: Context
+) -> dict[str, object]:
+    """Enlarge the share, out of the unassigned budget or out of another analyst's share."""
+    return context.grant_budget(number, body.taken_from).to_json()
+
+
+@router.post("/wishes/{number}/deny", tags=["budget"])
+def deny_budget_request(
+    number: int, body: DenialBody, caller: CustodianCaller, context: Context
+) -> dict[str, object]:
+    """Deny the request and leave the share unchanged."""
+    return context.budget_requests.deny(number, body.note).to_json()
 
 
 def public_policy_to_json(policy: Policy) -> dict[str, object]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -42,7 +40,7 @@ def _apply_decision(page: Page, fields: dict[str, str]) -> None:
     context, caller, do = page.context, page.required_caller, fields.get("do")
     if do == "wish" and caller.user.role is Role.ANALYST:
         share = parse_probability("share", fields.get("share", ""))
-        context.budget_requests.create(caller.analyst, Fraction(str(share)), fields.get("reason", "")[:1000])
+        context.request_budget(caller.analyst, share, fields.get("reason", "")[:1000])
         return
     if caller.user.role is not Role.CUSTODIAN:
         raise ForbiddenError("Only the custodian decides this.")
@@ -53,9 +51,7 @@ def _apply_decision(page: Page, fields: dict[str, str]) -> None:
     if not number.isdecimal() or len(number) > 9:
         raise RequestError("budget: there is no such budget request.")
     if do == "grant":
-        taken = fields.get("taken_from") or None
-        curators = context.curators
-        context.budget_requests.grant(int(number), curators.policy, curators.ledger.set_shares, taken)
+        context.grant_budget(int(number), fields.get("taken_from") or None)
     else:
         context.budget_requests.deny(int(number), fields.get("note", "")[:1000])
 
