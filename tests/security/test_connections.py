@@ -14,7 +14,7 @@ import pytest
 from discreet.http.app_context import MAX_PENDING_QUERIES
 from discreet.pgwire import listener as wire
 from tests.http.served import COUNT, Server, both_listeners
-from tests.pgwire.bytes_of import (
+from tests.pgwire.raw_messages import (
     SYNC,
     Bytes,
     bind,
