@@ -129,7 +129,14 @@ def require_parameter(
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:
     """Return a message with each argument as `rename` writes it, given its name and its value or "".
 
-    >>> rename_arguments('Give `least_rows=` or `within="5%"`.', lambda name, value: f"--{name} {value}")
-    'Give --least_rows  or --within 5%.'
+    A value keeps its quotes only if it has a space, so that it can be typed on a command line.
+
+    >>> rename_arguments('Give `k=5`, `within="5%"` or `victim="age 36"`.', "-{} {}".format)
+    'Give -k 5, -within 5% or -victim "age 36".'
     """
-    return ARGUMENT.sub(lambda found: rename(found["name"], found["value"].strip("'\"")), text)
+
+    def replace(found: re.Match[str]) -> str:
+        value, plain = found["value"], found["value"].strip("'\"")
+        return rename(found["name"], value if " " in plain else plain)
+
+    return ARGUMENT.sub(replace, text)
