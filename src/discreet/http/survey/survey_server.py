@@ -27,8 +27,9 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from discreet.accounting.belief_sentences import describe_survey_belief
 from discreet.belief import highest_posterior
-from discreet.belief.wording import format_percent, format_percent_up
+from discreet.belief.wording import format_count, format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.http.host_names import (
     CrossOriginError,
@@ -297,11 +298,9 @@ def _load_results_template() -> jinja2.Template:
 
 def _summarize_results(survey: Survey, found: Sequence[EstimateResult]) -> str:
     clients, prior = found[0].estimate.clients, survey.promise.prior
-    reached = format_percent_up(highest_posterior(prior, survey.epsilon))
+    belief = describe_survey_belief(prior, highest_posterior(prior, survey.epsilon))
     return (
-        f"Estimated from {clients:,} randomized {'report' if clients == 1 else 'reports'}; nobody's answer "
-        f"is here. They change after {survey.batch:,} more reports. Lines are "
-        f"{format_percent(found[0].confidence)} intervals. From all that one person sent, a claim "
-        "about that person "
-        f"goes from {format_percent(prior)} to at most {reached}."
+        f"Estimated from {format_count(clients, 'randomized report', 'randomized reports')}; the page "
+        f"changes after {survey.batch:,} more. Lines are {format_percent(found[0].confidence)} intervals. "
+        f"{belief}"
     )
