@@ -88,7 +88,7 @@ class AppContext:
     @contextmanager
     def reserve_query_slot(self, analyst: str) -> Iterator[None]:
         """Hold one of the analyst's query slots, so that one analyst cannot occupy all threads."""
-        with self._lock:
+        with self._lock:  # a count and not a semaphore: one too many is refused, not kept waiting
             if self._pending_queries[analyst] >= MAX_PENDING_QUERIES:
                 raise TooManyRequestsError(
                     f"ask: {MAX_PENDING_QUERIES} questions are already waiting.", hint="Ask again later."

@@ -34,7 +34,7 @@ def get_policy(caller: CurrentCaller, context: Context) -> dict[str, object]:
     terms = context.curators.policy
     if caller.user.role is Role.CUSTODIAN:
         return terms.model_dump(mode="json") | {
-            "engine": remove_login(terms.engine),
+            "engine": remove_login(terms.engine),  # addresses may contain passwords
             "ledger": remove_login(terms.ledger),
         }
     return public_policy_to_json(terms) | {"analysts": _shares_to_json(context, caller)}

@@ -225,6 +225,7 @@ class _Question:
 
     def _plan_question(self, values: Values) -> Plan:
         """Return the proposal under the current settings; plan again if they have changed."""
+        # types, too: 1, 1.0 and True are equal in Python and different questions
         terms = tuple(values), tuple(map(type, values)), tuple(self.session.question_options.items())
         if self._last_proposal is None or self._last_proposal[0] != terms:
             self._last_proposal = terms, self.session.plan(self.sql, values)

@@ -43,6 +43,7 @@ def show_login(page: VisitorPage, ended: bool = False) -> Response:
 @router.post("/login")
 async def log_in(page: VisitorPage) -> Response:
     fields, context = await page.read_form(), page.context
+    # cut off: hashing a password of any length would keep the server busy
     name, password = fields.get("name", "")[:200], fields.get("password", "")[:200]
     try:
         user = await run_in_threadpool(

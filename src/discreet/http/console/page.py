@@ -123,6 +123,7 @@ class Page:
 
     async def read_form(self) -> Mapping[str, str]:
         """Return the fields of a form after the CSRF check, without the CSRF token."""
+        # not request.form(), which needs another library; our forms have no files
         fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
         token = fields.pop(CSRF_FIELD, "")
         session = None if self.caller is None else self.caller.session
