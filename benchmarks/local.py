@@ -15,7 +15,7 @@ from benchmarks.peers import environments
 from benchmarks.peers.environments import MULTI_FREQ_LDPY, PURE_LDP, Peer, Progress
 from discreet.core.randomness import Randomness
 from discreet.local import HadamardResponse, KaryResponse, LocalHashing, SubsetSelection, UnaryEncoding
-from discreet.local.pure_oracles import PureFrequencyOracle
+from discreet.local.frequency_oracles import PureFrequencyOracle
 from discreet.local.report_formats import randomize_and_count
 
 PEERS = (PURE_LDP, MULTI_FREQ_LDPY)

@@ -19,7 +19,7 @@ import typer
 
 from discreet.cli import reference_pages
 from discreet.cli.main import COMMAND_GROUPS, COMMANDS, SUMMARIES, build_app
-from discreet.services.collect.survey_files import load_survey
+from discreet.services.collect.surveys import load_survey
 from tests.services.test_promise import discreet
 
 DOCS = Path(__file__).parents[1] / "docs"

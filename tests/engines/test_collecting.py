@@ -16,14 +16,17 @@ import yaml
 from discreet.belief import Promise
 from discreet.local.baskets import BasketOperator, SelectASize, pack_baskets
 from discreet.local.report_formats import count_stored_reports
-from discreet.services.collect.randomize import ClientsRequest, find_clients
-from discreet.services.collect.yaml_files import load_operator
+from discreet.services.collect.collect_requests import RandomizeRequest
+from discreet.services.collect.operators import load_operator
+from discreet.services.collect.randomize import find_clients
 from discreet.services.policy_engines import open_table_engine
 from tests.conftest import seeded
 from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address
 from tests.services.test_promise import discreet
+
+REPORTS = Path("reports.parquet")
 
 OPERATORS = {
     "kary": "{operator: kary-response, values: 5, epsilon: 1}",
@@ -195,7 +198,7 @@ def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
         terms = {"promise": {"prior": "1%", "posterior": "50%"}, "engine": engine, "tables": tables}
         path.write_text(yaml.safe_dump({**terms, "ledger": f"{number}.db"}))
         for each in asked:
-            clients = find_clients(ClientsRequest(table="answers", policy=path, **each), None)
+            clients = find_clients(RandomizeRequest(table="answers", policy=path, out=REPORTS, **each), None)
             operator = clients.choose_operator(Promise(0.01, 0.5))
             with clients.answers.open_publisher(*clients.extra_columns) as opened:
                 found.append(clients.read_values(operator, opened).tolist())
@@ -242,8 +245,8 @@ def test_baskets_are_looked_up_alike_and_charged_wherever_they_stand(
     for engine, source in places.items():
         path = shop(engine, source)
         for other in (None, "tea"):
-            asked = ClientsRequest(
-                table="bought", policy=path, column="item", size=2, basket="who", other=other
+            asked = RandomizeRequest(
+                table="bought", policy=path, column="item", out=REPORTS, size=2, basket="who", other=other
             )
             clients = find_clients(asked, None)
             operator = clients.choose_operator(Promise(0.01, 0.5))
@@ -287,7 +290,7 @@ def listed(engine: str, source: str) -> Path:
 def looked_up(path: Path, column: str, other: str | None = None) -> list[int]:
     """What each client holds, a bit for each item."""
     clients = find_clients(
-        ClientsRequest(table="bought", policy=path, column=column, size=2, other=other), None
+        RandomizeRequest(table="bought", policy=path, column=column, out=REPORTS, size=2, other=other), None
     )
     with clients.answers.open_publisher(*clients.extra_columns) as opened:
         held = clients.read_values(clients.choose_operator(Promise(0.01, 0.5)), opened)

@@ -27,8 +27,8 @@ from discreet.local import (
     UnaryEncoding,
 )
 from discreet.local.design import design_frequencies
+from discreet.local.frequency_oracles import PureFrequencyOracle
 from discreet.local.operator import Operator
-from discreet.local.pure_oracles import PureFrequencyOracle
 from tests.statistical import power
 
 SEEDS = st.integers(0, 10**6)

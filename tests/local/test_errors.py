@@ -20,8 +20,8 @@ from discreet.local import (
     SubsetSelection,
     UnaryEncoding,
 )
+from discreet.local.frequency_oracles import PureFrequencyOracle
 from discreet.local.operator import FrequencyOracle
-from discreet.local.pure_oracles import PureFrequencyOracle
 from discreet.local.report_formats import randomize_and_count
 
 SURELY = 6.1

@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.cli.server_process import require_tls_or_loopback
 from discreet.core.errors import RequestError
 from discreet.pgwire.scram_exchange import MECHANISM_PLUS, ScramExchange
 from discreet.pgwire.wire_errors import WireError
+from discreet.services.serving.serve_request import ServeRequest
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users.scram_verifier import MECHANISM, Verifier
 from tests.pgwire.raw_messages import Bytes, fields, startup
@@ -119,9 +119,9 @@ def test_what_arrives_together_with_the_request_for_tls_is_not_taken_for_encrypt
 
 def test_without_a_certificate_other_machines_are_not_served() -> None:
     with pytest.raises(RequestError, match="TLS is not configured"):
-        require_tls_or_loopback("0.0.0.0", None)
-    require_tls_or_loopback("127.0.0.1", None)
-    require_tls_or_loopback("::1", None)
+        ServeRequest(host="0.0.0.0")
+    ServeRequest(host="127.0.0.1")
+    ServeRequest(host="::1")
 
 
 def test_plain_connections_from_other_machines_are_refused_before_a_password_is_asked_for(

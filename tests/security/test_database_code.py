@@ -21,7 +21,7 @@ from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.postgres import PostgreSQL
 from discreet.engines.postgres_publisher import PostgreSQLPublisher
-from discreet.services.users.user_database import UserDatabase
+from discreet.services.users.user_storage import UserDatabase
 from tests.engines.servers import KEY
 from tests.security.attacked import PROMISE, Attacked, policy_of, sources_of
 

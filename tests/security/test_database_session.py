@@ -17,7 +17,7 @@ from discreet.engines.postgres import PostgreSQL, connect_postgres, fetch_table
 from discreet.engines.postgres_inventory import PostgreSQLInventory
 from discreet.engines.postgres_publisher import PostgreSQLPublisher
 from discreet.engines.shadow_database import ShadowDatabase
-from discreet.services.users.user_database import UserDatabase
+from discreet.services.users.user_storage import UserDatabase
 from tests.engines.servers import KEY
 from tests.security.attacked import PROMISE, Attacked, list_traps, policy_of, sources_of
 

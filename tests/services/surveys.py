@@ -16,7 +16,7 @@ import uvicorn
 
 from discreet.http.survey.survey_server import create_app, make_server_config
 from discreet.services.collect.report_store import ReportStore
-from discreet.services.collect.survey_files import Survey, load_survey
+from discreet.services.collect.surveys import Survey, load_survey
 from discreet.services.network_addresses import open_listening_socket
 
 TEXT = """

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.local import KaryResponse
-from discreet.services.collect.analysis_files import load_task
+from discreet.services.collect.analyse import load_task
+from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import read_description
-from discreet.services.collect.survey_files import load_survey
-from discreet.services.collect.yaml_files import load_operator
+from discreet.services.collect.surveys import load_survey
 from tests.services.test_promise import discreet
 
 DISEASES = ("none", "flu", "diabetes", "cancer")

@@ -13,7 +13,7 @@ import pytest
 
 from discreet import Curator
 from discreet.core.errors import RequestError
-from discreet.services.source_digests import DIGESTS_SUFFIX
+from discreet.services.policy_engines import DIGESTS_SUFFIX
 from tests.services import patients
 from tests.services.test_promise import discreet
 

@@ -22,7 +22,7 @@ from discreet.local.bit_sampling import unpack_bits
 from discreet.local.report_formats import ReportCounts
 from discreet.services.collect.estimate import estimate_counts
 from discreet.services.collect.report_store import ReportStore
-from discreet.services.collect.survey_files import load_survey
+from discreet.services.collect.surveys import load_survey
 from tests.services.surveys import TEXT, Served, served, write_survey
 from tests.services.test_promise import discreet
 

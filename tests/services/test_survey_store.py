@@ -18,9 +18,8 @@ import pytest
 
 from discreet.core.errors import RequestError
 from discreet.services.collect import report_store
-from discreet.services.collect.batched_results import BatchedResults
 from discreet.services.collect.report_store import ReportStore
-from discreet.services.collect.survey_files import load_survey
+from discreet.services.collect.surveys import BatchedResults, load_survey
 from tests.patience import PATIENCE
 from tests.services.surveys import Served, served, write_survey
 from tests.services.test_survey import message

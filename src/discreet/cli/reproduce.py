@@ -11,7 +11,7 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.shared_options import JsonOption
 from discreet.rendering import reproduction_view
-from discreet.rendering.reproduction_report import write_reproduction_report
+from discreet.rendering.reproduction_view import write_reproduction_report
 from discreet.rendering.terminal import Console
 from discreet.services.reproduce import make_inputs, reproduce_papers
 

@@ -74,9 +74,15 @@ def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     typed = form.typed or _get_typed(field.annotation)
     default = inspect.Parameter.empty if required else form.default or _get_default(field, typed)
     if form.is_argument:
-        info: Any = typer.Argument(help=form.help or field.description)
+        info: Any = typer.Argument(help=form.help or field.description, metavar=form.metavar)
     else:
-        info = typer.Option(*_list_flags(name, field), help=form.help or field.description, min=form.least)
+        info = typer.Option(
+            *_list_flags(name, field),
+            help=form.help or field.description,
+            min=form.least,
+            max=form.most,
+            metavar=form.metavar,
+        )
     annotation = typed if required or default is not None else typed | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, info]

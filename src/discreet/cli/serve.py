@@ -9,16 +9,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from discreet.belief import Promise
 from discreet.cli.progress_bar import show_progress
-from discreet.cli.server_process import ServerProcess, require_tls_or_loopback, run_until_signal
-from discreet.cli.shared_options import EngineOption, JsonOption, LedgerOption
-from discreet.core.errors import RequestError
-from discreet.core.number_checks import require_positive
+from discreet.cli.request_options import options_from
+from discreet.cli.server_process import ServerProcess, run_until_signal
+from discreet.cli.shared_options import JsonOption
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.http.host_names import normalize_host_names
 from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
@@ -31,70 +27,37 @@ from discreet.services.sample import write_policy, write_samples
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.job_queue import has_running_job
 from discreet.services.serving.query_timeouts import Deadlines
-from discreet.services.serving.tls import TlsCertificate
+from discreet.services.serving.serve_request import ServeRequest
 from discreet.services.users import UserAccounts, open_user_storage
 from discreet.services.users.user_accounts import FIRST_CUSTODIAN
 
 SAMPLE_FOLDER = Path("sample")
 
 
-def run(
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", "-p", help="The custodian's policy; sample tables by default."),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; any but this machine's own needs TLS.")
-    ] = "127.0.0.1",
-    name: Annotated[
-        list[str] | None,
-        typer.Option(help="A host name that clients use, besides the address; may be repeated."),
-    ] = None,
-    http: Annotated[int, typer.Option(min=0, max=65535, help="The HTTP port; 0 picks a free one.")] = 8000,
-    postgres: Annotated[
-        int, typer.Option(min=0, max=65535, help="The PostgreSQL port; 0 picks a free one.")
-    ] = 5433,
-    engine: EngineOption = None,
-    ledger: LedgerOption = None,
-    catalog: Annotated[
-        str | None,
-        typer.Option(help="An empty PostgreSQL database to answer catalog queries: postgresql://…."),
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="A certificate, as PEM.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key, as PEM.")] = None,
-    padding: Annotated[
-        bool,
-        typer.Option(
-            help="Delay answers so that their timing reveals nothing; not needed if analysts are trusted."
-        ),
-    ] = True,
-    slack: Annotated[float, typer.Option(help="Multiply that delay, if questions take longer.")] = 1.0,
-    as_json: JsonOption = False,
-) -> None:
+@options_from(ServeRequest)
+def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
     """Answer analysts over HTTP and the PostgreSQL protocol (psql, pandas, BI tools) until stopped."""
-    certificate = _load_certificate(tls_cert, tls_key)
-    require_tls_or_loopback(host, certificate)
-    names = normalize_host_names([*(name or ()), *((host,) if parse_address(host) is None else ())])
-    require_positive("serve", "slack", slack)
+    host, certificate = request.host, request.certificate
+    names = normalize_host_names([*request.names, *((host,) if parse_address(host) is None else ())])
     with show_progress() as tell:
-        place = policy or _write_sample(tell)
-        terms = load_policy(place, engine=engine, ledger=ledger)
-        deadlines = Deadlines(policy=terms, slack=slack) if padding else None
+        place = request.policy or _write_sample(tell)
+        terms = load_policy(place, engine=request.engine, ledger=request.ledger)
+        deadlines = Deadlines(policy=terms, slack=request.slack) if request.padding else None
         curators = Curators.open_policy(terms, deadlines=deadlines, progress=tell)
-        if padding:
+        if request.padding:
             tell("timing made-up rows")
             curators.calibrate()
     with (
         curators,
         open_user_storage(terms.ledger) as file,
-        closing(_open_catalog(catalog, terms)) as schema,
-        open_listening_socket(host, http) as web,
-        open_listening_socket(host, postgres) as wire,
+        closing(_open_catalog(request.catalog, terms)) as schema,
+        open_listening_socket(host, request.http) as web,
+        open_listening_socket(host, request.postgres) as wire,
     ):
         ports = {"http": web.getsockname()[1], "postgres": wire.getsockname()[1]}
         passwords = UserAccounts(file).create_first_users(terms)
         scheme = "http" if certificate is None else "https"
-        assumed = _find_tables_without_rows(terms) if padding and policy is not None else []
+        assumed = _find_tables_without_rows(terms) if request.padding and request.policy is not None else []
         served = ServerProcess(
             curators=curators,
             user_storage=file,
@@ -135,14 +98,6 @@ def _write_sample(progress: Callable[[str], None]) -> Path:
 
 def _open_catalog(url: str | None, terms: Policy) -> Catalog:
     return BuiltinCatalog(terms) if url is None else ShadowCatalog(url, terms)
-
-
-def _load_certificate(certificate: Path | None, key: Path | None) -> TlsCertificate | None:
-    if (certificate is None) != (key is None):
-        raise RequestError("serve: a certificate goes with its key.", hint="Give --tls-cert and --tls-key.")
-    if certificate is None or key is None:
-        return None
-    return TlsCertificate(certificate_file=certificate, key_file=key)
 
 
 def _find_tables_without_rows(terms: Policy) -> list[str]:

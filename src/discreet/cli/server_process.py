@@ -1,8 +1,4 @@
-"""The server process: all listeners on the same curators and users, until a signal stops it.
-
-Loopback    Without TLS only this machine is served: SCRAM protects passwords in transit, but questions and
-            answers would be readable.
-"""
+"""The server process: all listeners on the same curators and users, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ from pathlib import Path
 from discreet.core.errors import RequestError
 from discreet.pgwire.catalog import Catalog
 from discreet.pgwire.listener import serve_postgres
-from discreet.services.network_addresses import is_loopback
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.serving.tls import TlsCertificate
@@ -89,15 +84,6 @@ class ServerProcess:
                 for each in opened:
                     await each.wait()
                 on_ready()
-
-
-def require_tls_or_loopback(host: str, certificate: TlsCertificate | None) -> None:
-    """Raise if other machines could connect without TLS."""
-    if certificate is None and not is_loopback(host):
-        raise RequestError(
-            f"serve: {host} is reachable from other machines, and TLS is not configured.",
-            hint="Give --tls-cert and --tls-key, or leave out --host.",
-        )
 
 
 def run_until_signal(run_server: Callable[[asyncio.Event], Awaitable[None]]) -> None:

@@ -22,9 +22,9 @@ from discreet.core.number_checks import parse_number, parse_probability
 from discreet.rendering import synthetic_view
 from discreet.rendering.synthetic_report import write_synthetic_report
 from discreet.rendering.terminal import Console
-from discreet.services.collect.yaml_files import parse_promise
-from discreet.services.name_lists import split_names
+from discreet.services.collect.collect_requests import parse_promise
 from discreet.services.policies import load_policy
+from discreet.services.request_fields import split_names
 from discreet.services.synthesize import synthetic_publication
 from discreet.services.synthesize.synthetic_table import SynthesizeRequest
 

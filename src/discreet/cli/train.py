@@ -16,7 +16,7 @@ from discreet.core.output_files import require_output, write_output
 from discreet.rendering import model_view
 from discreet.rendering.terminal import Console
 from discreet.services.curator import Curator
-from discreet.services.name_lists import split_names
+from discreet.services.request_fields import split_names
 from discreet.services.train import TrainRequest, train_private_model
 
 

@@ -1,4 +1,7 @@
-"""`discreet user`: manage the users of a served policy."""
+"""`discreet user`: manage the users of a served policy.
+
+`list` and `remove` take the policy and at most a name, and have no request of their own.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
-from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.rendering.terminal import Console
-from discreet.services.ledgers import resolve_analyst
 from discreet.services.policies import load_policy
-from discreet.services.users import Role, UserAccounts, open_user_storage
-from discreet.services.users.user_accounts import get_sole_analyst
+from discreet.services.users import UserAccounts, open_user_storage
+from discreet.services.users.user_requests import AddUserRequest, add_user
 
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The served policy.")]
 Name = Annotated[str, typer.Argument(help="The user's name.")]
@@ -30,13 +32,10 @@ app = typer.Typer(
 
 
 @app.command("add")
+@options_from(AddUserRequest)
 def run_add(
-    name: Name,
-    role: Annotated[Role, typer.Option(help="The user's role.")] = Role.ANALYST,
-    analyst: Annotated[
-        str | None,
-        typer.Option(help="The analyst as whom the user asks; by default, the one of the same name."),
-    ] = None,
+    request: AddUserRequest,
+    *,
     password: Annotated[
         bool,
         typer.Option(
@@ -49,13 +48,13 @@ def run_add(
 ) -> None:
     """Add a user."""
     with _open_users(policy, ledger) as (terms, users):
-        who = _resolve_analyst(terms, name, role, analyst)
-        told = users.add(name, role, who, sys.stdin.readline().rstrip("\n") if password else None)
+        typed = sys.stdin.readline().rstrip("\n") if password else None
+        analyst, drawn = add_user(users, terms, request, typed)
     if as_json:
-        drawn = {} if password else {"password": told}
-        print(json.dumps({"name": name, "role": role.value, "analyst": who} | drawn))
+        told = {"name": request.name, "role": request.role.value, "analyst": analyst}
+        print(json.dumps(told | ({} if password else {"password": drawn})))
     elif not password:
-        Console(soft_wrap=True).print(f"{name}  {told}", highlight=False, markup=False)
+        Console(soft_wrap=True).print(f"{request.name}  {drawn}", highlight=False, markup=False)
         _print_status("This password is not stored and cannot be shown again.")
 
 
@@ -96,23 +95,6 @@ def _open_users(policy: Path, ledger: str | None) -> Iterator[tuple[Policy, User
     terms = load_policy(policy, ledger=ledger)
     with open_user_storage(terms.ledger) as file:
         yield terms, UserAccounts(file)
-
-
-def _resolve_analyst(policy: Policy, name: str, role: Role, analyst: str | None) -> str | None:
-    """Return the analyst as whom a user asks: none for auditors, none for custodians unless given."""
-    if role is Role.AUDITOR:
-        if analyst is not None:
-            raise RequestError("user: an auditor reads and does not ask.", hint="Leave out --analyst.")
-        return None
-    if role is Role.CUSTODIAN and analyst is None:
-        return get_sole_analyst(policy)
-    who = resolve_analyst(policy, analyst or (name if name in policy.analysts else None))
-    if not policy.analysts and who != get_sole_analyst(policy):
-        raise RequestError(
-            f"user: the policy gives {who} no share.",
-            hint=f"Leave out --analyst, or write analysts: {{{who}: {{share: 50%}}}} into the policy.",
-        )
-    return who
 
 
 def _print_status(text: str) -> None:

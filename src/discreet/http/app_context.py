@@ -27,9 +27,8 @@ from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.api_tokens import ApiTokens
 from discreet.services.users.budget_requests import BudgetRequest, BudgetRequests
 from discreet.services.users.idempotency_keys import IdempotencyKeys
-from discreet.services.users.login import Logins
 from discreet.services.users.login_throttle import LoginThrottle
-from discreet.services.users.sessions import Sessions
+from discreet.services.users.sessions import Logins, Sessions
 
 MAX_PENDING_QUERIES = 8
 QUERY_LIMITER = CapacityLimiter(64)

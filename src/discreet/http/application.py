@@ -44,7 +44,7 @@ from discreet.http.middleware import SecurityMiddleware
 from discreet.http.openapi import COMMON_ERROR_RESPONSES, set_route_summaries
 from discreet.http.responses import build_error_response, to_http_response
 from discreet.services.serving.tls import TlsCertificate
-from discreet.services.users.login import ThrottledLoginError
+from discreet.services.users.sessions import ThrottledLoginError
 
 CONSOLE_ROUTERS = (
     login_pages.router,

@@ -19,8 +19,7 @@ from discreet.http.app_context import AppContext
 from discreet.http.csrf import CSRF_HEADER_SCHEME, require_csrf_header
 from discreet.http.http_errors import ForbiddenError, PasswordChangeRequiredError
 from discreet.services.users import Role, User
-from discreet.services.users.login import AuthenticationError
-from discreet.services.users.sessions import SESSION_SECONDS, Session
+from discreet.services.users.sessions import SESSION_SECONDS, AuthenticationError, Session
 
 SESSION_COOKIE = "discreet_session"
 SESSION_COOKIE_SCHEME = APIKeyCookie(name=SESSION_COOKIE, auto_error=False)

@@ -10,7 +10,7 @@ RequestError
 └── TooManyRequestsError          one analyst has too many queries waiting
 InternalError                     an unexpected exception
 
-Errors of logins are those of `services.users.login`.
+Errors of logins are those of `services.users.sessions`.
 """
 
 from __future__ import annotations

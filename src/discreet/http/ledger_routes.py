@@ -21,8 +21,8 @@ from discreet.http.authentication import (
     CustodianCaller,
 )
 from discreet.http.request_bodies import BudgetRequestBody, DenialBody, GrantBody
-from discreet.rendering.ledger_json import belief_to_json, ledger_to_json, open_release_to_json
-from discreet.services.engine_addresses import remove_login
+from discreet.rendering.ledger_view import belief_to_json, ledger_to_json, open_release_to_json
+from discreet.services.addresses import remove_login
 from discreet.services.users import Role
 
 router = APIRouter(prefix="/api")

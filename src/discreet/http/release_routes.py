@@ -31,7 +31,7 @@ from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import FILE_RESPONSES, NOT_FOUND_RESPONSE, FormatParameter
 from discreet.http.responses import MEDIA_TYPES as KINDS_OF_FILES
 from discreet.http.responses import ResponseFormat, to_http_response
-from discreet.rendering.ledger_json import (
+from discreet.rendering.ledger_view import (
     belief_to_json,
     entry_to_json,
     open_release_to_json,

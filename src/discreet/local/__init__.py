@@ -8,10 +8,10 @@ from discreet.local.baskets import BASKET_OPERATORS, BasketOperator, CutAndPaste
 from discreet.local.bounded_laplace import BoundedLaplace
 from discreet.local.design import Design, design_baskets, design_frequencies, design_mean
 from discreet.local.estimates import FrequencyEstimate, Intervals, MeanEstimate, NormalEstimate
+from discreet.local.frequency_oracles import LinearOperator
 from discreet.local.hadamard_response import HadamardResponse
 from discreet.local.kary_response import KaryResponse
 from discreet.local.laplace_mean import LaplaceMean
-from discreet.local.linear_estimation import LinearOperator
 from discreet.local.local_hashing import LocalHashing
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.modular_noise import ModularNoise

@@ -26,7 +26,7 @@ from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.distribution_fitting import Channel
 from discreet.local.exact_sampling import THRESHOLD_SCALE, require_epsilon, require_values
-from discreet.local.linear_estimation import LinearOperator
+from discreet.local.frequency_oracles import LinearOperator
 from discreet.local.matrix_operator import MatrixOperator
 from discreet.local.report_formats import CodeFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers

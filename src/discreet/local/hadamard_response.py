@@ -38,7 +38,7 @@ from discreet.local.exact_sampling import (
     sample_coins,
     sample_uniform,
 )
-from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.frequency_oracles import CodeFrequencyOracle
 from discreet.local.report_formats import ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 

@@ -48,7 +48,7 @@ from discreet.local.finite_fields import (
     transform_counts,
     transform_weights,
 )
-from discreet.local.pure_oracles import CodeFrequencyOracle
+from discreet.local.frequency_oracles import CodeFrequencyOracle
 from discreet.local.report_formats import ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 

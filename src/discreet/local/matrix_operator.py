@@ -26,7 +26,7 @@ from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.distribution_fitting import Channel, channel_from_matrix
 from discreet.local.exact_sampling import THRESHOLD_SCALE, require_codes
-from discreet.local.linear_estimation import LinearOperator
+from discreet.local.frequency_oracles import LinearOperator
 from discreet.local.operator import LARGEST_MATRIX
 from discreet.local.report_formats import CodeFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers, Words

@@ -40,7 +40,7 @@ from discreet.local.exact_sampling import (
     sample_coins,
     sample_uniform,
 )
-from discreet.local.linear_estimation import LinearOperator
+from discreet.local.frequency_oracles import LinearOperator
 from discreet.local.operator import TwoLevelOperator
 from discreet.local.report_formats import Reports
 from discreet.mechanisms.sampling import Floats, Integers

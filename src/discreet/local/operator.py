@@ -188,7 +188,7 @@ class FrequencyOracle(Operator, Protocol):
         """Return for every value an interval that covers its true share with this confidence.
 
         For pure operators coverage is at least the confidence, for linear ones it is approximate: see
-        `estimates` and `linear_estimation`.
+        `estimates` and `frequency_oracles`.
         """
 
     @abstractmethod

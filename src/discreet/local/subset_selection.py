@@ -44,7 +44,7 @@ from discreet.local.exact_sampling import (
     round_field_to_threshold,
     sample_coins,
 )
-from discreet.local.pure_oracles import BitFrequencyOracle
+from discreet.local.frequency_oracles import BitFrequencyOracle
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports
 from discreet.mechanisms.sampling import Floats, Integers, Words
 

@@ -1,10 +1,9 @@
-"""Results of `discreet collect`, on the console and as JSON."""
+"""Operators and reports of `discreet collect`, in the terminal and as JSON (estimates: `estimate_view`)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -12,15 +11,12 @@ from rich.table import Table
 from discreet.belief import Promise
 from discreet.belief.wording import format_number, format_percent, format_percent_up
 from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS, Rappor
-from discreet.local.baskets import ItemsetSupports
-from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.mechanisms import get_mechanism_name
-from discreet.services.collect.analyse import InformationExample, OperatorAnalysis
-from discreet.services.collect.analysis_files import AnalysisTask
-from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
-from discreet.services.collect.operator_design import DesignResult
+from discreet.services.collect.analyse import AnalysisTask, InformationExample, OperatorAnalysis
+from discreet.services.collect.collect_requests import DesignRequest
+from discreet.services.collect.operators import DesignResult
 from discreet.services.collect.randomize import RandomizeResult
 
 MAX_ROWS = 20
@@ -80,67 +76,9 @@ def format_domain(operator: Operator) -> str:
     return f"{operator.values:,} values"
 
 
-def show_estimates(console: Console, found: Sequence[EstimateResult]) -> None:
-    """Print the estimates of one or several questions."""
-    for place, each in enumerate(found):
-        if place:
-            console.print()
-        _show_estimate(console, each)
-
-
-def _show_estimate(console: Console, found: EstimateResult) -> None:
-    """Print the largest shares with their intervals, and the belief after one report."""
-    description = found.description
-    console.print(_make_estimate_table(found, found.estimate), markup=False)
-    left_out = len(description.values) - MAX_ROWS
-    if left_out > 0:
-        what = "items" if isinstance(found.estimate, ItemsetSupports) else "values"
-        console.print(f"and {left_out:,} more {what}, all with --json", highlight=False)
-    console.print()
-    sure = f"{'about ' if found.is_approximate else ''}{format_percent(found.confidence)}"
-    pairs = [
-        ("reports", f"{found.estimate.clients:,}; intervals hold with {sure} each"),
-        ("belief", description.belief_sentence),
-    ]
-    if found.total_epsilon > description.operator.epsilon:
-        prior, posterior = found.belief_bound
-        reached = f"it goes from {format_percent(prior)} to at most {format_percent_up(posterior)}."
-        pairs.append(("together", f"From the person's reports to all questions, {reached}"))
-    pairs += [("warning", each) for each in found.warnings]
-    print_facts(console, pairs)
-
-
-def _make_estimate_table(
-    found: EstimateResult, estimate: FrequencyEstimate | MeanEstimate | ItemsetSupports
-) -> Table:
-    column = found.description.column
-    if isinstance(estimate, MeanEstimate):
-        low, high = estimate.interval(found.confidence)
-        table = make_grid("mean of", "about", "from", "to")
-        table.add_row(column, *(_round_to_error(each, estimate.error) for each in (estimate.mean, low, high)))
-        return table
-    told, of = ("support", "item") if isinstance(estimate, ItemsetSupports) else ("share", "value")
-    rows = _select_largest(list_estimate_rows(found), told)
-    table = make_grid(column, told, "from", "to")
-    for row in rows:
-        table.add_row(str(row[of]), *(f"{100 * row[end]:.2f}%" for end in (told, "low", "high")))
-    return table
-
-
-def _round_to_error(value: float, error: float) -> str:
-    """Return a value rounded to two digits of its error."""
-    digits = 1 - math.floor(math.log10(error))
-    return f"{round(value, digits):,.{max(digits, 0)}f}"
-
-
-def _select_largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any]]:
-    """Return all rows in their order, or the largest if there are many."""
-    few = len(rows) <= MAX_ROWS
-    return rows if few else sorted(rows, key=lambda row: -float(row[told]))[:MAX_ROWS]
-
-
-def show_designs(console: Console, found: DesignResult, promise: Promise, clients: int) -> None:
+def show_designs(console: Console, found: DesignResult, request: DesignRequest) -> None:
     """Print the operators, best first."""
+    promise = request.promise
     table = make_grid("operator", f"error of {found.quantity}", "95%", "bits a report", "gamma")
     told = format_percent if found.is_percentage else format_number
     for each in found.designs:
@@ -155,15 +93,15 @@ def show_designs(console: Console, found: DesignResult, promise: Promise, client
             f"{format_percent(promise.prior)} → {format_percent(promise.posterior)}, gamma "
             f"{format_number(promise.gamma)}",
         ),
-        ("clients", f"{clients:,}; the error is {found.error_meaning}"),
+        ("clients", f"{request.clients:,}; the error is {found.error_meaning}"),
     ]
     print_facts(console, pairs)
 
 
-def designs_to_json(found: DesignResult, promise: Promise, clients: int) -> dict[str, object]:
+def designs_to_json(found: DesignResult, request: DesignRequest) -> dict[str, object]:
     return {
-        "promise": {"prior": promise.prior, "posterior": promise.posterior},
-        "clients": clients,
+        "promise": {"prior": request.promise.prior, "posterior": request.promise.posterior},
+        "clients": request.clients,
         "designs": [
             {
                 "operator": operator_to_json(each.operator),

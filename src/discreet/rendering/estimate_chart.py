@@ -11,7 +11,8 @@ from discreet.core.errors import RequestError
 from discreet.local.baskets import ItemsetSupports
 from discreet.local.estimates import MeanEstimate
 from discreet.rendering.charts import BLUE, FAINT, INK, apply_style
-from discreet.services.collect.estimate import EstimateResult, list_estimate_rows
+from discreet.rendering.estimate_view import list_estimate_rows
+from discreet.services.collect.estimate import EstimateResult
 
 MAX_BARS = 40
 

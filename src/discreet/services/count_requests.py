@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import CommandLine, accept_text
+from discreet.services.request_fields import CommandLine, accept_text, split_names
 
 DEFAULT_BASIS, DEFAULT_LARGEST = 8, 3
 """Those of `mining.tabulation.frequent_itemsets`, which takes long to import; a test compares them."""

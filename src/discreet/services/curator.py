@@ -38,11 +38,10 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
-from discreet.services.data_frames import frames_to_tables
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.plans import Plan, QuestionPricing, suggest_smaller_epsilon
 from discreet.services.policies import compute_policy_version, get_promise, load_policy
-from discreet.services.source_digests import require_unchanged_sources
+from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.accuracy import find_measures_by_column, find_rank_error
 from discreet.sql.expression_tree import Scalar

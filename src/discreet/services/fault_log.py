@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.core.engine_faults import CUSTODIAN_LOG
-from discreet.services.ledger_addresses import find_sibling_file
+from discreet.services.addresses import find_sibling_file
 
 
 class FaultLog(logging.FileHandler):

@@ -32,7 +32,7 @@ from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.accounting.privacy_unit import DATABASES, split_source
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Table
-from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
+from discreet.services.addresses import find_sibling_file, strip_sibling_path
 from discreet.services.policies import get_promise
 from discreet.services.privacy_units import find_anchor, find_units, resolve_source
 from discreet.services.users.budget_requests import get_analyst_shares
@@ -87,7 +87,7 @@ def resolve_analyst(policy: Policy, analyst: str | None) -> str:
     if who is None or (known and who not in known):
         raise RequestError(
             f"The policy declares the analysts {', '.join(known)}; got {who or 'none'}.",
-            hint="Name the analyst: --analyst NAME.",
+            hint="Name the analyst: `analyst=NAME`.",
         )
     return who
 

@@ -26,10 +26,14 @@ from pydantic import ValidationError
 from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.policy import ENGINE, ENGINES, Column, ColumnType, Policy
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.core.policy import Column, ColumnType, Policy
+from discreet.services.addresses import (
+    find_sibling_file,
+    parse_engine_address,
+    require_engine_address,
+    resolve_ledger_address,
+)
 from discreet.services.hierarchy_preview import find_hierarchy_misfit
-from discreet.services.ledger_addresses import find_sibling_file, resolve_ledger_address
 from discreet.services.policy_errors import find_nearest_name, format_validation_errors
 from discreet.services.yaml_reader import (
     KeyPath,
@@ -207,13 +211,6 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
     if ledger is not None:
         policy = policy.model_copy(update={"ledger": ledger})
     return _resolve_paths(policy, path.absolute().parent)
-
-
-def require_engine_address(address: str) -> str:
-    """Return the address given by `--engine`, or refuse it."""
-    if not ENGINE.fullmatch(address):
-        raise RequestError(f"--engine must be {ENGINES}.", hint="See docs/scale.md.")
-    return address
 
 
 def list_blanks(path: Path) -> list[Blank]:

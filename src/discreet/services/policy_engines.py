@@ -1,12 +1,22 @@
-"""Opening the engine that a policy's address names, with its prepared store and key.
+"""Opening the data of a policy: its engine, frames in place of its tables, and the check for changed sources.
 
-Reports of local differential privacy need no policy: their engine reads one table unchanged.
+Engine      The one that the policy's address names, with its prepared store and key. Reports of local
+            differential privacy need no policy: their engine reads one table unchanged.
+Frames      Arrow, pandas and polars frames replace tables of the policy.
+Unchanged   Stored answers belong to one version of the data, and a difference of two answers under one
+            version would reveal what changed. So a digest of every source file is stored beside the ledger,
+            with the policy's `data_version`; a table whose contents differ under the same version is refused
+            until the custodian sets another. Files are read again only if their path, size or time has
+            changed. Tables of PostgreSQL and Spark may change at any time, and frames are passed in by the
+            program: neither is recorded. A refusal depends on the policy and the state of the sources, costs
+            nothing, and reveals no data.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,12 +24,18 @@ import pyarrow as pa
 from discreet.accounting.ledger_database import get_shared_store_key
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.core.engine import Engine
-from discreet.core.errors import EngineFault, RequestError
+from discreet.core.errors import DataError, EngineFault, RequestError
+from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
+from discreet.engines import sources
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import load_or_create_key, prepare_store
-from discreet.services.engine_addresses import parse_engine_address
-from discreet.services.ledger_addresses import find_sibling_file, strip_sibling_path
+from discreet.engines.sources import digest_contents, have_changed
+from discreet.services.addresses import find_sibling_file, parse_engine_address, strip_sibling_path
+
+DIGESTS_SUFFIX = ".sources.json"
+RecordedDigests = dict[str, dict[str, dict[str, object]]]
+"""By data version and table: the state of the files, and the digest of their contents."""
 
 
 def open_engine(
@@ -111,3 +127,103 @@ def _find_folder(store: str | None, ledger: str) -> Path | None:
     if store is not None:
         return None if store == MEMORY else Path(store)
     return find_sibling_file(ledger, ".store")
+
+
+def resolve_frame(policy: Policy, table: object) -> tuple[str, dict[str, pa.Table]]:
+    """Return the name of the policy's table, and the frame to use for it, if one was given."""
+    if isinstance(table, str):
+        if table not in policy.tables:
+            raise RequestError(
+                f"anonymize: the policy has no table {table}.", hint=f"It has {', '.join(policy.tables)}."
+            )
+        return table, {}
+    if len(policy.tables) != 1:
+        raise RequestError(
+            "anonymize: a frame needs a policy with exactly one table, which declares its columns.",
+            hint="Give such a policy, or pass the name of a table.",
+        )
+    (name,) = policy.tables
+    return name, {name: frame_to_arrow(table)}
+
+
+def frames_to_tables(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.Table]:
+    """Return frames as Arrow tables, to use in place of tables of a policy."""
+    unknown = [name for name in frames if name not in policy.tables]
+    if unknown:
+        raise RequestError(
+            f"frames: the policy has no table {unknown[0]}.", hint=f"It has {', '.join(policy.tables)}."
+        )
+    return {name: frame_to_arrow(frame) for name, frame in frames.items()}
+
+
+def frame_to_arrow(table: object) -> pa.Table:
+    """Return a frame as an Arrow table."""
+    if isinstance(table, pa.Table):
+        return table
+    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
+        table = table.collect()  # a lazy frame of polars, which has its rows only then
+    if hasattr(table, "to_arrow"):
+        return table.to_arrow()
+    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+        return _pandas_to_arrow(table)
+    raise RequestError(
+        "A table must be the name of a table in the policy, or an Arrow, pandas or polars frame.",
+        hint="Pass one of these.",
+    )
+
+
+def _pandas_to_arrow(table: object) -> pa.Table:
+    mixed = ""
+    try:
+        return pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        names = [str(name) for name in getattr(table, "columns", ())]
+        mixed = next((name for name in names if f"column {name} " in str(error)), "one of them")
+    # Raised outside of the handler, because the driver's error quotes values.
+    raise DataError(
+        f"The columns of the frame must have one type each, and {mixed} has several.",
+        hint="Convert it first, to text for example.",
+    )
+
+
+def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> None:
+    """Refuse a table whose contents changed while `data_version` did not; record new tables."""
+    place = find_sibling_file(policy.ledger, DIGESTS_SUFFIX)
+    if place is None or parse_engine_address(policy.engine).scheme != "duckdb":
+        return
+    known = _read_digests(place)
+    tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)
+    for name, table in policy.tables.items():
+        if name in frames or table.person == "none":  # a table without people may change
+            continue
+        source = sources.locate_source(name, table)
+        # through JSON, so that tuples compare equal to the stored lists
+        state, remembered = json.loads(json.dumps([source.state, source.inner_table])), tables.get(name)
+        if remembered is not None and remembered["state"] == state:
+            continue
+        digest = digest_contents(source)
+        if remembered is not None and have_changed(str(remembered["digest"]), digest):
+            raise RequestError(
+                f"The data of table {name} has changed, and the policy's data_version "
+                f"({policy.data_version}) has not.",
+                hint="The custodian sets another data_version in the policy, or puts the data back.",
+            )
+        tables[name] = {"state": state, "digest": digest}
+    if json.dumps(known) != before:
+        write_output(place, json.dumps(known, indent=1), private=True)
+
+
+def _read_digests(path: Path) -> RecordedDigests:
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        entries = [each for tables in found.values() for each in tables.values()]
+        if all({"state", "digest"} <= set(each) for each in entries):
+            return dict(found)
+    except (OSError, ValueError, AttributeError, TypeError):
+        pass
+    raise RequestError(
+        f"{path}, which records the digests of the data, cannot be read.",
+        hint="If the data has not changed, delete the file; it will be written again.",
+    )

@@ -21,7 +21,7 @@ from discreet.core.policy import ColumnType, Policy, Table
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.inventory import find_kind
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.addresses import parse_engine_address
 
 Columns = tuple[tuple[str, ColumnType | None], ...]
 

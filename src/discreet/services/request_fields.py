@@ -44,6 +44,11 @@ class CommandLine:
     """Whether the command line has it at all; some fields are for callers in Python."""
 
     least: int | None = None
+    most: int | None = None
+    """The bounds of a number, which help shows."""
+
+    metavar: str | None = None
+    """The word that stands for the value in help."""
 
 
 def find_refusal(error: ValidationError) -> DiscreetError:
@@ -67,9 +72,9 @@ def accept_text(read: Callable[[object], object], *, nullable: bool = False) -> 
     )
 
 
-def accept_probability(option: str) -> tuple[Any, ...]:
-    """Return annotations of an optional probability: 5%, 0.05 or 1/20."""
-    return accept_text(partial(_read_probability, option), nullable=True)
+def accept_probability(option: str, *, nullable: bool = True) -> tuple[Any, ...]:
+    """Return annotations of a probability: 5%, 0.05 or 1/20."""
+    return accept_text(partial(_read_probability, option), nullable=nullable)
 
 
 def _read_text(read: Callable[[object], object], nullable: bool, value: object) -> object:
@@ -84,3 +89,12 @@ def _to_text(value: object) -> str | None:
 
 def _read_probability(option: str, value: object) -> float:
     return parse_probability(option, str(value))
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Return the names in an option typed as a,b,c.
+
+    >>> split_names("age, sex")
+    ('age', 'sex')
+    """
+    return tuple(name.strip() for name in text.split(",")) if text else ()

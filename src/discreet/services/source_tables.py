@@ -12,8 +12,7 @@ from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
 from discreet.core.release_target import split_source
 from discreet.engines.inventory import Schema, read_schemas
-from discreet.services.engine_addresses import parse_engine_address
-from discreet.services.policies import require_engine_address
+from discreet.services.addresses import parse_engine_address, require_engine_address
 from discreet.services.policy_draft.column_roles import guess_role, is_code
 from discreet.services.publishers import Columns, describe_remote_table
 

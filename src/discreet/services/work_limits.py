@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.engines import statement_timeout
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.addresses import parse_engine_address
 from discreet.sql.planner import QueryPlan
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import find_scans

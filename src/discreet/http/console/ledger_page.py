@@ -13,7 +13,7 @@ from discreet.http.console.page import CHART_WIDTH, LoggedInPage, Page, redirect
 from discreet.http.http_errors import ForbiddenError
 from discreet.rendering.charts import chart_to_svg
 from discreet.rendering.ledger_chart import draw_ledger_chart
-from discreet.rendering.ledger_json import list_accounts
+from discreet.rendering.ledger_view import list_accounts
 from discreet.services.users import Role
 
 router = APIRouter(include_in_schema=False)

@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -39,12 +38,13 @@ from discreet.http.host_names import (
 )
 from discreet.local.estimates import CONFIDENCE
 from discreet.local.report_formats import BitFormat
+from discreet.rendering.estimate_view import figures_to_json, list_estimate_rows
 from discreet.rendering.terminal import Console
-from discreet.services.collect.batched_results import BatchedResults
-from discreet.services.collect.estimate import EstimateResult, figures_to_json, list_estimate_rows
+from discreet.services.collect.collect_requests import SurveyRequest
+from discreet.services.collect.estimate import EstimateResult
 from discreet.services.collect.report_files import ReportDescription
 from discreet.services.collect.report_store import ReportStore
-from discreet.services.collect.survey_files import Survey, load_survey
+from discreet.services.collect.surveys import BatchedResults, Survey, load_survey
 from discreet.services.network_addresses import is_loopback, open_listening_socket, parse_address
 
 MAX_BODY_BYTES = 1 << 16
@@ -152,14 +152,12 @@ def create_app(survey: Survey, store: ReportStore, names: Sequence[str] = ()) ->
     return app
 
 
-def serve_survey(
-    path: Path, host: str, port: int, *, names: Sequence[str] = (), as_json: bool = False
-) -> None:
+def serve_survey(request: SurveyRequest, *, as_json: bool = False) -> None:
     """Serve a survey until it is stopped."""
-    survey = load_survey(path)
-    known = normalize_host_names([*names, *((host,) if parse_address(host) is None else ())])
+    survey, host = load_survey(request.file), request.host
+    known = normalize_host_names([*request.names, *((host,) if parse_address(host) is None else ())])
     with (
-        open_listening_socket(host, port) as bound,
+        open_listening_socket(host, request.port) as bound,
         ReportStore.open_or_create(survey.store, survey.id, survey.descriptions) as store,
     ):
         _announce_survey(survey, host, bound.getsockname()[1], as_json=as_json)

@@ -54,8 +54,8 @@ from discreet.local.baskets.itemset_counts import PackedReports, StoredReports, 
 from discreet.local.baskets.itemset_supports import ItemsetSupports
 from discreet.local.bit_sampling import sample_bits
 from discreet.local.exact_sampling import fraction_to_threshold, require_codes, round_field_to_threshold
+from discreet.local.frequency_oracles import MAX_ENUMERABLE_BITS
 from discreet.local.operator import LARGEST_MATRIX, Operator
-from discreet.local.pure_oracles import MAX_ENUMERABLE_BITS
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports, count_stored_reports
 from discreet.mechanisms.sampling import Booleans, Floats, Integers, Words
 

@@ -25,8 +25,7 @@ from discreet.anonymity.models.model_parameters import parse_fraction, to_fracti
 from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
 from discreet.core.errors import RequestError
 from discreet.services.anonymize.posterior import PosteriorCap
-from discreet.services.name_lists import split_names
-from discreet.services.request_fields import CommandLine, accept_probability, accept_text
+from discreet.services.request_fields import CommandLine, accept_probability, accept_text, split_names
 
 PRIVATE = "private"
 METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", "microaggregate", PRIVATE)

@@ -28,10 +28,9 @@ def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
     """Return whether it is a table of the policy, or may be one that only its engine knows."""
     if policy is None and engine is None:
         return False
-    from discreet.services.engine_addresses import (
-        parse_engine_address,  # not needed for a file without a policy
-    )
-    from discreet.services.policies import load_policy, require_engine_address
+    # not needed for a file without a policy
+    from discreet.services.addresses import parse_engine_address, require_engine_address
+    from discreet.services.policies import load_policy
 
     if policy is None:
         return parse_engine_address(require_engine_address(engine or "")).scheme != "duckdb"

@@ -32,8 +32,8 @@ from discreet.services.anonymize.posterior import PosteriorCap, build_posterior_
 from discreet.services.anonymize.recoding_methods import list_generalizations, recode_table
 from discreet.services.anonymize.release import Release, ReportRenderer, list_published_columns
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal, parse_suppression_limit
-from discreet.services.data_frames import resolve_frame
 from discreet.services.policies import load_policy
+from discreet.services.policy_engines import resolve_frame
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 

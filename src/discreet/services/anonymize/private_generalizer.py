@@ -42,10 +42,9 @@ from discreet.services.anonymize.counted_table import Sources, require_columns
 from discreet.services.anonymize.exposure import require_declared_roles
 from discreet.services.anonymize.private_release import GeneralizedColumn, PrivateRelease
 from discreet.services.anonymize.release import list_published_columns
-from discreet.services.data_frames import resolve_frame
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import get_promise, load_policy
-from discreet.services.source_digests import require_unchanged_sources
+from discreet.services.policy_engines import require_unchanged_sources, resolve_frame
 
 OUT = -1  # the code of a value whose row is suppressed
 LEAST = 1e-3  # the smallest epsilon that a hint proposes

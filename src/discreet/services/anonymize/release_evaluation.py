@@ -21,6 +21,7 @@ from discreet.attacks.published_table import PublishedTable, from_recoding, read
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget, split_source
+from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
 from discreet.services.attack.belief_bounds import count_ruled_out_values, derive_model_bounds
@@ -31,7 +32,6 @@ from discreet.services.attack.table_attacks import (
     build_sensitive_hierarchies,
     find_declared_specs,
 )
-from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table

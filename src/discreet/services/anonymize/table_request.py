@@ -13,8 +13,8 @@ from pathlib import Path
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry
 from discreet.core.policy import Policy, Role, Table
+from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize import undeclared_files
-from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
 from discreet.services.source_tables import (
     build_file_table,

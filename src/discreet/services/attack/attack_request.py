@@ -16,7 +16,7 @@ from discreet.attacks import Fact
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import parse_number, parse_probability
 from discreet.services.attack.belief_bounds import BeliefBound
-from discreet.services.name_lists import split_names
+from discreet.services.request_fields import split_names
 
 CONDITION_SEPARATOR = " if "
 

@@ -36,12 +36,12 @@ from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.services.addresses import parse_engine_address
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
 from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256
-from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policies import load_policy
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema

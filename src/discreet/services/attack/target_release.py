@@ -18,9 +18,9 @@ from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
 from discreet.core.release_target import split_source
+from discreet.services.addresses import PATH_SUFFIXES
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
-from discreet.services.engine_addresses import PATH_SUFFIXES
 from discreet.services.policies import load_policy
 from discreet.services.source_tables import build_file_table, choose_engine
 

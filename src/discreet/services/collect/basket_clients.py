@@ -27,7 +27,7 @@ from discreet.local.design import design_baskets
 from discreet.local.operator import Operator
 from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.sampling import Words
-from discreet.services.collect.clients import (
+from discreet.services.collect.answer_columns import (
     ANSWERS,
     DOMAIN,
     AnswerColumn,
@@ -66,7 +66,7 @@ class BasketClients:
                 f"{len(self.values):,}."
             )
         if operator.size != self.size:
-            raise RequestError(f"The operator is for baskets of {operator.size}; --size is {self.size}.")
+            raise RequestError(f"The operator is for baskets of {operator.size}; `size=` is {self.size}.")
         operator.variance(1, 1)  # raises where nothing can be learned
 
     def read_values(self, operator: Operator, publisher: Publisher) -> Words:
@@ -132,7 +132,7 @@ class BasketClients:
         if strange:
             raise DataError(
                 f"Some items in {self.answers.column} are not among the {len(self.values):,} listed ones.",
-                hint="Add the missing items, or name an item that stands for the rest: --other ITEM.",
+                hint="Add the missing items, or name an item that stands for the rest: `other=ITEM`.",
             )
 
 
@@ -173,5 +173,5 @@ def _require_lists(answers: AnswerColumn) -> None:
     if not kind.endswith("]"):
         raise RequestError(
             f"Column {answers.column} has no lists of items.",
-            hint="Name the column that identifies a row's basket: --basket COLUMN.",
+            hint="Name the column that identifies a row's basket: `basket=COLUMN`.",
         )

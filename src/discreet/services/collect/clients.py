@@ -1,93 +1,46 @@
-"""Clients: the people whose values are randomized, the location of their answers, and the answers' domain.
+"""Clients: the people whose values are randomized. Each holds one value of a list, one number, or one basket.
 
-Domain      from the policy's column or from --values, never from the data: a domain taken from the data would
-            reveal which values occur.
-Stand-in    For a policy's table, everything follows from request and policy: a missing or undeclared answer
-            has a stand-in that is known before a row is read, so neither an error nor its absence depends on
-            anybody's data. A plain file without a policy is refused if it has answers outside the domain.
-One report  Every client is one person and sends one report: several reports would cost the promise several
-            times. A table whose people may have several rows is refused, unless a person's rows form one
-            basket.
-Kinds       values of a list (`category_clients`), numbers of a range (`number_clients`), baskets
-            (`basket_clients`).
+The engine looks up values, rounds numbers and counts codes. What differs by the kind of client is in a class
+of `Clients`: the best operator, whether a given operator fits, and the values in the operator's input form.
+Baskets are in `basket_clients`.
+
+Range       of numbers, from the policy's column, from `values` of the request, or from the given operator. A
+            number outside is clamped without notice, as everywhere in a policy.
+Missing     In a policy's table, an answer that is not a number has a stand-in: `other` of the request, or the
+            low end if the policy says that every row has a number.
+Grid        the numbers that the policy declares, if they are few enough; otherwise 65,537 points.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
-from discreet.core.errors import RequestError
-from discreet.core.policy import WORD, Column, ColumnType, Policy, Table
-from discreet.core.release_target import split_source
+from discreet.core.errors import DataError, RequestError
+from discreet.core.number_checks import parse_number
 from discreet.core.sql_quoting import quote_identifier
-from discreet.engines.sources import CSV_SUFFIXES, read_csv_header
-from discreet.local.exact_sampling import LARGEST_DOMAIN
-from discreet.local.operator import Operator
-from discreet.services.policies import load_policy
-from discreet.services.publishers import open_publisher
-from discreet.services.source_tables import find_source_table, read_file_schema
+from discreet.local import MEAN_OPERATORS
+from discreet.local.design import design_frequencies, design_mean
+from discreet.local.mean_estimation import DEFAULT_POINTS
+from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
+from discreet.mechanisms import get_mechanism_name
+from discreet.mechanisms.sampling import Integers
+from discreet.services.collect.answer_columns import (
+    ANSWERS,
+    DOMAIN,
+    MISSING,
+    AnswerColumn,
+    make_declared_values_error,
+)
+from discreet.services.collect.collect_requests import RandomizeRequest, parse_range
 
-ANSWERS, DOMAIN, MISSING = "answers", "_discreet_domain", "missing"
-DEFAULT_POLICY = Path("privacy.yaml")
-SQL_TYPES = {ColumnType.INTEGER: "BIGINT", ColumnType.BOOLEAN: "BOOLEAN"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerColumn:
-    """The column that holds the answers, in a file or in a table of the policy.
-
-    `nearby_policy` is the policy in reach, even if the answers are in none of its tables. With `has_lists`,
-    an answer has several values.
-    """
-
-    source: Table
-    column: str
-    policy: Policy | None = None
-    name: str = ANSWERS
-    nearby_policy: Policy | None = None
-    has_lists: bool = False
-
-    @property
-    def declaration(self) -> Column:
-        """The policy's declaration of the column."""
-        return self.source.columns[self.column]
-
-    @property
-    def text_sql(self) -> str:
-        """The SQL of an answer as text; integers are normalized (07 is 7) and clamped to the bounds."""
-        return self.cast_to_declared_type(f"a.{quote_identifier(self.column)}")
-
-    def cast_to_declared_type(self, expression: str) -> str:
-        """Return the SQL that reads an expression with the column's values as the declared type."""
-        text, kind = f"CAST({expression} AS VARCHAR)", SQL_TYPES.get(self.declaration.type)
-        if kind is None:
-            return text
-        value = f"TRY_CAST(trim({text}) AS {kind})"
-        if self.declaration.grid_bounds is not None:
-            low, high = self.declaration.grid_bounds
-            # greatest and least ignore NULL, and would turn it into a bound
-            value = f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
-        return f"CAST({value} AS VARCHAR)"
-
-    @property
-    def engine(self) -> str:
-        """The address of the engine that holds the answers."""
-        return "duckdb" if self.policy is None else self.policy.engine
-
-    def open_publisher(self, *extra_columns: str) -> Publisher:
-        """Open the column and some extra columns for counting; no row is read yet."""
-        facts = {name: self.source.columns.get(name, Column()) for name in (self.column, *extra_columns)}
-        table = self.source.model_copy(update={"columns": facts, "links": {}, "person": "row"})
-        return open_publisher(
-            self.engine, {ANSWERS: table}, list_columns=(self.column.lower(),) if self.has_lists else ()
-        )
+MAX_ERROR_RATIO = 1.05  # among nearly equal designs the one with the shortest report is taken
 
 
 class Clients(Protocol):
@@ -122,156 +75,166 @@ class Clients(Protocol):
         """
 
 
-def find_answers(table: str, column: str, policy: Path | None, engine: str | None = None) -> AnswerColumn:
-    """Return the column of answers in a table of the policy or in a file."""
-    place = policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None)
-    declared = None if place is None else load_policy(place, engine=engine)
-    name = _find_policy_table(table, declared)
-    if name is not None and declared is not None:
-        return _find_policy_answers(declared, name, column)
-    if not Path(split_source(table)[0]).is_file():
-        raise RequestError(
-            f"There is no table {table} in the policy, and no such file.",
-            hint="Name a CSV, Parquet or DuckDB file.",
-        )
-    source, facts = find_file_source(table, column), {column: Column(type=ColumnType.TEXT)}
-    return AnswerColumn(source=Table(source=source, columns=facts), column=column, nearby_policy=declared)
+@dataclass(frozen=True, kw_only=True)
+class CategoryClients:
+    """Clients with one row each; `other` stands for answers outside the list, if any value does."""
+
+    answers: AnswerColumn
+    values: tuple[str, ...]
+    other: str | None = None
+    extra_columns: tuple[str, ...] = ()
+
+    def choose_operator(self, promise: Promise) -> Operator:
+        """Return the operator with the shortest reports among those with almost the least error."""
+        designs = design_frequencies(promise, len(self.values), 1)
+        near = [each for each in designs if each.error <= MAX_ERROR_RATIO * designs[0].error]
+        return min(near, key=lambda each: each.bits).operator
+
+    def require_fit(self, operator: Operator) -> None:
+        if operator.values != len(self.values):
+            raise RequestError(
+                f"The operator is for {operator.values:,} values; {self.answers.column} has "
+                f"{len(self.values):,}{self._missing_value_note}."
+            )
+        cast("FrequencyOracle", operator).variance(1 / 2, 1)  # raises where nothing can be learned
+
+    @property
+    def _missing_value_note(self) -> str:
+        return ", the missing one among them" if self.answers.policy and self.other == MISSING else ""
+
+    def read_values(self, operator: Operator, publisher: Publisher) -> Integers:
+        """Return the code of every answer, sorted by code, so that the order of rows is not revealed."""
+        codes = pa.table({"value": list(self.values), "code": np.arange(len(self.values))})
+        found = publisher.count(
+            f"SELECT d.code, COUNT(*) AS people FROM {quote_identifier(ANSWERS)} AS a "
+            f"LEFT JOIN {quote_identifier(DOMAIN)} AS d ON d.value = {self.answers.text_sql} GROUP BY d.code",
+            {DOMAIN: codes},
+        ).secret
+        counts, outside = np.zeros(len(self.values), np.int64), 0
+        for code, people in zip(found["code"].to_pylist(), found["people"].to_pylist(), strict=True):
+            if code is None:
+                outside = people
+            else:
+                counts[code] = people
+        return np.repeat(np.arange(counts.size), self._complete_counts(counts, outside))
+
+    def _complete_counts(self, counts: Integers, outside: int) -> Integers:
+        column = self.answers.column
+        if outside and self.other is None:
+            raise DataError(
+                f"Some answers in {column} are not among the {len(self.values):,} values.",
+                hint="Add the missing values, or name a value that stands for the rest: `other=VALUE`.",
+            )
+        if self.other is not None:
+            counts[self.values.index(self.other)] += outside
+        if not counts.any() and self.answers.policy is None:
+            raise DataError(f"There is no answer in {column}.", hint="Name a file that has some.")
+        return counts
 
 
-def find_file_source(file: str, column: str) -> str:
-    """Return the source of a file without a policy; raise if it lacks the column."""
-    path = Path(file).absolute()
-    if path.suffix.lower() in CSV_SUFFIXES:
-        source, names = str(path), read_csv_header(path, [column])
-    else:
-        schema = read_file_schema(file)
-        source, names = schema.source, [name for name, _ in schema.columns]
-    if column.lower() not in (name.lower() for name in names):
-        known = ", ".join(filter(None, names)) or "none"
-        raise RequestError(f"{Path(file).name} has no column {column}.", hint=f"It has {known}.")
-    if not WORD.fullmatch(column):
-        raise RequestError(
-            "The name of a column must be letters, digits, blanks and . - _.",
-            hint="Give the column another name.",
-        )
-    return source
+@dataclass(frozen=True, kw_only=True)
+class NumberClients:
+    """Clients with one row each; `other` stands for answers that are not numbers, if any value does."""
+
+    answers: AnswerColumn
+    low: float
+    high: float
+    points: int = DEFAULT_POINTS
+    other: float | None = None
+    values: tuple[str, ...] = ()
+    extra_columns: tuple[str, ...] = ()
+
+    def choose_operator(self, promise: Promise) -> Operator:
+        return design_mean(promise, 1, low=self.low, high=self.high, values=self.points)[0].operator
+
+    def require_fit(self, operator: Operator) -> None:
+        if not isinstance(operator, MEAN_OPERATORS):
+            raise RequestError(
+                f"{get_mechanism_name(type(operator))} does not estimate a mean.",
+                hint=f"Choose from {', '.join(sorted(get_mechanism_name(kind) for kind in MEAN_OPERATORS))}, "
+                "or leave `mean=` out.",
+            )
+        if (operator.low, operator.high) != (self.low, self.high):
+            raise RequestError(
+                f"The operator is for numbers from {operator.low:g} to {operator.high:g}; "
+                f"{self.answers.column} goes from {self.low:g} to {self.high:g}."
+            )
+
+    def read_values(self, operator: Operator, publisher: Publisher) -> Integers:
+        """Return the code of every number, sorted by code, so that the order of rows is not revealed."""
+        typed = f"TRY_CAST(trim(CAST(a.{quote_identifier(self.answers.column)} AS VARCHAR)) AS DOUBLE)"
+        rest = "NULL" if self.other is None else f"CAST({self.other!r} AS DOUBLE)"
+        number = f"COALESCE(CASE WHEN isnan({typed}) THEN NULL ELSE {typed} END, {rest})"
+        low, high = (f"CAST({end!r} AS DOUBLE)" for end in (self.low, self.high))
+        part = f"(least(greatest(x, {low}), {high}) - {low}) / ({high} - {low})"
+        # greatest and least ignore NULL, and would turn it into a bound
+        code = f"CASE WHEN x IS NOT NULL THEN CAST(round({part} * {operator.values - 1}) AS BIGINT) END"
+        found = publisher.count(
+            f"SELECT {code} AS code, COUNT(*) AS people "
+            f"FROM (SELECT {number} AS x FROM {quote_identifier(ANSWERS)} AS a) GROUP BY 1"
+        ).secret
+        return self._expand_counts(found["code"].to_pylist(), found["people"].to_pylist())
+
+    def _expand_counts(self, codes: list[int | None], people: list[int]) -> Integers:
+        column, counts = self.answers.column, dict(zip(codes, people, strict=True))
+        if None in counts:
+            raise DataError(
+                f"Some answers in {column} are not numbers.",
+                hint="Leave them out, or name a number that stands for them: `other=NUMBER`.",
+            )
+        if not counts and self.answers.policy is None:
+            raise DataError(f"There is no answer in {column}.", hint="Name a file that has some.")
+        ordered = sorted((code, count) for code, count in counts.items() if code is not None)
+        return np.repeat(*np.array(ordered, np.int64).reshape(-1, 2).T)
 
 
-def require_one_row_each(answers: AnswerColumn) -> None:
-    """Raise if people of the policy's table may have several rows."""
-    if answers.source.has_person_key:
-        raise RequestError(
-            f"People of {answers.name} may have several rows, and each report would cost the promise once "
-            "more.",
-            hint="Collect from a table in which every row is another person.",
-        )
+def find_numbers(
+    answers: AnswerColumn, request: RandomizeRequest, operator: Operator | None
+) -> NumberClients:
+    """Return the clients with numbers, in the range of the request, the policy or the operator."""
+    low, high, points = _find_range(answers, request.values, operator)
+    rest = None if request.other is None else parse_number("`other=`", request.other)
+    if rest is not None and not low <= rest <= high:
+        raise RequestError(f"`other=` must be from {low:g} to {high:g}; got {rest:g}.")
+    if rest is None and answers.policy is not None:
+        rest = _find_stand_in(answers, low)
+    return NumberClients(answers=answers, low=low, high=high, points=points, other=rest)
 
 
-def find_domain(answers: AnswerColumn, values: str | None, values_from: Path | None) -> tuple[str, ...]:
-    """Return the possible answers: as declared by the policy, as typed, or as listed in a file."""
-    if answers.policy is not None:
-        if values is not None or values_from is not None:
-            raise RequestError(f"The policy says which values {answers.column} has; --values is for files.")
-        return _list_declared_values(answers)
-    if values is not None and values_from is not None:
-        raise RequestError("--values and --values-from exclude each other: give one of them.")
-    if values_from is not None:
-        return _read_values(values_from)
-    if values is None:
-        raise RequestError(
-            f"The values of {answers.column} are not declared, and are never taken from the data.",
-            hint="Give --values a,b,c, or a --policy that declares them.",
-        )
-    return parse_values(values)
-
-
-def require_stand_in_listed(values: tuple[str, ...], other: str | None) -> None:
-    """Raise if the stand-in is not one of the values."""
-    if other is not None and other not in values:
-        raise RequestError(f"--other must be one of the values; got {other}.", hint="Add it to the values.")
-
-
-def add_stand_in(
-    answers: AnswerColumn, values: tuple[str, ...], other: str | None
-) -> tuple[tuple[str, ...], str | None]:
-    """Return the values and the stand-in among them; a policy's table always has one.
-
-    If the policy says that every row has a value, it is the first one, as for trained models; otherwise a
-    missing answer is a value of its own.
-    """
-    require_stand_in_listed(values, other)
-    if other is not None or answers.policy is None:
-        return values, other
+def _find_stand_in(answers: AnswerColumn, low: float) -> float:
+    """Return the stand-in for a missing number in a policy's table, known before a row is read."""
     if answers.declaration.nulls is False:
-        return values, values[0]
-    return (values if MISSING in values else (*values, MISSING)), MISSING
-
-
-def parse_values(text: str) -> tuple[str, ...]:
-    """Return the values of a text such as a,b,c or 0..100.
-
-    >>> parse_values("yes, no"), parse_values("1..3")
-    (('yes', 'no'), ('1', '2', '3'))
-    """
-    span = re.fullmatch(r"\s*(-?\d{1,18})\s*\.\.\s*(-?\d{1,18})\s*", text)
-    if span is not None:
-        return _list_span("--values", int(span[1]), int(span[2]))
-    return _require_distinct("--values", [value.strip() for value in text.split(",")])
-
-
-def _read_values(path: Path) -> tuple[str, ...]:
-    """Return the values of a file with one per line."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise RequestError(
-            f"The values of {path} cannot be read.", hint="Name a text file with one value a line."
-        ) from None
-    return _require_distinct("--values-from", [line.strip() for line in lines if line.strip()])
-
-
-def _require_distinct(name: str, values: list[str]) -> tuple[str, ...]:
-    if len(values) < 2 or not all(values) or len(set(values)) < len(values):
-        raise RequestError(
-            f"{name} must be at least two different values.", hint="Write them as a,b,c or as 0..100."
-        )
-    return tuple(values)
-
-
-def _find_policy_table(table: str, policy: Policy | None) -> str | None:
-    """Return the policy's table of this name, or the one whose source is this file."""
-    if policy is None:
-        return None
-    if table in policy.tables:
-        return table
-    return find_source_table(policy, table)
-
-
-def _find_policy_answers(policy: Policy, name: str, column: str) -> AnswerColumn:
-    source = policy.tables[name]
-    if column not in source.columns:
-        raise RequestError(
-            f"Table {name} of the policy has no column {column}.", hint=f"It has {', '.join(source.columns)}."
-        )
-    return AnswerColumn(source=source, column=column, policy=policy, name=name, nearby_policy=policy)
-
-
-def _list_declared_values(answers: AnswerColumn) -> tuple[str, ...]:
-    """Return the values that the policy declares for a column."""
-    column, place = answers.declaration, f"{answers.name}.{answers.column}"
-    if column.values is not None:
-        return column.values
-    if column.type is ColumnType.BOOLEAN:
-        return ("false", "true")
-    if column.type is ColumnType.INTEGER and column.grid_bounds is not None:
-        return _list_span(place, *column.grid_bounds)
+        return low
     raise RequestError(
-        f"The policy does not list the values of {place}.",
-        hint="Declare it as a category with values, or as an integer with low and high.",
+        f"No number is given that stands for a missing one of {answers.name}.{answers.column}.",
+        hint="Give `other=NUMBER`, or declare nulls: false for the column.",
     )
 
 
-def _list_span(name: str, low: int, high: int) -> tuple[str, ...]:
-    if not 0 < high - low < LARGEST_DOMAIN:
-        raise RequestError(f"{name} must span from 2 to {LARGEST_DOMAIN:,} values; got {low} to {high}.")
-    return tuple(str(each) for each in range(low, high + 1))
+def _find_range(
+    answers: AnswerColumn, values: str | None, operator: Operator | None
+) -> tuple[float, float, int]:
+    column = answers.declaration
+    if answers.policy is not None:
+        if values is not None:
+            raise make_declared_values_error(answers)
+        if column.grid_bounds is None or column.grid_bounds[0] == column.grid_bounds[1]:
+            raise RequestError(
+                f"The policy declares no bounds for {answers.name}.{answers.column}.",
+                hint="Declare it as an integer or a decimal with low and high.",
+            )
+        low, high = column.grid_bounds
+        return (
+            float(low * column.grid_step),
+            float(high * column.grid_step),
+            min(high - low + 1, DEFAULT_POINTS),
+        )
+    if values is not None:
+        return *parse_range("`values=`", values), DEFAULT_POINTS
+    if isinstance(operator, MEAN_OPERATORS):
+        means: MeanOperator = operator
+        return means.low, means.high, means.values
+    raise RequestError(
+        f"{answers.column} has no bounds, and they are never taken from the data.",
+        hint='Give `values="0..100"`, or a `policy=` that declares low and high.',
+    )

@@ -1,32 +1,37 @@
-"""Estimation from reports in a file or an engine's table: the engine counts, only counts come back.
+"""Estimates from reports in a file or an engine's table, and the frequent itemsets and rules of baskets.
 
-For baskets, the engine counts the items in the reports. Itemsets are counted in memory over transposed bits
-if these are few enough, and otherwise by the engine.
+The engine counts, and only counts come back. For baskets it counts the items in the reports; itemsets are
+counted in memory over transposed bits if these are few enough, and otherwise by the engine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
-
-import numpy as np
+from typing import cast
 
 from discreet.belief import highest_posterior
 from discreet.core.engine import Engine, ValidatesStatements
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.engines.duckdb import DuckDB
 from discreet.local import BASKET_OPERATORS, LINEAR_OPERATORS
-from discreet.local.baskets import ItemsetSupports
+from discreet.local.baskets import (
+    AssociationRule,
+    FrequentItemsets,
+    ItemsetSupports,
+    find_frequent_itemsets,
+    find_rules,
+)
 from discreet.local.baskets.basket_operator import BasketOperator
 from discreet.local.estimates import FrequencyEstimate, MeanEstimate
 from discreet.local.operator import FrequencyOracle, MeanOperator, Operator
-from discreet.local.operator_json import operator_to_json
 from discreet.local.report_formats import ReportCounts, count_stored_reports
+from discreet.mechanisms import get_mechanism_name
+from discreet.services.addresses import parse_engine_address
+from discreet.services.collect.collect_requests import EstimateRequest, MineRequest, ReportsRequest
+from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, count_names, read_description
 from discreet.services.collect.report_store import STORE_SUFFIX, ReportStore, get_view_name
-from discreet.services.collect.yaml_files import load_operator
-from discreet.services.engine_addresses import parse_engine_address
 from discreet.services.policy_engines import open_table_engine
 
 TABLE = "reports"
@@ -75,36 +80,43 @@ class EstimateResult:
         return prior, highest_posterior(prior, self.total_epsilon * group)
 
 
-def estimate_path(path: Path, operator: Path | None, confidence: float) -> list[EstimateResult]:
-    """Return the estimate from a file of reports, or one for every question of a survey's store."""
-    if path.suffix.lower() != STORE_SUFFIX:
-        return [_estimate_file(path, operator, confidence)]
-    if operator is not None:
-        raise RequestError("The store of a survey carries its operators.", hint="Leave --operator out.")
-    with ReportStore.open_readonly(path) as store:
-        return estimate_store(store, confidence)
+def estimate_reports(request: EstimateRequest) -> list[EstimateResult]:
+    """Return the estimate from a table of reports, or one for every question of a survey's store."""
+    if request.engine is None and Path(request.reports).suffix.lower() == STORE_SUFFIX:
+        return _select_question(_estimate_store_file(request), request.question)
+    description = describe_reports(request)
+    with open_reports(request) as engine:
+        found = estimate_table(description, engine, TABLE, request.confidence)
+    return _select_question([found], request.question)
 
 
-def estimate_in_engine(
-    address: str, table: str, operator: Path | None, confidence: float
-) -> list[EstimateResult]:
-    """Return the estimate from an engine's table or path."""
-    description = describe_engine_reports(address, table, operator)
-    with open_table_engine(address, TABLE, table) as engine:
-        return [estimate_table(description, engine, TABLE, confidence)]
+def _estimate_store_file(request: EstimateRequest) -> list[EstimateResult]:
+    if request.operator is not None:
+        raise RequestError("The store of a survey carries its operators.", hint="Leave `operator=` out.")
+    with ReportStore.open_readonly(Path(request.reports)) as store:
+        return estimate_store(store, request.confidence)
 
 
-def describe_engine_reports(address: str, table: str, operator: Path | None) -> ReportDescription:
-    """Return the description of a table's reports, from the operator or from the file's own metadata."""
-    path = Path(table)
-    if operator is None and parse_engine_address(address).reads_files and path.is_file():
-        return describe_file_reports(path, None)
-    if operator is None:
-        raise RequestError(
-            f"{table} does not say which operator made its reports.",
-            hint="Give it with --operator OPERATOR.yaml.",
-        )
-    return describe_file_reports(path, operator)
+def open_reports(request: ReportsRequest) -> Engine:
+    """Open the engine that counts the reports, as its table `TABLE`."""
+    if request.engine is None:
+        return DuckDB({TABLE: Path(request.reports)})
+    return open_table_engine(request.engine, TABLE, request.reports)
+
+
+def describe_reports(request: ReportsRequest) -> ReportDescription:
+    """Return the description of reports, from the operator that was given or from the file's own metadata."""
+    path, address = Path(request.reports), request.engine
+    if request.operator is not None:
+        operator, promise = load_operator(request.operator)
+        codes = tuple(str(code) for code in range(count_names(operator)))
+        return ReportDescription(operator=operator, values=codes, column="value", promise=promise)
+    if address is None or (parse_engine_address(address).reads_files and path.is_file()):
+        return read_description(path)
+    raise RequestError(
+        f"{request.reports} does not say which operator made its reports.",
+        hint="Give it with `operator=OPERATOR.yaml`.",
+    )
 
 
 def estimate_store(store: ReportStore, confidence: float) -> list[EstimateResult]:
@@ -117,28 +129,12 @@ def estimate_store(store: ReportStore, confidence: float) -> list[EstimateResult
     ]
 
 
-def select_question(found: list[EstimateResult], name: str | None) -> list[EstimateResult]:
-    """Return the estimates of one question, or all without a name."""
+def _select_question(found: list[EstimateResult], name: str | None) -> list[EstimateResult]:
     chosen = [each for each in found if name is None or each.description.column == name]
     if not chosen:
         known = ", ".join(each.description.column for each in found)
         raise RequestError(f"There is no question {name}.", hint=f"There is {known}.")
     return chosen
-
-
-def _estimate_file(path: Path, operator: Path | None, confidence: float) -> EstimateResult:
-    description = describe_file_reports(path, operator)
-    with DuckDB({TABLE: path}) as engine:
-        return estimate_table(description, engine, TABLE, confidence)
-
-
-def describe_file_reports(path: Path, operator: Path | None) -> ReportDescription:
-    """Return the description of a file's reports, from the operator or from its own metadata."""
-    if operator is None:
-        return read_description(path)
-    given, promise = load_operator(operator)
-    codes = tuple(str(code) for code in range(count_names(given)))
-    return ReportDescription(operator=given, values=codes, column="value", promise=promise)
 
 
 def estimate_table(
@@ -190,7 +186,7 @@ def _count_reports(operator: Operator, engine: Engine, table: str) -> ReportCoun
         raise _wrong_columns_error() from None
 
 
-def estimate_supports(description: ReportDescription, engine: Engine) -> ItemsetSupports:
+def _estimate_supports(description: ReportDescription, engine: Engine) -> ItemsetSupports:
     """Return the supports of itemsets in a table of baskets, usable while the engine is open."""
     operator = cast("BasketOperator", description.operator)
     counts = _count_reports(operator, engine, TABLE)
@@ -214,66 +210,40 @@ def _no_reports_error() -> DataError:
     return DataError("There are no reports yet.", hint="Collect some first.")
 
 
-def estimate_to_json(found: EstimateResult) -> dict[str, object]:
-    """Return an estimate as a JSON object."""
-    description, (prior, posterior) = found.description, found.belief_bound
-    return {
-        "column": description.column,
-        "clients": found.estimate.clients,
-        "confidence": found.confidence,
-        **figures_to_json(found),
-        "operator": operator_to_json(description.operator),
-        "gamma": description.operator.gamma,
-        "epsilon": description.operator.epsilon,
-        "belief": {"prior": prior, "posterior": posterior},
-    }
+@dataclass(frozen=True, kw_only=True)
+class MiningResult:
+    """Itemsets and rules, and the number of baskets that they were mined from."""
+
+    description: ReportDescription
+    request: MineRequest
+    clients: int
+    frequent: FrequentItemsets
+    rules: tuple[AssociationRule, ...]
+
+    def name_items(self, itemset: tuple[int, ...]) -> list[str]:
+        """Return the names of an itemset's items."""
+        return [self.description.values[item] for item in itemset]
 
 
-def figures_to_json(found: EstimateResult) -> dict[str, object]:
-    """Return only the estimated numbers and warnings, as a JSON object."""
-    if isinstance(found.estimate, MeanEstimate):
-        low, high = found.estimate.interval(found.confidence)
-        return {"mean": found.estimate.mean, "low": low, "high": high, "warnings": list(found.warnings)}
-    if isinstance(found.estimate, ItemsetSupports):
-        return {"items": _list_items(found, found.estimate), "warnings": list(found.warnings)}
-    return {"estimates": _list_shares(found, found.estimate), "warnings": list(found.warnings)}
-
-
-def list_estimate_rows(found: EstimateResult) -> list[dict[str, Any]]:
-    """Return the shares of values or the supports of items, one row each."""
-    assert not isinstance(found.estimate, MeanEstimate)
-    if isinstance(found.estimate, ItemsetSupports):
-        return _list_items(found, found.estimate)
-    return _list_shares(found, found.estimate)
-
-
-def _list_shares(found: EstimateResult, estimate: FrequencyEstimate) -> list[dict[str, Any]]:
-    columns = (
-        found.description.values,
-        estimate.shares,
-        estimate.raw,
-        *estimate.intervals(found.confidence),
-    )
-    return [
-        {"value": value, "share": float(share), "raw": float(raw), "low": float(low), "high": float(high)}
-        for value, share, raw, low, high in zip(*columns, strict=True)
-    ]
-
-
-def _list_items(found: EstimateResult, supports: ItemsetSupports) -> list[dict[str, Any]]:
-    every = np.arange(supports.operator.items)[:, None]
-    columns = (
-        found.description.values,
-        supports.estimate_each(every).supports,
-        *supports.intervals(found.confidence),
-    )
-    return [
-        {
-            "item": item,
-            "support": min(max(float(raw), 0.0), 1.0),
-            "raw": float(raw),
-            "low": float(low),
-            "high": float(high),
-        }
-        for item, raw, low, high in zip(*columns, strict=True)
-    ]
+def mine_reports(request: MineRequest) -> MiningResult:
+    """Return the itemsets and rules that chance does not explain, from reports in a file or an engine."""
+    description = describe_reports(request)
+    if not isinstance(description.operator, BASKET_OPERATORS):
+        raise RequestError(
+            "Itemsets are mined from baskets; these are reports of "
+            f"{get_mechanism_name(type(description.operator))}.",
+            hint="Use discreet collect estimate.",
+        )
+    with open_reports(request) as engine:
+        supports = _estimate_supports(description, engine)
+        frequent = find_frequent_itemsets(
+            supports, request.min_support, max_size=request.max_size, confidence=request.confidence
+        )
+        rules = find_rules(supports, frequent, request.min_strength)
+        return MiningResult(
+            description=description,
+            request=request,
+            clients=supports.clients,
+            frequent=frequent,
+            rules=rules,
+        )

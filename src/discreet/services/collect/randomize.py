@@ -25,71 +25,23 @@ from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS
 from discreet.local.design import require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.report_formats import Reports
-from discreet.services.collect.basket_clients import BasketClients, find_basket_clients
-from discreet.services.collect.category_clients import CategoryClients
-from discreet.services.collect.clients import (
+from discreet.services.collect.answer_columns import (
     AnswerColumn,
-    Clients,
     add_stand_in,
     find_answers,
     find_domain,
     require_one_row_each,
     require_stand_in_listed,
 )
-from discreet.services.collect.number_clients import find_numbers
+from discreet.services.collect.basket_clients import BasketClients, find_basket_clients
+from discreet.services.collect.clients import CategoryClients, Clients, find_numbers
+from discreet.services.collect.collect_requests import RandomizeRequest
+from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, open_draft, write_reports
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.policies import get_promise
 from discreet.services.source_tables import find_source_table
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClientsRequest:
-    """The options of `collect randomize` that describe the clients."""
-
-    table: str
-    column: str
-    policy: Path | None = None
-    values: str | None = None
-    values_from: Path | None = None
-    other: str | None = None
-    mean: bool = False
-    size: int | None = None
-    basket: str | None = None
-    engine: str | None = None
-
-
-def find_clients(request: ClientsRequest, operator: Operator | None) -> Clients:
-    """Return the clients; an operator for means or baskets decides their kind."""
-    if request.size is not None or request.basket is not None or isinstance(operator, BASKET_OPERATORS):
-        return _find_basket_clients(request, operator)
-    answers = find_answers(request.table, request.column, request.policy, request.engine)
-    require_one_row_each(answers)
-    if request.mean or isinstance(operator, MEAN_OPERATORS):
-        if request.values_from is not None:
-            raise RequestError("The numbers of a mean are a range, not a list.", hint="Give --values 0..100.")
-        return find_numbers(answers, request.values, operator, request.other)
-    values = find_domain(answers, request.values, request.values_from)
-    values, other = add_stand_in(answers, values, request.other)
-    return CategoryClients(answers=answers, values=values, other=other)
-
-
-def _find_basket_clients(request: ClientsRequest, operator: Operator | None) -> BasketClients:
-    if request.mean:
-        raise RequestError("Baskets have no mean.", hint="Leave --mean out, or --size and --basket.")
-    size = request.size
-    if size is None and isinstance(operator, BASKET_OPERATORS):
-        size = operator.size
-    if size is None:
-        raise RequestError(
-            "The number of items used per basket is missing.",
-            hint="Give --size 5: with fewer items, each support is estimated better.",
-        )
-    answers = find_answers(request.table, request.column, request.policy, request.engine)
-    values = find_domain(answers, request.values, request.values_from)
-    require_stand_in_listed(values, request.other)
-    return find_basket_clients(answers, values, size, request.basket, request.other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +56,47 @@ class RandomizeResult:
     path: Path
     other: str | float | None
     entry: int | None = None
+
+
+def randomize_column(request: RandomizeRequest) -> RandomizeResult:
+    """Check the request, charge it, read and randomize the answers, and write the reports."""
+    operator, stated = (None, None) if request.operator is None else load_operator(request.operator)
+    clients = find_clients(request, operator)
+    description = describe_randomization(clients, operator, request.promise or stated)
+    return write_randomized_reports(clients, description, request.out, analyst=request.analyst)
+
+
+def find_clients(request: RandomizeRequest, operator: Operator | None) -> Clients:
+    """Return the clients; an operator for means or baskets decides their kind."""
+    if request.size is not None or request.basket is not None or isinstance(operator, BASKET_OPERATORS):
+        return _find_basket_clients(request, operator)
+    answers = find_answers(request)
+    require_one_row_each(answers)
+    if request.mean or isinstance(operator, MEAN_OPERATORS):
+        if request.values_from is not None:
+            raise RequestError(
+                "The numbers of a mean are a range, not a list.", hint='Give `values="0..100"`.'
+            )
+        return find_numbers(answers, request, operator)
+    values, other = add_stand_in(answers, find_domain(answers, request), request.other)
+    return CategoryClients(answers=answers, values=values, other=other)
+
+
+def _find_basket_clients(request: RandomizeRequest, operator: Operator | None) -> BasketClients:
+    if request.mean:
+        raise RequestError("Baskets have no mean.", hint="Leave `mean=` out, or `size=` and `basket=`.")
+    size = request.size
+    if size is None and isinstance(operator, BASKET_OPERATORS):
+        size = operator.size
+    if size is None:
+        raise RequestError(
+            "The number of items used per basket is missing.",
+            hint="Give `size=5`: with fewer items, each support is estimated better.",
+        )
+    answers = find_answers(request)
+    values = find_domain(answers, request)
+    require_stand_in_listed(values, request.other)
+    return find_basket_clients(answers, values, size, request.basket, request.other)
 
 
 def describe_randomization(
@@ -124,14 +117,14 @@ def describe_randomization(
 
 def _require_promise(promise: Promise | None) -> Promise:
     if promise is None:
-        raise RequestError("There is no promise.", hint="Give --promise 1%:5%, or an --operator.")
+        raise RequestError("There is no promise.", hint='Give `promise="1%:5%"`, or an `operator=`.')
     return promise
 
 
-def randomize_column(
+def write_randomized_reports(
     clients: Clients, description: ReportDescription, path: Path, *, analyst: str | None = None
 ) -> RandomizeResult:
-    """Check the request, charge it, read and randomize the answers, and write the reports."""
+    """Charge the randomization if a policy covers it, randomize the answers, and write the reports."""
     answers = clients.answers
     policy = answers.policy
     who = resolve_analyst(policy, analyst) if policy is not None and policy.promise is not None else None

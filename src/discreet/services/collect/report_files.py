@@ -105,7 +105,7 @@ def read_description(path: Path) -> ReportDescription:
     if METADATA_KEY not in metadata:
         raise RequestError(
             f"{path} does not say which operator made its reports.",
-            hint="Give it with --operator OPERATOR.yaml.",
+            hint="Give it with `operator=OPERATOR.yaml`.",
         )
     return description_from_json(path, metadata[METADATA_KEY])
 
@@ -146,7 +146,7 @@ def description_from_json(path: Path, text: bytes | str) -> ReportDescription:
     except (ValueError, KeyError, TypeError):
         raise RequestError(
             f"The description of the operator in {path} is damaged.",
-            hint="Give it with --operator OPERATOR.yaml.",
+            hint="Give it with `operator=OPERATOR.yaml`.",
         ) from None
 
 

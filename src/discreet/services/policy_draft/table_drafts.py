@@ -22,7 +22,7 @@ from textwrap import fill
 from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, ColumnType, Role
-from discreet.services.engine_addresses import parse_engine_address, remove_password
+from discreet.services.addresses import parse_engine_address, remove_password
 from discreet.services.policy_draft.column_roles import (
     HipaaIdentifier,
     contains_word,
@@ -34,7 +34,7 @@ from discreet.services.policy_draft.column_roles import (
     is_maskable,
     is_person_key,
 )
-from discreet.services.policy_draft.source_tables import SourceTable
+from discreet.services.policy_draft.draft_sources import SourceTable
 
 PLAIN_SCALAR = re.compile(r"(?!.* #)[A-Za-z_./][A-Za-z0-9_ ./#-]*(?<! )")
 # Words that other YAML readers take for booleans or null.

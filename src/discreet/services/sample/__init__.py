@@ -1,22 +1,23 @@
-"""Sample tables, generated from fixed seeds: `make_census` and `make_hospital`.
+"""Sample tables, generated from fixed seeds, and their policy: `make_census` and `make_hospital`.
 
 All people are made up, so the tables may be shown, published and attacked freely.
 """
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
+from discreet.core.output_files import replace_output, write_output
 from discreet.services.sample import census as _census
 from discreet.services.sample import hospital as _hospital
-from discreet.services.sample import sample_policy as _policy
-from discreet.services.sample.table_schema import TableSchema
+from discreet.services.sample.table_schema import SampleColumn, TableSchema
 
 VERSION = b"1"
 _STAMP = b"discreet.sample"
@@ -25,6 +26,13 @@ SAMPLES: dict[str, tuple[TableSchema, Callable[[], pa.Table]]] = {
     "census": (_census.SCHEMA, _census.make_census),
     "hospital": (_hospital.SCHEMA, _hospital.make_hospital),
 }
+
+POLICY_HEAD = f"""\
+# {describe_policy_belief("1%", "5%")}
+promise: {{prior: 1%, posterior: 5%, secret: value}}
+epsilon: 0.1          # the cost of a question, unless it gives another
+tables:
+"""
 
 
 def write_samples(folder: Path, progress: Callable[[str], None] | None = None) -> dict[str, Path]:
@@ -40,10 +48,11 @@ def write_samples(folder: Path, progress: Callable[[str], None] | None = None) -
 
 
 def write_policy(folder: Path) -> Path:
-    """Write the policy of the sample tables to `folder`; return its path."""
-    return _policy.write_policy_file(
-        folder / "privacy.yaml", {name: schema for name, (schema, _) in SAMPLES.items()}
-    )
+    """Write the policy of the sample tables to `folder`, unless it is there already; return its path."""
+    path, text = folder / "privacy.yaml", _format_policy()
+    if not path.exists() or path.read_text() != text:
+        write_output(path, text)
+    return path
 
 
 def _write_sample(path: Path, name: str, progress: Callable[[str], None] | None) -> Path:
@@ -59,13 +68,8 @@ def _write_sample(path: Path, name: str, progress: Callable[[str], None] | None)
     if progress is not None:
         progress(f"making {name}: {schema.meaning}")
     table = make()
-    # The final name appears only once the file is whole, so that an interrupted run leaves nothing to trust.
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replace_output(path) as draft:
         pq.write_table(table.replace_schema_metadata({_STAMP: VERSION}), draft, compression="zstd")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
     return path
 
 
@@ -76,3 +80,50 @@ def _read_stamp(path: Path) -> bytes | None:
         return None
     stamp: bytes | None = metadata.get(_STAMP)
     return stamp
+
+
+def _format_policy() -> str:
+    """Return the policy as YAML; its sources are in the same folder."""
+    tables = (_format_table(name, schema) for name, (schema, _) in SAMPLES.items())
+    return POLICY_HEAD + "".join(tables) + _format_hierarchies()
+
+
+def _format_table(name: str, schema: TableSchema) -> str:
+    lines = [
+        f"  {name}:              # {schema.meaning}",
+        f"    source: {name}.parquet",
+        f"    person: {schema.person}",
+        *([] if schema.person == "row" else [f"    rows_per_person: {schema.rows_per_person}"]),
+        "    columns:",
+        *(f"      {column.name}: {_format_column(column)}" for column in schema.columns),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _format_hierarchies() -> str:
+    """Return the hierarchies of columns; those of other columns follow from their declarations."""
+    groups = [f"      {name}: {json.dumps(list(diseases))}" for name, diseases in _hospital.GROUPS.items()]
+    return "\n".join(
+        [
+            "hierarchies:              # for `discreet anonymize`; others follow from the declared values",
+            "  age: {widths: [5, 10, 20, 40]}",
+            "  zipcode: {mask: right}",
+            "  disease:",
+            "    tree:",
+            *groups,
+            "",
+        ]
+    )
+
+
+def _format_column(column: SampleColumn) -> str:
+    if column.role == "identifier":
+        return "{role: identifier}"
+    parts = [f"type: {column.kind}", f"role: {column.role}"]
+    if column.low is not None:
+        parts += [f"low: {column.low}", f"high: {column.high}"]
+    if column.days is not None:
+        parts += [f"low: {column.days[0]}", f"high: {column.days[1]}"]
+    if column.values:
+        parts.append(f"values: {json.dumps(list(column.values))}")
+    return "{" + ", ".join([*parts, "nulls: false"]) + "}"

@@ -30,10 +30,9 @@ from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.plans import Plan
-from discreet.services.policy_engines import make_engine_opener
+from discreet.services.policy_engines import make_engine_opener, require_unchanged_sources
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
-from discreet.services.source_digests import require_unchanged_sources
 from discreet.services.work_limits import LateResult
 from discreet.sql.plan_execution import Release
 

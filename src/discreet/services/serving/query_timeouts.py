@@ -29,7 +29,7 @@ from typing import TypeVar
 
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
-from discreet.services.engine_addresses import parse_engine_address
+from discreet.services.addresses import parse_engine_address
 from discreet.services.work_limits import COST_MODELS, SPARK_COST_MODEL, LateResult, WorkLimits
 from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_query
@@ -39,7 +39,7 @@ ROUNDS = 3
 ROWS = 100_000
 SAFETY_FACTOR = 5
 MAX_SLOWNESS = 64.0
-"""The largest factor; on a slower machine the custodian lengthens deadlines with --slack."""
+"""The largest factor; on a slower machine the custodian lengthens deadlines by `slack`."""
 SYNTHETIC_STATEMENT = (
     "SELECT count(*) AS n, CAST(sum(m.k % 7) AS BIGINT) AS s FROM "
     f"(SELECT DISTINCT d.x AS k FROM (SELECT unnest(range(0, {ROWS})) AS x) AS d) AS m"
@@ -84,7 +84,7 @@ class Deadlines:
             _sleep_until(began + 2 * fixed)
             return LateResult(value=done.result())
         abandon(done)
-        raise QueryTimeout(f"no answer within {2 * fixed:g} s; a larger --slack allows more")
+        raise QueryTimeout(f"no answer within {2 * fixed:g} s; a larger slack of discreet serve allows more")
 
 
 def _start_in_thread(compute: Callable[[], T]) -> Future[T]:

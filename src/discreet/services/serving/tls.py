@@ -49,7 +49,8 @@ class TlsCertificate:
             return load_secure_channel(self.certificate_file, self.key_file)
         except (OSError, ValueError):
             raise RequestError(
-                "serve: certificate and key cannot be read.", hint="Give PEM files: --tls-cert and --tls-key."
+                "serve: certificate and key cannot be read.",
+                hint="Give PEM files: `tls_cert=` and `tls_key=`.",
             ) from None
 
 

@@ -6,8 +6,7 @@ Every listener authenticates users here. No password and no token is stored, onl
 from __future__ import annotations
 
 from discreet.services.users.user_accounts import ROLES, Role, User, UserAccounts, UserLookup
-from discreet.services.users.user_database import get_user_file_path, open_user_storage
-from discreet.services.users.user_storage import UserFile, UserStorage
+from discreet.services.users.user_storage import UserFile, UserStorage, get_user_file_path, open_user_storage
 
 __all__ = [
     "ROLES",

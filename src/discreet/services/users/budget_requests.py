@@ -17,8 +17,12 @@ from discreet.accounting.budget import SLACK
 from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.services.users.user_database import has_user_storage, open_user_storage
-from discreet.services.users.user_storage import UserStorage, get_timestamp
+from discreet.services.users.user_storage import (
+    UserStorage,
+    get_timestamp,
+    has_user_storage,
+    open_user_storage,
+)
 
 REQUEST_COLUMNS = "id, time, analyst, share, reason, state, taken_from, note, decided"
 MAX_OPEN_REQUESTS = 10

@@ -3,7 +3,10 @@
 Content     Names, roles, password hashes and verifiers, token hashes, the signing key of sessions, ended
             sessions, budget requests and decisions, idempotency keys with their responses, and jobs.
             No password, no token, and no data value that was not released.
-File        SQLite, beside the ledger, readable by its owner only; `user_database` is the PostgreSQL form.
+File        `UserFile`: SQLite, beside the ledger, readable by its owner only.
+Database    `UserDatabase`: tables of a shared ledger, so that users, sessions and grants hold at all its
+            servers. Transactions are those of `accounting.shared_database`. A writer locks the row of
+            `secret`, not the ledger's, so that logins do not wait for charges.
 Shared      with `discreet user`, which may write while servers run: a removed user is logged out at once.
 """
 
@@ -19,11 +22,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from discreet.accounting.ledger_storage import MEMORY, SqlTransaction
+from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address, make_ledger_error
 from discreet.accounting.process_identity import is_process_alive
+from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
+from discreet.services.addresses import find_sibling_file, strip_sibling_path
 
 STORAGE_FORMAT = 4
 DEFAULT_TOKEN_DAYS = 90
@@ -32,7 +37,11 @@ SECRET_BYTES = 32
 APPLICATION_ID = int.from_bytes(b"dscu")
 LOCK_TIMEOUT_SECONDS = 60.0
 USER_FILE_SUFFIX = ".users.db"
-SCHEMA = (
+ADD_TOKEN_EXPIRY = (
+    "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
+    "UPDATE token SET expires = :expires",
+)
+FILE_SCHEMA = (
     "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL)",
     "CREATE TABLE user (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, password TEXT NOT NULL,"
     " verifier TEXT, made TEXT NOT NULL)",
@@ -46,7 +55,7 @@ SCHEMA = (
     " digest BLOB NOT NULL, status INTEGER, kind TEXT, headers TEXT, body BLOB, PRIMARY KEY (user, key))",
     f"PRAGMA application_id = {APPLICATION_ID}",
 )
-MIGRATIONS: dict[int, tuple[str, ...]] = {
+FILE_MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
         "CREATE TABLE job (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
         " user TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,"
@@ -54,11 +63,34 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         " document TEXT, file TEXT, process TEXT NOT NULL)",
     ),
     3: ("ALTER TABLE attempt ADD COLUMN process TEXT NOT NULL DEFAULT ''",),
-    4: (
-        "ALTER TABLE token ADD COLUMN expires TEXT NOT NULL DEFAULT ''",
-        "UPDATE token SET expires = :expires",
-    ),
+    4: ADD_TOKEN_EXPIRY,
 }
+"""Migrations from earlier formats, by the format that they lead to."""
+DATABASE_TABLES = ("secret", "user", "token", "ended", "wish", "attempt", "job")
+NAME_TYPE = 'TEXT COLLATE "C"'
+NUMBER_TYPE = "BIGINT GENERATED ALWAYS AS IDENTITY"
+OWNER_COLUMN = f'"user" {NAME_TYPE} NOT NULL REFERENCES "user" ON DELETE CASCADE'
+DATABASE_SCHEMA = (
+    "CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, value BYTEA)",
+    f"INSERT INTO secret VALUES (1, {STORAGE_FORMAT}, NULL)",
+    f'CREATE TABLE "user" (name {NAME_TYPE} PRIMARY KEY, role TEXT NOT NULL, analyst TEXT,'
+    " password TEXT NOT NULL,"
+    " verifier TEXT, made TEXT NOT NULL)",
+    f"CREATE TABLE token (id {NAME_TYPE} PRIMARY KEY, {OWNER_COLUMN}, label TEXT NOT NULL,"
+    " digest BYTEA NOT NULL UNIQUE,"
+    " made TEXT NOT NULL, expires TEXT NOT NULL DEFAULT '')",
+    "CREATE TABLE ended (session TEXT PRIMARY KEY, expires DOUBLE PRECISION NOT NULL)",
+    f"CREATE TABLE wish (id {NUMBER_TYPE} PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL,"
+    " share TEXT NOT NULL, reason TEXT NOT NULL, state TEXT NOT NULL CHECK"
+    " (state IN ('open', 'granted', 'denied')), taken_from TEXT, note TEXT, decided TEXT)",
+    f"CREATE TABLE attempt (rowid {NUMBER_TYPE}, {OWNER_COLUMN}, key TEXT NOT NULL, digest BYTEA NOT NULL,"
+    ' status INTEGER, kind TEXT, headers TEXT, body BYTEA, process TEXT NOT NULL, PRIMARY KEY ("user", key))',
+    f'CREATE TABLE job (number {NUMBER_TYPE} PRIMARY KEY, id TEXT NOT NULL UNIQUE, "user" TEXT NOT NULL,'
+    " kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, stage TEXT NOT NULL,"
+    " share DOUBLE PRECISION NOT NULL, begun TEXT NOT NULL, ended TEXT, failure TEXT, document TEXT,"
+    " file TEXT, process TEXT NOT NULL)",
+)
+DATABASE_MIGRATIONS: dict[int, tuple[str, ...]] = {4: ADD_TOKEN_EXPIRY}
 """Migrations from earlier formats, by the format that they lead to."""
 
 
@@ -185,13 +217,13 @@ class UserFile(Closeable):
         if mark != APPLICATION_ID:
             if mark or form or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise self._make_error("was not written by discreet")
-            for statement in SCHEMA:
+            for statement in FILE_SCHEMA:
                 connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES (1, ?)", (draw_secret(),))
         elif form > STORAGE_FORMAT:
             raise self._make_error("was written by a newer version of discreet")
         for later in range(form + 1, STORAGE_FORMAT + 1):
-            for statement in MIGRATIONS.get(later, ()):
+            for statement in FILE_MIGRATIONS.get(later, ()):
                 connection.execute(statement, {"expires": make_expiry_timestamp(DEFAULT_TOKEN_DAYS)})
         connection.execute(f"PRAGMA user_version = {STORAGE_FORMAT}")
         connection.execute("COMMIT")
@@ -200,3 +232,67 @@ class UserFile(Closeable):
         return RequestError(
             f"The user file {self.path} {what}.", hint="Check it and its folder, or move it away."
         )
+
+
+class UserDatabase(Closeable):
+    """A `UserStorage` in the database of a ledger; files of jobs are beside the policy of each server."""
+
+    def __init__(self, ledger: str) -> None:
+        self.releases_folder: Path | None = find_sibling_file(ledger, ".releases")
+        self._database = SharedDatabase(strip_sibling_path(ledger))
+        try:
+            self._database.create_tables(DATABASE_TABLES, DATABASE_SCHEMA)
+            self.secret = self._migrate_and_get_secret()
+        except BaseException:
+            self.close()
+            raise
+
+    def read_transaction(self) -> AbstractContextManager[SqlTransaction]:
+        """Begin a read transaction: everything within it sees one snapshot."""
+        return self._database.read_transaction()
+
+    @contextmanager
+    def write_transaction(self) -> Iterator[SqlTransaction]:
+        """Begin an exclusive write transaction, durable when it ends."""
+        with self._database.translate_errors(), self._database.write_transaction("secret") as rows:
+            yield rows
+
+    def is_process_alive(self, transaction: SqlTransaction, process: str) -> bool:
+        """Return True if a process still runs, on any machine."""
+        return self._database.is_process_alive(transaction, process)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _migrate_and_get_secret(self) -> bytes:
+        """Migrate the tables, and return the signing key of sessions, which the first server draws."""
+        with self.write_transaction() as rows:
+            form, value = rows.execute("SELECT format, value FROM secret").fetchone()
+            if form > STORAGE_FORMAT:
+                what = "has users that a newer version of discreet has written"
+                raise make_ledger_error(self._database.place, what, "Open it with that version.")
+            for later in range(form + 1, STORAGE_FORMAT + 1):
+                for statement in DATABASE_MIGRATIONS.get(later, ()):
+                    rows.execute(statement, {"expires": make_expiry_timestamp(DEFAULT_TOKEN_DAYS)})
+            rows.execute("UPDATE secret SET format = :form", {"form": STORAGE_FORMAT})
+            if value is None:
+                # Drawn by the database server, so that no statement and no statement log contains it.
+                ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
+        return bytes(value)
+
+
+def open_user_storage(ledger: str) -> UserStorage:
+    """Open the user storage of a ledger by its absolute address; create it if there is none."""
+    if is_database_address(ledger):
+        return UserDatabase(ledger)
+    return UserFile(get_user_file_path(ledger))
+
+
+def get_user_file_path(ledger: str) -> str:
+    """Return the path of the user file beside a ledger; in memory for a ledger in memory."""
+    return str(find_sibling_file(ledger, ".users.db") or MEMORY)
+
+
+def has_user_storage(ledger: str) -> bool:
+    """Return True if the ledger has a user storage."""
+    return is_database_address(ledger) or Path(get_user_file_path(ledger)).exists()

@@ -1,10 +1,17 @@
-"""Pure protocols: a report supports the client's own value with probability p, any other one with q.
+"""Frequency oracles: pure protocols, and linear operators, by how shares are estimated from their reports.
 
-Definition  Report y supports the values of a set S(y): it is gamma times as likely from a client whose value
+Pure        Report y supports the values of a set S(y): it is gamma times as likely from a client whose value
             is in S(y) as from one whose value is not. The client's own value is supported with probability p,
-            each other value with probability q, whichever it is [WBLJ17].
-Estimate    the raw share of v is (c_v / n - q) / (p - q), c_v the number of reports that support v. It is
-            unbiased; with true share f its variance is (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)**2).
+            each other value with probability q, whichever it is [WBLJ17]. The raw share of v is
+            (c_v / n - q) / (p - q), c_v the number of reports that support v. It is unbiased; with true share
+            f its variance is (f p (1 - p) + (1 - f) q (1 - q)) / (n (p - q)**2).
+Linear      The raw shares are a right inverse A of the matrix, applied to the counts. Every report y
+            contributes a vector of shares A(y), unbiased: the sum over y of Pr[x -> y] A(y) is 1 at x and 0
+            elsewhere. Raw shares are the mean of A over the reports, and the variance of any sum of them is
+            that of a mean of independent terms, estimated from the counts; it is at least the variance under
+            the estimated shares, since a few reports may agree by chance. Intervals are normal: their
+            coverage is approximate, and with a few dozen reports or fewer they miss up to four times as
+            often as stated.
 
 [WBLJ17]    Wang, Blocki, Li & Jha, Locally Differentially Private Protocols for Frequency Estimation.
 """
@@ -15,12 +22,18 @@ from abc import abstractmethod
 from typing import Protocol, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from discreet.belief.breaches import Mask
 from discreet.core.binomial import clopper_pearson
 from discreet.core.number_checks import Real, require_count
 from discreet.core.simplex import project_to_simplex
 from discreet.local.bit_sampling import unpack_bits
+from discreet.local.distribution_fitting import (
+    Channel,
+    fit_iterative_bayes,
+    fit_maximum_likelihood,
+)
 from discreet.local.estimates import Intervals
 from discreet.local.operator import FrequencyOracle, TwoLevelOperator
 from discreet.local.report_formats import BitFormat, ReportCounts, Reports
@@ -121,3 +134,64 @@ class CodeFrequencyOracle(TwoLevelOperator, PureFrequencyOracle, Protocol):
         )
         laws = counts.cells / counts.clients, told / told.sum()
         return max(float(law @ (sums - law @ sums) ** 2) for law in laws)
+
+
+class LinearOperator(FrequencyOracle, Protocol):
+    """A frequency oracle given by a matrix and its right inverse A, both as linear maps."""
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """The matrix as linear maps, for iterative Bayes."""
+
+    @abstractmethod
+    def apply_inverse(self, seen: Floats) -> Floats:
+        """Return the mean of A over reports with the shares `seen`."""
+
+    @abstractmethod
+    def apply_squared_inverse(self, seen: Floats) -> Floats:
+        """Return the mean of the squares of A over reports with the shares `seen`."""
+
+    @abstractmethod
+    def compute_report_values(self, weights: Floats) -> Floats:
+        """Return for every report the weighted sum of its A."""
+
+    def estimate_raw_shares(self, counts: ReportCounts) -> Floats:
+        return self.apply_inverse(counts.cells / counts.clients)
+
+    def fit_shares(self, counts: ReportCounts) -> Floats:
+        """Fit the likeliest shares; if the matrix is too large for that, those of iterative Bayes."""
+        if self.is_enumerable:
+            return fit_maximum_likelihood(counts.cells, self.matrix()).shares
+        return fit_iterative_bayes(counts.cells, self.channel).shares
+
+    def intervals(self, counts: ReportCounts, confidence: float) -> Intervals:
+        raw = self.estimate_raw_shares(counts)
+        spreads = [
+            self.apply_squared_inverse(law) - self.apply_inverse(law) ** 2
+            for law in self._report_distributions(counts)
+        ]
+        error = np.sqrt(np.maximum(*spreads).clip(min=0) / counts.clients)
+        reach = -float(ndtri((1 - confidence) / 2)) * error
+        return Intervals(raw - reach, raw + reach)
+
+    def estimate_sum_variance(self, counts: ReportCounts, weights: Floats) -> float:
+        sums = self.compute_report_values(weights)
+        return (
+            max(float(law @ (sums - law @ sums) ** 2) for law in self._report_distributions(counts))
+            / counts.clients
+        )
+
+    def _report_distributions(self, counts: ReportCounts) -> tuple[Floats, Floats]:
+        """Return the observed distribution of reports, and that under the estimated shares."""
+        return counts.cells / counts.clients, self.channel.forward(
+            project_to_simplex(self.estimate_raw_shares(counts))
+        )
+
+    def variance(self, share: float, clients: int) -> float:
+        """Return the variance averaged over the values, each in turn having the share."""
+        k, forward = self.values, self.channel.forward
+        others = (1 - share) / (k - 1)
+        uniform = self.apply_squared_inverse(forward(np.full(k, 1.0)))
+        own = np.array([self.apply_squared_inverse(forward(row))[v] for v, row in enumerate(np.eye(k))])
+        return float((others * uniform + (share - others) * own - share).mean()) / clients

@@ -1,8 +1,8 @@
-"""YAML files of operators, analyses and surveys.
+"""Operators of the collect commands: their YAML files, and the best ones for a promise.
 
-Every scalar stays text as typed, and every error names file, line and entry.
-
-An operator has the notation of `local.operator_json`, with numbers as people type them:
+Every scalar of a file stays text as typed, and every error names file, line and entry; analyses and surveys
+are read by the same `YamlFile`. An operator has the notation of `local.operator_json`, with numbers as people
+type them:
 
     operator: kary-response
     values: 3
@@ -15,7 +15,8 @@ matrix is {operator: matrix-operator, rows: [[0.6, 0.4], [0.4, 0.6]]}.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,9 +26,16 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import parse_probability
 from discreet.core.output_files import write_output
-from discreet.local.design import require_promise_kept
+from discreet.local.design import (
+    Design,
+    design_baskets,
+    design_frequencies,
+    design_mean,
+    require_promise_kept,
+)
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
+from discreet.services.collect.collect_requests import DesignRequest, parse_promise
 from discreet.services.policy_errors import find_nearest_name
 from discreet.services.yaml_reader import KeyPath, Scalar, YamlDocument, YamlTree, read_yaml
 
@@ -92,18 +100,6 @@ class YamlFile:
             self.refuse(place, error.message.removeprefix("promise "))
 
 
-def parse_promise(name: str, text: str) -> Promise:
-    """Return the promise of a text prior:posterior.
-
-    >>> parse_promise("--promise", "1%:5%").gamma
-    5.2105...
-    """
-    prior, colon, posterior = text.partition(":")
-    if not colon:
-        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
-    return Promise(parse_probability(name, prior), parse_probability(name, posterior))
-
-
 def _tree_to_entries(tree: dict[str, YamlTree]) -> dict[str, Plain]:
     return {name: _tree_to_plain(entry) for name, entry in tree.items()}
 
@@ -163,3 +159,45 @@ def _parse_number(value: Plain) -> Any:
     except (ValueError, ZeroDivisionError):
         return value
     return int(exact) if exact.denominator == 1 else exact
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignResult:
+    """Operators, best first, and the quantity that their error refers to."""
+
+    designs: Sequence[Design[Operator]]
+    quantity: str
+    error_meaning: str
+    is_percentage: bool = True
+
+
+def design_operators(request: DesignRequest) -> DesignResult:
+    """Return the operators for shares, a mean or baskets, whichever is given."""
+    promise, clients, items, size = request.promise, request.clients, request.items, request.size
+    baskets = items is not None or size is not None
+    if (request.domain is not None) + (request.mean is not None) + baskets != 1:
+        raise RequestError(
+            "A design needs exactly one of a domain, a mean and baskets.",
+            hint="Give `domain=` for shares, `mean=0..100` for a mean, or `items=` and `size=` for baskets.",
+        )
+    if request.domain is not None:
+        return DesignResult(
+            designs=design_frequencies(promise, request.domain, clients),
+            quantity="a share",
+            error_meaning="the standard deviation of one value's estimated share",
+        )
+    if request.mean is not None:
+        low, high = request.mean
+        return DesignResult(
+            designs=design_mean(promise, clients, low=low, high=high),
+            quantity="the mean",
+            error_meaning="the largest standard deviation that the estimated mean can have",
+            is_percentage=False,
+        )
+    if items is None or size is None:
+        raise RequestError("Baskets need both `items=` and `size=`.")
+    return DesignResult(
+        designs=design_baskets(promise, items, size, clients),
+        quantity="a support",
+        error_meaning="the standard deviation of a rare pair's estimated support",
+    )

@@ -1,10 +1,17 @@
-"""Addresses of engines: how a policy's `engine` determines its sources and its store.
+"""Addresses in a policy: of its engine, and of its ledger with the ledger's sibling files.
 
 duckdb                  files: CSV, Parquet, tables of DuckDB files
 duckdb:///FILE          tables of one DuckDB file
 postgresql://…          tables and views of a server
 spark:local, spark://…  tables of a catalogue, Parquet and CSV paths; `spark:local[2]` takes two cores
 sc://…                  the same through Spark Connect
+
+A ledger's address; its sibling files are the users, the prepared store and the fault log:
+
+ledger.db, sqlite:///ledger.db    a file relative to the policy; sibling files are in its folder
+postgresql://…                    a database; sibling files are beside the policy, as for ledger.db
+
+A resolved database address carries the path for its sibling files after a #, which such addresses never use.
 """
 
 from __future__ import annotations
@@ -14,12 +21,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
+
+from pydantic import AfterValidator
+
+from discreet.accounting.ledger_storage import MEMORY, SQLITE, is_database_address
+from discreet.core.errors import RequestError
+from discreet.core.policy import ENGINE, ENGINES
 
 MakeAbsolute = Callable[[str], str]
 PATH_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".duckdb", ".db", ".ddb", ".data")
 SECRET_PARAMETERS = ("password", "sslpassword", "oauth_client_secret", "token")
 LOCAL_SUFFIXES = (".duckdb", ".db", ".ddb", ".data")
+DEFAULT_FILE = "ledger.db"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +97,19 @@ def parse_engine_address(text: str) -> EngineAddress:
     return EngineAddress(text=text, scheme={"postgres": "postgresql"}.get(scheme, scheme))
 
 
+def require_engine_address(address: str) -> str:
+    """Return the address of an engine; raise if no engine has such addresses."""
+    if not ENGINE.fullmatch(address):
+        raise RequestError(f"`engine=` must be {ENGINES}.", hint="See docs/scale.md.")
+    return address
+
+
+OptionalEngine = Annotated[
+    str | None, AfterValidator(lambda address: None if address is None else require_engine_address(address))
+]
+"""The field of a request that names an engine."""
+
+
 def remove_login(address: str) -> str:
     """Return the address without user and password.
 
@@ -110,3 +138,35 @@ def remove_password(address: str) -> str:
 def _looks_like_path(text: str) -> bool:
     file = text.partition("#")[0]
     return os.sep in file or Path(file).suffix.lower() in PATH_SUFFIXES
+
+
+def resolve_ledger_address(address: str, make_absolute: Callable[[str], str]) -> str:
+    """Return the address with an absolute path, independent of the working directory.
+
+    >>> resolve_ledger_address("sqlite:///ledger.db", "/data/{}".format)
+    '/data/ledger.db'
+    >>> resolve_ledger_address("postgresql://db.example/promises", "/data/{}".format)
+    'postgresql://db.example/promises#/data/ledger.db'
+    """
+    if address == MEMORY:
+        return address
+    if is_database_address(address):
+        return f"{address.partition('#')[0]}#{make_absolute(DEFAULT_FILE)}"
+    path = address.removeprefix(SQLITE)
+    if not path or "://" in path:
+        raise RequestError(
+            "A ledger address is a file, sqlite:///FILE or postgresql://…; this is none of them.",
+            hint="Name one under ledger in the policy, or by `ledger=`.",
+        )
+    return make_absolute(path)
+
+
+def strip_sibling_path(ledger: str) -> str:
+    """Return the address of the ledger itself, without the path of its sibling files."""
+    return ledger.partition("#")[0] if is_database_address(ledger) else ledger
+
+
+def find_sibling_file(ledger: str, suffix: str) -> Path | None:
+    """Return the file or folder with that suffix beside a ledger; None for a ledger in memory."""
+    file = ledger.partition("#")[2] or DEFAULT_FILE if is_database_address(ledger) else ledger
+    return None if file == MEMORY else Path(file).with_suffix(suffix)

@@ -33,7 +33,7 @@ from discreet.engines.inventory import (
     read_glob_schema,
     read_schemas,
 )
-from discreet.services.engine_addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
+from discreet.services.addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
 
@@ -236,7 +236,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 def _suggest_hint(word: str, engine: EngineAddress) -> str:
     if engine.scheme == "postgresql" and Path(word).suffix.lower() in PATH_SUFFIXES:
-        return "For a file leave out --engine; here name a table or view."
+        return "For a file leave out `engine=`; here name a table or view."
     if engine.scheme == "postgresql":
         return "Name a table or view, with its schema where that is not public."
     if engine.scheme == "duckdb":
