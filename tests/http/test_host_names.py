@@ -65,7 +65,7 @@ def test_other_names_and_origins_are_refused(host: str) -> None:
 
 @pytest.mark.parametrize("name", ["https://data.example", "data.example:80", "data.example/x", "", "*"])
 def test_what_is_no_name_is_refused_at_the_start(name: str) -> None:
-    with pytest.raises(RequestError, match="takes host names"):
+    with pytest.raises(RequestError, match="takes a host name"):
         normalize_host_names([name])
 
 
