@@ -311,7 +311,7 @@ class _Spark:
 @contextmanager
 def _spark(source: Path, folder: Path) -> Iterator[Bench]:
     clusters.require_spark()
-    from discreet.engines.spark import start_session
+    from discreet.engines.spark_session import start_session
 
     session = start_session("spark:local")
     session.read.parquet(str(source)).createOrReplaceTempView("visits")

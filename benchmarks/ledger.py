@@ -16,8 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting.high_water_marks import HighWaterMarks, MarkFile
-from discreet.accounting.ledger import Ledger, LedgerTerms
+from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms, MarkFile
+from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import MOST
 from discreet.belief import Promise
 from discreet.core.guarantees import PureDP

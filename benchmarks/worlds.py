@@ -4,7 +4,7 @@
     python benchmarks/worlds.py genomes genomes/   frequencies of a study of 1,000 people over 10,000 SNPs
     python benchmarks/worlds.py census census/     5,000 people, a copy with a little noise, and a panel
 
-What they are like stands in `discreet.attacks.simulation`.
+What they are like stands in `benchmarks.simulation`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from benchmarks.simulation.census_records import Census, make_leaky_copy
+from benchmarks.simulation.genome_study import Study
+from benchmarks.simulation.rental_ratings import RentalService, sample_known_ratings
 from discreet.attacks.allele_frequencies import Frequencies, Genotypes
 from discreet.attacks.ratings import NOBODY, Integers, Ratings
-from discreet.attacks.simulation.census_records import Census, make_leaky_copy
-from discreet.attacks.simulation.genome_study import Study
-from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
 
 OPENED = (date(1999, 11, 11) - date(1970, 1, 1)).days
 VICTIMS = 250

@@ -24,7 +24,7 @@ from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
-from discreet.services.synthesize.synthetic_table import SynthesizeRequest
+from discreet.services.synthesize.synthesize_request import SynthesizeRequest
 from discreet.services.train import TrainRequest
 
 ROOT = Path(__file__).parents[1]
@@ -180,6 +180,30 @@ def test_an_argument_that_cannot_be_is_refused_in_one_sentence(call: Any) -> Non
 def test_one_column_may_be_named_alone(folder: Path) -> None:
     counts = discreet.tabulate("sample/privacy.yaml", "census", "sex", epsilon=0.1)
     assert counts.rows.column_names[0] == "sex"
+
+
+def test_pairs_may_be_given_as_the_command_line_has_them(folder: Path) -> None:
+    rows = ["name,zip,disease", "Joe,13053,flu", "Ann,14850,gout"]
+    (folder / "release.csv").write_text("\n".join(rows))
+    asked: dict[str, Any] = {"knows": "release.csv", "quasi": "zip", "sensitive": "disease"}
+    (given, typed) = (
+        discreet.attack("release.csv", victim=who, **asked) for who in ({"name": "Joe"}, "name=Joe")
+    )
+    assert typed.knowledge == given.knowledge
+    policy = "sample/privacy.yaml"
+    counts = discreet.tabulate(policy, "census", "age", bins="age=3", epsilon=0.01)
+    assert counts.rows.num_rows == 3
+    wrong: list[tuple[Any, str]] = [
+        ("age", "got age"),
+        ("age=x", "got age=x"),
+        (7, "got 7"),
+        ({"age": "x"}, "bins"),
+    ]
+    for refused, words in wrong:
+        with pytest.raises(discreet.RequestError, match=words):
+            discreet.tabulate(policy, "census", "age", bins=refused, epsilon=0.01)
+    with pytest.raises(discreet.RequestError, match="COLUMN=VALUE; got Joe"):
+        discreet.attack("release.csv", victim="Joe", **asked)
 
 
 def test_the_budget_tells_what_is_spent_and_left(folder: Path) -> None:

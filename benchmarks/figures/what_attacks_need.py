@@ -13,16 +13,16 @@ from pathlib import Path
 
 import altair as alt
 
-from discreet.attacks.findings import Points
-from discreet.attacks.simulation.genome_study import Study
-from discreet.attacks.simulation.rental_ratings import RentalService
-from discreet.attacks.simulation.success_curves import (
+from benchmarks.simulation.genome_study import Study
+from benchmarks.simulation.rental_ratings import RentalService
+from benchmarks.simulation.success_curves import (
     compute_power_by_epsilon,
     compute_power_by_people,
     compute_recognition_curve,
     compute_unique_by_columns,
 )
-from discreet.attacks.simulation.us_population import Population
+from benchmarks.simulation.us_population import Population
+from discreet.attacks.findings import Points
 from discreet.core.randomness import Randomness
 from discreet.rendering.charts import BLUE, VERMILLION, apply_style, save_chart
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, MarkFile
-from discreet.accounting.ledger import Ledger, LedgerTerms
+from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, LedgerTerms, MarkFile
+from discreet.accounting.ledger import Ledger
 from discreet.accounting.slot_file import read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE

@@ -19,8 +19,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import Ledger, LedgerTerms
+from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms
+from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_backup import back_up_ledger, restore_ledger
 from discreet.core.errors import BudgetError, RequestError
 from tests.accounting.ledger_rivals import PROMISE

@@ -13,7 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
+from discreet.accounting.high_water_marks import LedgerTerms
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_storage import FORMAT
 from discreet.accounting.privacy_unit import PrivacyUnit, change_units
 from discreet.belief import Promise

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.simulation.genome_study import Study
+from benchmarks.simulation.success_curves import compute_power_by_epsilon, compute_power_by_people
 from discreet.attacks.allele_frequencies import (
     Frequencies,
     compute_expected_power,
@@ -18,8 +20,6 @@ from discreet.attacks.allele_frequencies import (
     sum_statistics,
 )
 from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.simulation.genome_study import Study
-from discreet.attacks.simulation.success_curves import compute_power_by_epsilon, compute_power_by_people
 from discreet.belief.odds import highest_posterior
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.simulation.rental_ratings import RentalService, sample_known_ratings
+from benchmarks.simulation.success_curves import compute_recognition_curve
 from discreet.attacks import scoreboard
 from discreet.attacks.ratings import NOBODY, KnownRatings, Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
-from discreet.attacks.simulation.success_curves import compute_recognition_curve
 from discreet.core.errors import RequestError
 from tests.attacks.cases.scoreboard import films
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_engine_counter
 from discreet.attacks.attribute_inference import AttributeInference, choose_constant
 from discreet.attacks.findings import Findings, compute_odds_factor
@@ -25,7 +26,6 @@ from discreet.attacks.nearest_records import (
     vote_secrets,
 )
 from discreet.attacks.panel_evaluation import Guesses, compute_beliefs
-from discreet.attacks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.synthetic_release import build_synthetic_release
 from discreet.attacks.synthetic_sweep import find_revealing_column_sets, sweep_attacks

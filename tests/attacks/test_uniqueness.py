@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.simulation.success_curves import compute_unique_by_columns
-from discreet.attacks.simulation.us_population import BIRTH, Population
+from benchmarks.simulation.success_curves import compute_unique_by_columns
+from benchmarks.simulation.us_population import BIRTH, Population
 from discreet.attacks.uniqueness import Uniqueness, compute_expected_unique
 from discreet.core.errors import RequestError
 from tests.attacks.cases.uniqueness import people

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engines import servers
 from tests.engines.servers import Server
-from tests.engines.support import expect_failures
+from tests.engines.support import FIXTURES, expect_failures
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,7 +22,7 @@ def spark() -> Iterator[servers.SparkServer]:
         yield server
 
 
-@pytest.fixture(params=["postgres", "spark"])
+@pytest.fixture(params=FIXTURES)
 def server(request: pytest.FixtureRequest) -> Server:
     """One after the other."""
     found: Any = request.getfixturevalue(request.param)

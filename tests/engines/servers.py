@@ -155,7 +155,7 @@ def spark() -> Iterator[SparkServer]:
         cannot(str(missing))
     from pyspark.sql import SparkSession
 
-    from discreet.engines.spark import LOCAL_SETTINGS
+    from discreet.engines.spark_session import LOCAL_SETTINGS
 
     folder = Path(tempfile.mkdtemp(prefix="discreet-spark-"))
     builder = SparkSession.builder.master("local[2]")

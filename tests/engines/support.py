@@ -16,9 +16,12 @@ from typing import Any, TypeVar
 
 import pytest
 
+from discreet import engines
+
 GUIDE = Path(__file__).parents[2] / "docs" / "scale.md"
-ENGINES = {"duckdb": "DuckDB", "postgresql": "PostgreSQL", "spark": "Spark"}
-FIXTURES = {"postgres": "postgresql", "spark": "spark"}
+ENGINES = {engine.schemes[0]: engine.name for engine in engines.ENGINES}
+FIXTURES = {engine.extra: engine.schemes[0] for engine in engines.ENGINES if not engine.is_embedded}
+"""The fixture of an engine's server, named as its extra, and the engine."""
 PLACE = re.compile(r"(<!-- support -->\n).*(<!-- /support -->)", re.S)
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -49,7 +52,7 @@ def shown() -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def table() -> str:
-    lines = [f"| | {' | '.join(ENGINES.values())} |", "|---|---|---|---|"]
+    lines = [f"| | {' | '.join(ENGINES.values())} |", "|---" * (1 + len(ENGINES)) + "|"]
     for what, cannot in shown():
         cells = [f"no: {cannot[engine]}" if engine in cannot else "yes" for engine in ENGINES]
         lines.append(f"| {what} | {' | '.join(cells)} |")

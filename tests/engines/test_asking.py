@@ -256,7 +256,8 @@ def names(postgres: PostgresServer) -> list[str]:
 
 
 def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer) -> None:
-    from discreet.engines.postgres import PostgreSQL, execute_statement
+    from discreet.engines.postgres import PostgreSQL
+    from discreet.engines.postgres_connection import execute_statement
 
     engine = opened(postgres)
     assert isinstance(engine, PostgreSQL)
@@ -268,7 +269,8 @@ def test_nothing_can_be_written_through_the_connection(postgres: PostgresServer)
 def test_a_connection_that_was_closed_is_made_anew_and_as_shut_off_as_before(
     postgres: PostgresServer,
 ) -> None:
-    from discreet.engines.postgres import PostgreSQL, execute_statement, fetch_table
+    from discreet.engines.postgres import PostgreSQL
+    from discreet.engines.postgres_connection import execute_statement, fetch_table
 
     counted = 'SELECT count(*) AS n, count(DISTINCT "_discreet_person") AS people FROM "visits"'
     engine = opened(postgres)
@@ -372,7 +374,7 @@ def test_a_missing_table_or_column_is_named(server: Server, tmp_path: Path) -> N
 
 
 def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
-    from discreet.engines.postgres import connect_postgres
+    from discreet.engines.postgres_connection import connect_postgres
 
     with pytest.raises(RequestError) as refusal:
         connect_postgres("postgresql://ann:secret@127.0.0.1:1/shop")
@@ -389,7 +391,7 @@ def test_an_address_that_nobody_answers_is_told_without_its_password() -> None:
     ],
 )
 def test_a_cluster_that_nobody_answers_for_is_told_at_once_and_without_its_token(place: str) -> None:
-    from discreet.engines.spark import start_session
+    from discreet.engines.spark_session import start_session
 
     with pytest.raises(RequestError, match="Spark: no connection to") as refusal:
         start_session(place)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from discreet.attacks.simulation.rental_ratings import RentalService
+from benchmarks.simulation.rental_ratings import RentalService
 from tests.engines.servers import PostgresServer, Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address

@@ -17,7 +17,7 @@ from discreet.engines import policy_tables
 from discreet.engines.deferred_encoding import DEFERRED_PREFIX, build_deferring_translator
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.postgres import connect_postgres, fetch_table
+from discreet.engines.postgres_connection import connect_postgres, fetch_table
 from discreet.engines.postgres_tables import DIALECT, PostgresTable, find_postgres_table
 from discreet.engines.prepared_store import prepare_store
 from discreet.sql.planner import plan_query

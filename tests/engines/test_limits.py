@@ -21,7 +21,8 @@ from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.postgres import PostgreSQL
-from discreet.engines.spark import SETTINGS, Spark
+from discreet.engines.spark import Spark
+from discreet.engines.spark_session import SETTINGS
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
 from discreet.services.ledgers import resolve_analyst
@@ -109,7 +110,7 @@ def test_a_statement_that_waits_for_a_lock_is_stopped_and_stays_charged(postgres
 
 @pytest.mark.xdist_group("postgres")
 def test_postgresql_has_a_limit_of_memory_for_each_step(postgres: PostgresServer) -> None:
-    from discreet.engines.postgres import fetch_table
+    from discreet.engines.postgres_connection import fetch_table
 
     place = postgres.put({"visits": ROWS})["visits"]
     settings = "SELECT current_setting('work_mem') AS memory, current_setting('statement_timeout') AS time"

@@ -120,9 +120,9 @@ def test_no_half_of_the_key_is_in_a_plan_of_spark(spark: SparkServer) -> None:
 
 WAREHOUSE = """
 import os, stat
-from discreet.engines import spark
-one = spark._make_warehouse_folder()
-assert one == spark._make_warehouse_folder()
+from discreet.engines import spark_session
+one = spark_session._make_warehouse_folder()
+assert one == spark_session._make_warehouse_folder()
 print(one, oct(stat.S_IMODE(os.stat(one).st_mode)), os.stat(one).st_uid == os.getuid())
 """
 

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.core.errors import RequestError
-from discreet.engines.prepared_store import STORE_FORMAT, PreparedStore, prepare_store
-from discreet.engines.store_locks import drop_store_file
+from discreet.engines.prepared_store import STORE_FORMAT, PreparedStore, drop_store_file, prepare_store
 from tests.engines.stores import VISITS, policy_of, rows_of, visits_of
 from tests.patience import PATIENCE
 

@@ -18,9 +18,8 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mining import training_budget
 from discreet.mining.additive_model import AdditiveModel
-from discreet.mining.boosting import BoostingPlan
+from discreet.mining.boosting import BoostingPlan, NoisySums, smooth_categories, smooth_ordered
 from discreet.mining.model_training import plan_training, train_from_counter
-from discreet.mining.score_smoothing import NoisySums, smooth_categories, smooth_ordered
 from tests.conftest import seeded
 from tests.mining.rows import at_hand, binary, drawn, policy
 

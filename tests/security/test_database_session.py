@@ -13,7 +13,8 @@ import pytest
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import PureDP
-from discreet.engines.postgres import PostgreSQL, connect_postgres, fetch_table
+from discreet.engines.postgres import PostgreSQL
+from discreet.engines.postgres_connection import connect_postgres, fetch_table
 from discreet.engines.postgres_inventory import PostgreSQLInventory
 from discreet.engines.postgres_publisher import PostgreSQLPublisher
 from discreet.engines.shadow_database import ShadowDatabase

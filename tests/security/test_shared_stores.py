@@ -18,7 +18,7 @@ import pytest
 
 from discreet import Curator
 from discreet.accounting.entries import EntryState
-from discreet.engines.postgres import fetch_table
+from discreet.engines.postgres_connection import fetch_table
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import find_shared_key
 from tests.engines.servers import PostgresServer

@@ -95,6 +95,19 @@ def test_a_victim_whom_no_row_fits_is_told_so(folder: Path, capsys: pytest.Captu
     assert "No row of the release fits anybody who is known." in capsys.readouterr().out
 
 
+def test_other_labels_than_the_victims_own_value_are_taken_as_other_values(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = {"zip": ["13053", "13053", "14850"], "sex": ["F", "F", "M"], "disease": ["flu", "gout", "flu"]}
+    pacsv.write_csv(pa.table(people), folder / "plain.csv")
+    columns = ("--quasi", "zip,sex", "--sensitive", "disease")
+    told = attacks(capsys, "plain.csv", *columns, "--victim", "zip=13053,sex=F")[""]
+    assert told["unread"] == []
+    assert (
+        "Labels of sex other than F are taken to be other values, not groups that hold it." in told["assumed"]
+    )
+
+
 GROUPED = pa.table(
     {
         "school": ["Higher", "Higher", "Lower", "Lower"],
@@ -223,7 +236,7 @@ def test_every_attack_is_run_or_named_with_the_reason(
         "sparse ratings",
         "genome membership",
     }
-    assert "--with" in skipped["intersection"]
+    assert "name an earlier one" in skipped["intersection"]
     assert "hierarchy" in skipped["similarity"]
     assert "policy.yaml" in skipped["tracker"]
 
@@ -286,7 +299,7 @@ def test_nobody_takes_uniqueness_for_a_success_against_the_release(
     lines = capsys.readouterr().out.splitlines()
     assert not any(line.startswith("uniqueness") for line in lines)
     told = " ".join(" ".join(lines).split())
-    assert "By the values that are known 100% of people are alone, whatever is released" in told
+    assert "100% of people are unique by the values that are known, whatever is released" in told
 
 
 def test_a_value_of_the_data_cannot_become_markup_of_the_report(

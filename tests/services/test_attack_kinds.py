@@ -12,8 +12,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.attacks.simulation.genome_study import Study
-from discreet.attacks.simulation.rental_ratings import RentalService
+from benchmarks.simulation.genome_study import Study
+from benchmarks.simulation.rental_ratings import RentalService
 from discreet.core.randomness import Randomness
 from tests.services.test_attack_command import attacks
 from tests.services.test_promise import discreet

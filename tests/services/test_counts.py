@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,21 @@ def found(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return told
 
     return run
+
+
+def test_numbers_are_printed_in_their_sensible_digits(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert discreet("tabulate", "people", "--ranges", "age", "--bins", "age=7", "--epsilon", "0.5") == 0
+    rows = capsys.readouterr().out.split("\n\n")[0].splitlines()[1:]
+    shown = [number for row in rows for number in row.split()[2:]]
+    assert shown
+    assert not [number for number in shown if not re.fullmatch(r"-?[\d,]+(\.[1-9])?", number)]
+
+
+def test_a_guarantee_is_a_json_object(found: Run) -> None:
+    told = found("tabulate", "people", "--columns", "sex", "--epsilon", "0.5")
+    assert told["guarantee"] == {"type": "PureDP", "epsilon": "1/2", "relation": "value"}
 
 
 def test_a_contingency_table_is_charged_once_and_written_with_its_certificate(

@@ -15,8 +15,9 @@ from discreet.belief import Promise
 from discreet.core.errors import ModelNotMetError
 from discreet.services.attack.synthetic_attack import People
 from discreet.services.curator import Curator
+from discreet.services.synthesize.synthesize_request import SynthesizeRequest
 from discreet.services.synthesize.synthetic_publication import build_synthetic_certificate, evaluate_synthetic
-from discreet.services.synthesize.synthetic_table import SynthesizeRequest, SyntheticTable, plan_synthetic
+from discreet.services.synthesize.synthetic_table import SyntheticTable, plan_synthetic
 from tests.services.test_promise import discreet
 
 POLICY = """\
@@ -199,7 +200,7 @@ def test_a_table_that_gives_people_away_is_refused_unless_it_is_forced(folder: P
         table = curator.policy.tables["people"]
         both = People.read(plan, table, folder / "others.parquet", "duckdb")
         trial = evaluate_synthetic(leak, table, both, at_most=0.3, promise=curator.promise)
-    with pytest.raises(ModelNotMetError, match="--at-most allows at most 30%"):
+    with pytest.raises(ModelNotMetError, match="`at_most=` allows at most 30%"):
         trial.require_bounds()
     trial.require_bounds(is_forced=True)
     kept, broken = (replace(trial, runs=tried) for tried in (trial.runs[:0], trial.runs))

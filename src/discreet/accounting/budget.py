@@ -23,7 +23,7 @@ from discreet.accounting.accountant import Accountant, Cost, format_amount, form
 from discreet.accounting.hash_chain import EVERYBODY, SUMS, HashChain, RunningSums, Standing
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 from discreet.core.errors import BudgetError, RequestError, require_parameter
-from discreet.core.guarantees import PureDP
+from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.number_checks import Real, is_real
 
 TERMS = "prior, posterior, secret, people, tail, leak"  # people holds `group`, which is a keyword of SQL
@@ -74,6 +74,11 @@ class BudgetAccounts:
             raise self._make_budget_error(analyst, own, share, charge)
         return own, everything
 
+    def has_room_for(self, analyst: str, guarantee: Guarantee) -> bool:
+        """Return whether an analyst's share has room for a guarantee."""
+        own, share, _ = self._read_standing(analyst)
+        return limit_to_share(own, share).has_room_for(guarantee)
+
     def _make_budget_error(self, analyst: str, own: Accountant, share: Fraction, charge: Cost) -> BudgetError:
         """Return the error with the analyst's remaining budget, and nothing about other analysts."""
         left, whole = (limit_to_share(each, share).remaining_budget for each in (own, self.nothing))
@@ -100,6 +105,10 @@ class BudgetAccounts:
             entries=spent.events,
             incident=incident,
         )
+
+    def list_accounts(self) -> list[AnalystAccount]:
+        """Return the account of everybody who has a share, or had one."""
+        return [self.read_account(name) for name in self.read_shares()]
 
     def read_accountant(self, owner: str) -> Accountant:
         """Return the sums of one account as an accountant."""
@@ -152,8 +161,12 @@ class BudgetAccounts:
         )
         return sums["epsilon"], sums["rho"], sums["delta"], accountant.events
 
-    def suspend(self, analyst: str, incident: str | None) -> None:
+    def set_suspension(self, analyst: str, incident: str | None) -> None:
         """Suspend an analyst for an incident, or reinstate them where `incident` is None."""
+        self.read_account(analyst)  # refuses an analyst whom the ledger does not know
+        self.suspend(analyst, incident)
+
+    def suspend(self, analyst: str, incident: str | None) -> None:
         self.rows.execute(
             "UPDATE account SET incident = :incident WHERE analyst = :analyst",
             {"incident": incident, "analyst": analyst},

@@ -33,7 +33,7 @@ from typing import Any
 from discreet.accounting.entries import LedgerTransaction
 from discreet.accounting.hash_chain import LinkKind, RunningSums
 from discreet.accounting.ledger_storage import make_ledger_error
-from discreet.accounting.privacy_unit import overlap
+from discreet.accounting.privacy_unit import PrivacyUnit, overlap
 from discreet.accounting.slot_file import NewerSlotsError, lock_folder, read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
 
@@ -375,3 +375,12 @@ def _parse_sums(value: Sequence[Any]) -> RunningSums:
     for each in (epsilon, rho, delta):
         Fraction(each)
     return str(epsilon), str(rho), str(delta), int(events)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerTerms:
+    """The data of a ledger, the places of its marks, and whether its promise is separate."""
+
+    marks: HighWaterMarks = field(default_factory=HighWaterMarks)
+    units: Mapping[str, PrivacyUnit] = field(default_factory=dict)
+    separate: bool = False

@@ -24,14 +24,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
 from discreet.accounting.accountant import LEAK, Accountant, Cost, round_charge
 from discreet.accounting.belief_sentences import describe_ledger_belief, describe_uncovered
-from discreet.accounting.budget import AnalystAccount, BudgetAccounts, limit_to_share, parse_shares
+from discreet.accounting.budget import AnalystAccount, BudgetAccounts, parse_shares
 from discreet.accounting.entries import (
     Entry,
     LedgerTransaction,
@@ -43,19 +42,18 @@ from discreet.accounting.entries import (
     require_incident,
     require_text,
 )
-from discreet.accounting.hash_chain import EVERYBODY, LinkKind, format_current_time
+from discreet.accounting.hash_chain import EVERYBODY
 from discreet.accounting.high_water_marks import (
     HighWaterMark,
-    HighWaterMarks,
+    LedgerTerms,
     check_marks,
     has_marked_link,
     read_mark,
     record_separate_ledgers,
     require_unmarked_data,
 )
-from discreet.accounting.ledger_database import LedgerDatabase, has_tables
-from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.ledger_storage import SQLITE, LedgerStorage, SqlTransaction, is_database_address
+from discreet.accounting.ledger_database import has_ledger, open_storage
+from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.accounting.privacy_unit import PrivacyUnit, change_units, check_units, require_units
 from discreet.belief import Belief, Promise
 from discreet.core.engine import Closeable
@@ -68,15 +66,6 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Entry | StoredAnswer | None)
 LONGEST_WAIT, MOMENT = 900.0, 0.05
 """In seconds: the longest wait for an answer by another process, and the interval between checks."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerTerms:
-    """The data of a ledger, the places of its marks, and whether its promise is separate."""
-
-    marks: HighWaterMarks = field(default_factory=HighWaterMarks)
-    units: Mapping[str, PrivacyUnit] = field(default_factory=dict)
-    separate: bool = False
 
 
 class Ledger(Closeable):
@@ -111,7 +100,7 @@ class Ledger(Closeable):
             require_unmarked_data(str(address), bound)
         self._reserved: set[int] = set()
         self._abandoned: set[int] = set()
-        self.storage = _open_storage(str(address))
+        self.storage = open_storage(str(address))
 
         def initialize(transaction: LedgerTransaction) -> bool:
             transaction.accounts.initialize_terms()
@@ -178,15 +167,13 @@ class Ledger(Closeable):
         )
         stated, charge = self._price(guarantee)
         until = time.monotonic() + timeout
-        while True:
-            reply = self._write_entry(
-                lambda transaction: transaction.reserve_or_replay(
-                    analyst, question_key, question_text, stated, charge
-                )
-            )
-            if reply is not None:
-                return reply
+
+        def reserve(transaction: LedgerTransaction) -> Entry | StoredAnswer | None:
+            return transaction.reserve_or_replay(analyst, question_key, question_text, stated, charge)
+
+        while (reply := self._write_entry(reserve)) is None:
             self._wait_for_answer(analyst, question_key, until)
+        return reply
 
     def abandon(self, entry: Entry) -> None:
         """Mark an open entry that nobody here will settle any more; its charge stays."""
@@ -212,11 +199,11 @@ class Ledger(Closeable):
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
         require_incident("suspend", incident)
-        self._set_suspension(analyst, incident)
+        self.transact(lambda transaction: transaction.accounts.set_suspension(analyst, incident))
 
     def clear_suspension(self, analyst: str) -> None:
         """Let a suspended analyst ask again."""
-        self._set_suspension(analyst, None)
+        self.transact(lambda transaction: transaction.accounts.set_suspension(analyst, None))
 
     def record_release(
         self, name: str, description: str, certificate: Mapping[str, object] | None = None
@@ -234,13 +221,6 @@ class Ledger(Closeable):
         self._units = {**self._units, **units}
         self.write_marks()
         return changed
-
-    def record_backup(self) -> None:
-        """Record that a backup is made now, so that its marks show what a restored one lacks."""
-        self.transact(
-            lambda transaction: transaction.chain.append(LinkKind.BACKUP, {"time": format_current_time()})
-        )
-        self.write_marks()
 
     def transact(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
         """Return the result of `work`, in one durable transaction that excludes other writers.
@@ -260,49 +240,42 @@ class Ledger(Closeable):
 
     def write_marks(self, *, events: int | None = None) -> None:
         """Write the current high-water marks, unless they already hold this many charges."""
-
-        def is_known(mark: HighWaterMark) -> bool:
-            with self._open_transaction() as transaction:
-                return has_marked_link(transaction, mark)
-
-        others = self.marks.advance(events, self.read_mark, is_known)
+        others = self.marks.advance(
+            events,
+            self.read_mark,
+            lambda mark: self._read(lambda transaction: has_marked_link(transaction, mark)),
+        )
         if others:
             self.transact(lambda transaction: record_separate_ledgers(transaction, others))
 
     def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
         """Return this analyst's stored answer to this question, which is free, or None."""
-        with self._open_transaction() as transaction:
-            return transaction.find_stored_answer(analyst, question_key)
+        return self._read(lambda transaction: transaction.find_stored_answer(analyst, question_key))
 
     def list_entries(self, analyst: str | None = None) -> list[Entry]:
         """Return all entries, or those of one analyst, in order."""
-        with self._open_transaction() as transaction:
-            return transaction.list_entries(analyst)
+        return self._read(lambda transaction: transaction.list_entries(analyst))
 
     def list_entry_page(self, first: int, limit: int, *, analyst: str | None = None) -> list[Entry]:
         """Return at most `limit` entries, from an id on."""
-        with self._open_transaction() as transaction:
-            return transaction.list_entry_page(first, limit, analyst)
+        return self._read(lambda transaction: transaction.list_entry_page(first, limit, analyst))
 
     def list_releases(self) -> list[NonPrivateRelease]:
         """Return the releases without differential privacy."""
-        with self._open_transaction() as transaction:
-            return transaction.list_releases()
+        return self._read(lambda transaction: transaction.list_releases())
 
     def list_accounts(self) -> list[AnalystAccount]:
         """Return the account of everybody who has a share, or had one."""
-        with self._open_transaction() as transaction:
-            return [transaction.accounts.read_account(name) for name in transaction.accounts.read_shares()]
+        return self._read(lambda transaction: transaction.accounts.list_accounts())
 
     def get_account(self, analyst: str) -> AnalystAccount:
         """Return one analyst's share, total spent and remaining budget."""
-        with self._open_transaction() as transaction:
-            return transaction.accounts.read_account(analyst)
+        return self._read(lambda transaction: transaction.accounts.read_account(analyst))
 
     def get_accountant(self, analyst: str | None = None) -> Accountant:
         """Return the total spending, or that of one analyst, as an accountant."""
-        with self._open_transaction() as transaction:
-            return transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
+        owner = EVERYBODY if analyst is None else analyst
+        return self._read(lambda transaction: transaction.accounts.read_accountant(owner))
 
     def get_total_spent(self, analyst: str | None = None) -> Cost:
         """Return the total cost so far, or that of one analyst."""
@@ -310,19 +283,13 @@ class Ledger(Closeable):
 
     def get_remaining_budget(self, analyst: str | None = None) -> Cost:
         """Return the remaining budget of the promise, or of one analyst's share."""
-        with self._open_transaction() as transaction:
-            if analyst is None:
-                return transaction.accounts.read_accountant(EVERYBODY).remaining_budget
-            return transaction.accounts.read_account(analyst).left
+        if analyst is None:
+            return self.get_accountant().remaining_budget
+        return self.get_account(analyst).left
 
     def has_room_for(self, analyst: str, guarantee: Guarantee) -> bool:
         """Return whether `reserve` would accept this guarantee from this analyst now."""
-        with self._open_transaction() as transaction:
-            own, share = (
-                transaction.accounts.read_accountant(analyst),
-                transaction.accounts.read_account(analyst).share,
-            )
-        return limit_to_share(own, share).has_room_for(guarantee)
+        return self._read(lambda transaction: transaction.accounts.has_room_for(analyst, guarantee))
 
     def compute_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
         """Return the belief of an attacker who sees every answer, or one analyst's.
@@ -336,8 +303,7 @@ class Ledger(Closeable):
     ) -> list[tuple[int, Belief]]:
         """Return the belief after growing numbers of entries, at `max_points` moments."""
         require_count("compute_belief_history", "max_points", max_points)
-        with self._open_transaction() as transaction:
-            found = transaction.accounts.sample_accountants(max_points, analyst)
+        found = self._read(lambda transaction: transaction.accounts.sample_accountants(max_points, analyst))
         return [(moment.events, moment.compute_belief(prior)) for moment in found]
 
     def describe_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
@@ -359,13 +325,11 @@ class Ledger(Closeable):
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the places of ledgers with a separate promise about the same data, by identity."""
-        with self._open_transaction() as transaction:
-            return transaction.list_separate_ledgers()
+        return self._read(lambda transaction: transaction.list_separate_ledgers())
 
     def read_mark(self) -> HighWaterMark:
         """Return the current high-water mark of the ledger."""
-        with self._open_transaction() as transaction:
-            return read_mark(transaction)
+        return self._read(read_mark)
 
     def verify(self) -> None:
         """Check all links, entries and sums; raise an error for a ledger that contradicts itself."""
@@ -375,13 +339,6 @@ class Ledger(Closeable):
             transaction.accounts.check_standings()
             transaction.accounts.check_totals()
             transaction.accounts.check_entries()
-
-    def _set_suspension(self, analyst: str, incident: str | None) -> None:
-        def set_suspension(transaction: LedgerTransaction) -> None:
-            transaction.accounts.read_account(analyst)  # refuses an analyst whom the ledger does not know
-            transaction.accounts.suspend(analyst, incident)
-
-        self.transact(set_suspension)
 
     def _write_entry(self, reserve: Callable[[LedgerTransaction], R]) -> R:
         """Commit a new entry, then its marks, before its data is read; if the marks fail, it is orphaned."""
@@ -400,6 +357,10 @@ class Ledger(Closeable):
                 raise
         return reply
 
+    def _read(self, work: Callable[[LedgerTransaction], T]) -> T:
+        with self._open_transaction() as transaction:
+            return work(transaction)
+
     @contextmanager
     def _open_transaction(self) -> Iterator[LedgerTransaction]:
         with self.storage.read_transaction() as rows:
@@ -415,11 +376,7 @@ class Ledger(Closeable):
         return guarantee_to_json(guarantee if is_serializable(guarantee) else cost), round_charge(cost)
 
     def _wait_for_answer(self, analyst: str, question_key: str, until: float) -> None:
-        """Wait until nobody is answering the question any more."""
-        while True:
-            with self._open_transaction() as transaction:
-                if not transaction.is_being_answered(analyst, question_key):
-                    return
+        while self._read(lambda transaction: transaction.is_being_answered(analyst, question_key)):
             if time.monotonic() > until:
                 raise AlreadyRunningError(
                     "The same question is being answered, and is not charged twice.",
@@ -440,18 +397,3 @@ class Ledger(Closeable):
         finished = self.transact(finish_once, after_data=True)
         self._reserved.discard(entry.id)
         return finished
-
-
-def has_ledger(address: str) -> bool:
-    """Return whether an address has content: a file that is not empty, or tables of a ledger."""
-    if not is_database_address(address):
-        path = Path(address.removeprefix(SQLITE))
-        return path.exists() and (path.is_dir() or path.stat().st_size > 0)
-    return has_tables(address)
-
-
-def _open_storage(address: str) -> LedgerStorage:
-    """Open the storage at an address; create a new ledger where there is none."""
-    if is_database_address(address):
-        return LedgerDatabase(address)
-    return LedgerFile(address.removeprefix(SQLITE))

@@ -26,8 +26,8 @@ from discreet.accounting.budget import limit_to_share
 from discreet.accounting.entries import LedgerTransaction
 from discreet.accounting.hash_chain import EVERYBODY, SUMS, LinkKind, format_current_time
 from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, has_marked_link
-from discreet.accounting.ledger import Ledger, has_ledger
-from discreet.accounting.ledger_database import LedgerDatabase
+from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_database import LedgerDatabase, has_ledger
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import SQLITE, is_database_address, make_ledger_error
 from discreet.core.errors import RequestError
@@ -53,7 +53,11 @@ def back_up_ledger(ledger: Ledger, path: Path) -> None:
         raise RequestError(f"backup: {path} exists already.", hint="Name a new file.")
     if not path.parent.is_dir():
         raise RequestError(f"backup: there is no folder {path.parent}.", hint="Create it.")
-    ledger.record_backup()
+    # recorded first, so that the marks show what a restored backup lacks
+    ledger.transact(
+        lambda transaction: transaction.chain.append(LinkKind.BACKUP, {"time": format_current_time()})
+    )
+    ledger.write_marks()
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

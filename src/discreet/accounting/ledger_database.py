@@ -27,10 +27,13 @@ from discreet.accounting.ledger_storage import (
     CHAINED_FORMAT,
     DAMAGED,
     FORMAT,
+    SQLITE,
     UNDER_WAY,
     GroupCommit,
+    LedgerStorage,
     SqlTransaction,
     copy_tables,
+    is_database_address,
     make_ledger_error,
     make_newer_format_error,
 )
@@ -176,3 +179,18 @@ def get_shared_store_key(address: str) -> bytes:
                 rows.execute(DRAW_STORE_KEY)
                 found = rows.execute(FIND_STORE_KEY).fetchone()
             return bytes(found[0])
+
+
+def has_ledger(address: str) -> bool:
+    """Return whether an address has content: a file that is not empty, or tables of a ledger."""
+    if not is_database_address(address):
+        path = Path(address.removeprefix(SQLITE))
+        return path.exists() and (path.is_dir() or path.stat().st_size > 0)
+    return has_tables(address)
+
+
+def open_storage(address: str) -> LedgerStorage:
+    """Open the storage at an address, of a file or of a database; create a ledger where there is none."""
+    if is_database_address(address):
+        return LedgerDatabase(address)
+    return LedgerFile(address.removeprefix(SQLITE))

@@ -10,23 +10,23 @@ from typing import ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from discreet.core.errors import InvalidParameterError
-from discreet.services.request_fields import find_refusal
+from discreet.services.request_fields import find_refusal, split_names
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Choice = TypeVar("Choice", bound=Enum)
 
 Names = Sequence[str] | str
-"""Names of columns; one of them may be given alone."""
+"""Names of columns; a text is one of them, or several with commas between."""
 
 
 def list_names(names: Names) -> tuple[str, ...]:
-    """Return names as a tuple; a text is one name.
+    """Return names as a tuple; a text is one name, or several with commas between, as on the command line.
 
-    >>> list_names("age"), list_names(["age", "zip"])
-    (('age',), ('age', 'zip'))
+    >>> list_names("age"), list_names("age,zip"), list_names(["age", "zip"])
+    (('age',), ('age', 'zip'), ('age', 'zip'))
     """
-    return (names,) if isinstance(names, str) else tuple(names)
+    return split_names(names) if isinstance(names, str) else tuple(names)
 
 
 def parse_choice(verb: str, name: str, choices: type[Choice], value: Choice | str) -> Choice:

@@ -23,6 +23,7 @@ from discreet.services.count_requests import (
     ItemsetsRequest,
     StreamRequest,
     TabulateRequest,
+    parse_bins,
 )
 from discreet.services.curator import Curator
 from discreet.services.itemsets import plan_itemsets_release
@@ -30,7 +31,8 @@ from discreet.services.plans import Plan
 from discreet.services.progress import ignore_progress
 from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
-from discreet.services.synthesize.synthetic_table import SynthesizeRequest, SyntheticTable, synthesize_table
+from discreet.services.synthesize.synthesize_request import SynthesizeRequest
+from discreet.services.synthesize.synthetic_table import SyntheticTable, synthesize_table
 from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar
@@ -87,7 +89,7 @@ def tabulate(
     analyst: str | None = None,
     ranges: str | None = None,
     marginals: Sequence[Names] = (),
-    bins: Mapping[str, int] | None = None,
+    bins: Mapping[str, int] | Sequence[str] | str | None = None,
     logarithmic: Names = (),
     epsilon: Real | None = None,
     delta: Real = 0,
@@ -102,7 +104,7 @@ def tabulate(
         columns=list_names(columns),
         ranges=ranges,
         marginals=tuple(map(list_names, marginals)),
-        bins=dict(bins or {}),
+        bins=parse_bins(bins),
         logarithmic=list_names(logarithmic),
         epsilon=epsilon,
         delta=delta,
@@ -153,7 +155,7 @@ def open_stream(
     questions: int,
     method: str | None = None,
     updates: int | None = None,
-    bins: Mapping[str, int] | None = None,
+    bins: Mapping[str, int] | Sequence[str] | str | None = None,
     epsilon: Real | None = None,
     delta: Real = 0,
 ) -> Stream:
@@ -174,7 +176,7 @@ def open_stream(
             method=method,
             questions=questions,
             updates=updates,
-            bins=dict(bins or {}),
+            bins=parse_bins(bins),
             epsilon=epsilon,
             delta=delta,
         ),

@@ -16,7 +16,7 @@ from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
-from discreet.api.arguments import Names, list_names, parse_choice, refuse_invalid_arguments
+from discreet.api.arguments import Names, parse_choice, refuse_invalid_arguments
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.policy import Policy
 from discreet.rendering.release_report import render_release_report
@@ -31,6 +31,7 @@ from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
 from discreet.services.policies import load_policy
+from discreet.services.progress import ignore_progress
 
 
 class Anonymizer(anonymizer.Anonymizer):
@@ -109,15 +110,15 @@ def attack(
     policy: Path | str | None = None,
     table: str | None = None,
     knows: Path | str | None = None,
-    victim: Mapping[str, object] | None = None,
+    victim: Mapping[str, object] | str | None = None,
     earlier: Path | str | None = None,
     quasi: Names = (),
     sensitive: Names = (),
-    hierarchies: Mapping[str, Path | str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    earlier_columns: Mapping[str, str] | None = None,
-    rules_out: Names = (),
-    base_rates: Names = (),
+    hierarchies: Mapping[str, Path | str] | str | None = None,
+    columns: Mapping[str, str] | str | None = None,
+    earlier_columns: Mapping[str, str] | str | None = None,
+    rules_out: Sequence[str] | str = (),
+    base_rates: Sequence[str] | str = (),
     at_most: float | None = None,
     claim: str | None = None,
     victims: int | None = None,
@@ -138,7 +139,8 @@ def attack(
 ) -> AttackEvaluation:
     """Run every attack that applies to a release: a published file, a `Release`, or a policy's answers.
 
-    `knows` is a file of what attackers know about people; `victim` is one person, as values of columns.
+    `knows` is a file of what attackers know about people; `victim` is one person, as values of columns:
+    `{"name": "Joe"}`, or `"name=Joe"` as on the command line.
     `at_most` is the highest belief that any attack may reach: `broken_bounds` of the result lists those that
     exceed it. The result is for the custodian only.
 
@@ -150,39 +152,40 @@ def attack(
     """
     if isinstance(release, Release):
         return evaluate_release(release, release.policy, at_most=at_most)
-    request = AttackRequest(
-        release=str(release),
-        policy=None if policy is None else Path(policy),
-        table=table,
-        knows=_to_text(knows),
-        victim=None if victim is None else _to_texts(victim),
-        earlier=_to_text(earlier),
-        quasi=list_names(quasi),
-        sensitive=list_names(sensitive),
-        hierarchies=_to_texts(hierarchies or {}),
-        columns=_to_texts(columns or {}),
-        earlier_columns=_to_texts(earlier_columns or {}),
-        rules_out=list_names(rules_out),
-        base_rates=list_names(base_rates),
-        at_most=at_most,
-        claim=claim,
-        person=person,
-        title=title,
-        rating=rating,
-        date=date,
-        days=days,
-        stars=stars,
-        wrong=wrong,
-        genomes=_to_text(genomes),
-        reference=_to_text(reference),
-        panel=_to_text(panel),
-        people=people,
-        epsilon=epsilon,
-        original=_to_text(original),
-        victims=victims,
-        engine=engine,
-    )
-    return attack_release(request, lambda message: None)
+    given: dict[str, object] = {
+        "release": release,
+        "policy": policy,
+        "table": table,
+        "knows": knows,
+        "victim": victim,
+        "earlier": earlier,
+        "quasi": quasi,
+        "sensitive": sensitive,
+        "hierarchies": hierarchies or {},
+        "columns": columns or {},
+        "earlier_columns": earlier_columns or {},
+        "rules_out": rules_out,
+        "base_rates": base_rates,
+        "at_most": at_most,
+        "claim": claim,
+        "victims": victims,
+        "person": person,
+        "title": title,
+        "rating": rating,
+        "date": date,
+        "days": days,
+        "stars": stars,
+        "wrong": wrong,
+        "genomes": genomes,
+        "reference": reference,
+        "panel": panel,
+        "people": people,
+        "epsilon": epsilon,
+        "original": original,
+        "engine": engine,
+    }
+    request = AttackRequest.model_validate(given)
+    return attack_release(request, ignore_progress)
 
 
 @refuse_invalid_arguments
@@ -240,11 +243,3 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
     """
     sample.write_samples(Path(folder))
     return sample.write_policy(Path(folder))
-
-
-def _to_text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _to_texts(values: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in values.items()}

@@ -40,6 +40,7 @@ from discreet.core.number_checks import Real, require_count, require_nonnegative
 Floats = NDArray[np.float64]
 Genotypes = NDArray[np.int8]
 BLOCK = 4_096  # SNPs that are multiplied together in single precision
+PEOPLE_BLOCK = 50  # people drawn together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -288,3 +289,14 @@ def _read_snp_names(found: pa.Table, table: str) -> pa.Array:
 
 def _find_positions(wanted: pa.Array, names: pa.Array) -> NDArray[np.int64]:
     return np.asarray(pc.index_in(wanted, value_set=names).to_numpy(zero_copy_only=False), np.int64)
+
+
+def draw_genotypes(people: int, share: Floats, generator: np.random.Generator) -> Genotypes:
+    """Return people's copies of each allele: two with its squared share, none with that of the other."""
+    two, some = (share**2).astype(np.float32), (1 - (1 - share) ** 2).astype(np.float32)
+    copies = np.empty((people, share.size), np.int8)
+    for start in range(0, people, PEOPLE_BLOCK):
+        rows = copies[start : start + PEOPLE_BLOCK]
+        chance = generator.random(rows.shape, np.float32)
+        np.add(chance < two, chance < some, out=rows, dtype=np.int8)
+    return copies

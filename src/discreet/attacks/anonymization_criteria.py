@@ -100,7 +100,7 @@ def _compute_linkability(linkage: Findings) -> Criterion:
         name="linkability",
         share=share,
         baseline=linkage.baseline,
-        sentence=f"{_format_share(share)} of them are linked to their own row by picking a matching one.",
+        sentence=f"{_format_share(share)} of them are linked to their own row by picking one that matches.",
     )
 
 
@@ -115,10 +115,10 @@ def _compute_inference(sets: MatchSets, column: str, significant: float) -> Crit
         baseline=guessed.baseline,
         learned_share=share,
         sentence=(
-            f"For {_format_share(share)} of them a value of {column} is believed with "
-            f"{_format_share(significant)} or more "
-            f"that the release as a whole does not give; {_format_share(guessed.success)} are guessed right, "
-            f"{_format_share(guessed.baseline)} without their quasi-identifiers."
+            f"For {_format_share(share)} of them, a value of {column} that fewer than "
+            f"{_format_share(significant)} of all rows have is believed with {_format_share(significant)} or "
+            f"more. {_format_share(guessed.success)} are guessed right; without quasi-identifiers, "
+            f"{_format_share(guessed.baseline)}."
         ),
     )
 

@@ -257,9 +257,10 @@ NUMBERS, DAYS, DIGITS = "numbers", "days", "digits"
 
 @dataclass(frozen=True, kw_only=True)
 class IllegibleColumn:
-    """A column of which `find_illegible_columns` of `total` labels cannot be read.
+    """A column of which `illegible` of `total` labels cannot be read.
 
-    `kind` is the kind of value that the labels show and that no known value has, if any.
+    `kind` is the kind of value that the labels show and that no known value has, if any. `sole_value` is the
+    only known value, if it is itself a label: then the other labels are likely to be other values.
     """
 
     column: str
@@ -267,6 +268,7 @@ class IllegibleColumn:
     illegible: int
     total: int
     kind: str | None = None
+    sole_value: str | None = None
 
     @property
     def is_wholly_illegible(self) -> bool:
@@ -295,6 +297,7 @@ def find_illegible_columns(
                     illegible=len(unread),
                     total=len(labels),
                     kind=shown[0] if shown else None,
+                    sole_value=next(iter(values)) if len(values) == 1 and values < set(labels) else None,
                 )
             )
     return tuple(found)

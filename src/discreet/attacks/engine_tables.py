@@ -157,7 +157,7 @@ def _count_people(
     if int(counts.sum()) != everybody:
         raise DataError(
             f"attack: in {table}, rows with the same {person} differ in columns that the attacker knows.",
-            hint="Leave out the columns that change, or count rows by omitting --person.",
+            hint="Leave out the columns that change, or count rows by omitting `person=`.",
         )
     having = {
         name: _count_people_by_value(count_people_by(*columns, name), values, codes) for name in sensitive

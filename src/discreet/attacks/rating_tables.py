@@ -91,7 +91,7 @@ def read_rating_tables(
     if not known.num_rows:
         raise RequestError(
             f"attack: {register.table} and {release.table} have no title in common.",
-            hint="Spell titles the same way in both, or name the column with --title.",
+            hint="Spell titles the same way in both, or name the column with `title=`.",
         )
     records = _sort_distinct(
         given["person"], *(() if register.truth is None else shown.find_true_records(engine, known))

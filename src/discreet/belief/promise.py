@@ -33,11 +33,18 @@ from discreet.belief.wording import (
     format_percent,
     format_percent_up,
 )
-from discreet.core.errors import RequestError, require_parameter
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
 from discreet.core.guarantees import GaussianDP, Guarantee, convert_guarantee
 from discreet.core.html_summary import build_facts, build_sentence, build_summary
 from discreet.core.neighbor_relations import Relation
-from discreet.core.number_checks import Real, is_real, require_count, require_positive, require_probability
+from discreet.core.number_checks import (
+    Real,
+    is_real,
+    parse_probability,
+    require_count,
+    require_positive,
+    require_probability,
+)
 
 ROUNDING = 1e-12
 BISECTIONS = 48
@@ -200,3 +207,15 @@ def _find_largest_mu(loss: float, tail: float) -> float:
         fits = tail_probability_beyond_loss(GaussianDP(mu=middle), loss) <= tail
         low, high = (middle, high) if fits else (low, middle)
     return low * (1 - ROUNDING)
+
+
+def parse_promise(name: str, text: str) -> Promise:
+    """Return the promise of a text prior:posterior.
+
+    >>> parse_promise("`promise=`", "1%:5%").gamma
+    5.2105...
+    """
+    prior, colon, posterior = text.partition(":")
+    if not colon:
+        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
+    return Promise(parse_probability(name, prior), parse_probability(name, posterior))

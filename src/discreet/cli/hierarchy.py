@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from discreet.anonymity.hierarchies import hierarchy_to_csv
-from discreet.anonymity.hierarchies.hierarchy_formats import hierarchy_to_sql, list_rows
 from discreet.cli.shared_options import DEFAULT_POLICY, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
-from discreet.rendering.hierarchy_view import show_hierarchy
+from discreet.rendering.hierarchy_view import format_sql_expressions, preview_to_json, show_hierarchy
 from discreet.rendering.terminal import Console
 from discreet.services.hierarchy_preview import HierarchyPreview, preview_hierarchy, read_distinct_values
 from discreet.services.policies import load_policy
@@ -44,29 +43,6 @@ def run(
         print(format_sql_expressions(shown))
     else:
         show_hierarchy(Console(), shown)
-
-
-def preview_to_json(shown: HierarchyPreview) -> dict[str, object]:
-    """Return the JSON object; `rows` is None if the domain is too large to list."""
-    return {
-        "hierarchy": shown.spec.name,
-        "table": shown.table,
-        "column": shown.column,
-        "kind": shown.kind,
-        "drafted": shown.is_draft,
-        "height": shown.hierarchy.height,
-        "labels": [len(labels) for labels in shown.hierarchy.labels] if shown.is_complete else None,
-        "rows": list_rows(shown.hierarchy) if shown.is_complete else None,
-    }
-
-
-def format_sql_expressions(shown: HierarchyPreview) -> str:
-    """Return SQL expressions for the column's label at each level above its values, for a SELECT list."""
-    name = shown.column or shown.spec.name
-    levels = range(1, shown.hierarchy.height + 1)
-    aliases = ['"' + f"{name}_{level}".replace('"', '""') + '"' for level in levels]
-    made = [hierarchy_to_sql(shown.hierarchy, level, name) for level in levels]
-    return ",\n".join(f"{case} AS {alias}" for case, alias in zip(made, aliases, strict=True))
 
 
 def _require_complete(shown: HierarchyPreview) -> None:

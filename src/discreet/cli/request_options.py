@@ -82,6 +82,7 @@ def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
             min=form.least,
             max=form.most,
             metavar=form.metavar,
+            rich_help_panel=form.panel or None,
         )
     annotation = typed if required or default is not None else typed | None
     return inspect.Parameter(

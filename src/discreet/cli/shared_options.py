@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.services.addresses import ENGINE_EXAMPLES
+
 DEFAULT_POLICY = Path("privacy.yaml")
 PolicyOption = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
 AnalystOption = Annotated[str | None, typer.Option(help="The analyst who asks.")]
@@ -23,7 +25,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="ADDRESS",
-        help="The engine that holds the rows, instead of the policy's: duckdb, postgresql://…, spark:local.",
+        help=f"The engine that holds the rows, instead of the policy's: {ENGINE_EXAMPLES}.",
     ),
 ]
 LedgerOption = Annotated[

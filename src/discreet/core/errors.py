@@ -136,7 +136,8 @@ def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:
     """
 
     def replace(found: re.Match[str]) -> str:
-        value, plain = found["value"], found["value"].strip("'\"")
+        value = found["value"]
+        plain = value[1:-1] if value[:1] in "'\"" and value[:1] == value[-1:] else value
         return rename(found["name"], value if " " in plain else plain)
 
     return ARGUMENT.sub(replace, text)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -33,11 +33,15 @@ from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.output_files import make_spill_folder
+from discreet.core.policy import Policy, Table
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import statement_timeout
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection, quote_path
-from discreet.engines.prepared_store import PreparedStore
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.engines.duckdb_spec import DuckDBSpec
+from discreet.engines.inventory import DuckDBInventory
+from discreet.engines.prepared_store import PreparedStore, prepare_store
 
 READERS = {
     ".parquet": "read_parquet({path})",
@@ -90,6 +94,36 @@ class DuckDB(Closeable):
     def close(self) -> None:
         self._connection.close()
         self._spill.cleanup()
+
+
+def prepare_engine(
+    policy: Policy,
+    *,
+    key: bytes | None,
+    folder: Path | None,
+    frames: Mapping[str, pa.Table] | None,
+    progress: Callable[[str], None] | None,
+) -> Callable[[], DuckDB]:
+    """Prepare the store of a policy once, and return a function that opens engines over it."""
+    store = prepare_store(policy, folder, frames=frames, progress=progress, key=key)
+    return lambda: DuckDB(store)
+
+
+def open_tables(address: str, sources: Mapping[str, str]) -> DuckDB:
+    """Return an engine without a policy, for rows that may be counted as they are."""
+    return DuckDB({name: Path(source) for name, source in sources.items()})
+
+
+def open_publisher(
+    address: str, tables: Mapping[str, Table], *, store: str | None, lists: Collection[str]
+) -> DuckDBPublisher:
+    """Return a publisher of tables; it reads every list as one, and writes files."""
+    return DuckDBPublisher(tables)
+
+
+def open_inventory(address: str) -> DuckDBInventory:
+    """Return the tables of the file that an address names."""
+    return DuckDBInventory(Path(DuckDBSpec(address).file or address))
 
 
 def query_released_tables(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:

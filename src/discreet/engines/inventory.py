@@ -259,8 +259,6 @@ class InventoryTable:
 class Inventory(Protocol):
     """The tables of one engine that the connected user may read."""
 
-    engine: str
-
     def list_names(self) -> list[str]:
         """Return the names of all tables, in order."""
 
@@ -290,8 +288,6 @@ MAIN = "main"
 
 class DuckDBInventory(Closeable):
     """An `Inventory` of a file, which is read once and then closed."""
-
-    engine = "DuckDB"
 
     def __init__(self, file: Path) -> None:
         if file.suffix.lower() not in DATABASE_SUFFIXES:

@@ -19,7 +19,6 @@ from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType
-from discreet.engines import postgres
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.inventory import (
     INSPECTED_TABLE,
@@ -29,7 +28,14 @@ from discreet.engines.inventory import (
     find_kind,
     match_name,
 )
-from discreet.engines.postgres_tables import DIALECT
+from discreet.engines.postgres_connection import (
+    SET_READ_ONLY,
+    connect_postgres,
+    execute_statement,
+    fetch_table,
+    run_select,
+)
+from discreet.engines.postgres_tables import DIALECT, find_engine_table
 
 PUBLIC = "public"
 TABLES = """SELECT n.nspname AS schema, c.relname AS name, c.relispartition AS part
@@ -56,16 +62,14 @@ TEXTS_OF_NO_FAMILY = ("uuid", "macaddr", "macaddr8")
 class PostgreSQLInventory(Closeable):
     """An `Inventory` of a server."""
 
-    engine = "PostgreSQL"
-
     def __init__(self, address: str) -> None:
-        self._connection = postgres.connect_postgres(address)
+        self._connection = connect_postgres(address)
         try:
             for setting in (
-                postgres.SET_READ_ONLY,
+                SET_READ_ONLY,
                 f"SET statement_timeout = {1000 * INSPECTION_SECONDS:.0f}",
             ):
-                run_guarded(lambda setting=setting: postgres.execute_statement(self._connection, setting))  # type: ignore[misc]
+                run_guarded(lambda setting=setting: execute_statement(self._connection, setting))  # type: ignore[misc]
             rows = self._fetch_rows(TABLES)
         except BaseException:
             self.close()
@@ -84,7 +88,7 @@ class PostgreSQLInventory(Closeable):
             f"{DIALECT.quote_identifier(schema or PUBLIC)}.{DIALECT.quote_identifier(table)}"
         )
         rows = self._fetch_rows(COLUMNS.format(table=place))
-        read = postgres.find_engine_table(self._connection, name, name, [row["name"] for row in rows]).types
+        read = find_engine_table(self._connection, name, name, [row["name"] for row in rows]).types
         columns = tuple(
             (row["name"], _find_kind(read[row["name"]], row["family"], row["type"])) for row in rows
         )
@@ -93,14 +97,12 @@ class PostgreSQLInventory(Closeable):
     def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        origin = postgres.find_engine_table(self._connection, source, source, list(columns))
+        origin = find_engine_table(self._connection, source, source, list(columns))
         statements = StatementTranslator(dialect=DIALECT, relations={INSPECTED_TABLE: origin.relation})
 
         def count(sql: str) -> Exact[pa.Table]:
             statement = statements(sql)
-            return run_guarded(
-                lambda: Exact(postgres.run_select(self._connection, statement.text, statement))
-            )
+            return run_guarded(lambda: Exact(run_select(self._connection, statement.text, statement)))
 
         return compute_pattern_shares(count, INSPECTED_TABLE, columns, patterns)
 
@@ -108,9 +110,7 @@ class PostgreSQLInventory(Closeable):
         self._connection.close()
 
     def _fetch_rows(self, text: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = run_guarded(
-            lambda: postgres.fetch_table(self._connection, text)
-        ).to_pylist()
+        rows: list[dict[str, Any]] = run_guarded(lambda: fetch_table(self._connection, text)).to_pylist()
         return rows
 
 

@@ -25,14 +25,16 @@ from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Table
-from discreet.engines import policy_tables, postgres
+from discreet.engines import policy_tables
 from discreet.engines.dialects.sql_types import TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.policy_tables import EngineTable, decode_dictionaries, order_by_all_columns
-from discreet.engines.postgres_tables import DIALECT
+from discreet.engines.postgres_connection import connect_postgres, execute_statement, fetch_table, run_select
+from discreet.engines.postgres_store import require_store_privilege
+from discreet.engines.postgres_tables import DIALECT, find_engine_table
 
 TABLE_NAME = re.compile(r"(?!discreet_)[A-Za-z_][A-Za-z0-9_]{0,62}")
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -53,12 +55,12 @@ class PostgreSQLPublisher(Closeable):
         lists: Collection[str] = (),
     ) -> None:
         self._store, self._numbers = store, count()
-        self._connection = postgres.connect_postgres(address, autocommit=True)
+        self._connection = connect_postgres(address, autocommit=True)
         try:
             for each in (BEGIN, DISABLE_MERGE_JOIN):
-                run_guarded(lambda each=each: postgres.execute_statement(self._connection, each))  # type: ignore[misc]
+                run_guarded(lambda each=each: execute_statement(self._connection, each))  # type: ignore[misc]
             self._origins = {
-                name: postgres.find_engine_table(
+                name: find_engine_table(
                     self._connection, name, table.source, list(table.columns) or None, lists
                 )
                 for name, table in tables.items()
@@ -76,9 +78,7 @@ class PostgreSQLPublisher(Closeable):
     def count(self, sql: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
         with self._register_lookup_tables(lookup_tables or {}) as known:
             statement = StatementTranslator(dialect=DIALECT, relations=known)(sql)
-            return run_guarded(
-                lambda: Exact(postgres.run_select(self._connection, statement.text, statement))
-            )
+            return run_guarded(lambda: Exact(run_select(self._connection, statement.text, statement)))
 
     def write(self, sql: str, path: Path, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
         with self._register_lookup_tables(lookup_tables or {}) as known, DuckDBPublisher({}) as writer:
@@ -92,9 +92,9 @@ class PostgreSQLPublisher(Closeable):
         """Refuse a table that exists, or one outside of the schema that may be written to."""
         place = DIALECT.quote_literal(self._resolve_output_table(name))
         for privilege in ("USAGE", "CREATE"):
-            postgres.require_store_privilege(self._connection, str(self._store), privilege)
+            require_store_privilege(self._connection, str(self._store), privilege)
         text = f"SELECT pg_catalog.to_regclass({place}) IS NULL AS free"
-        if not run_guarded(lambda: postgres.fetch_table(self._connection, text))["free"][0].as_py():
+        if not run_guarded(lambda: fetch_table(self._connection, text))["free"][0].as_py():
             raise RequestError(f"PostgreSQL: table {name} already exists.", hint="Drop it, or name another.")
 
     def write_table(self, sql: str, name: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
@@ -103,8 +103,8 @@ class PostgreSQLPublisher(Closeable):
             ordered = order_by_all_columns(statement)
             place = self._resolve_output_table(name)
             for each in ("SET LOCAL statement_timeout = 0", f"CREATE TABLE {place} AS {ordered}"):
-                run_guarded(lambda each=each: postgres.execute_statement(self._connection, each))  # type: ignore[misc]
-        run_guarded(lambda: postgres.execute_statement(self._connection, "COMMIT"))
+                run_guarded(lambda each=each: execute_statement(self._connection, each))  # type: ignore[misc]
+        run_guarded(lambda: execute_statement(self._connection, "COMMIT"))
 
     def is_source(self, file: Path, table: str = "") -> bool:
         """Return False: no file is a source here."""
@@ -123,7 +123,7 @@ class PostgreSQLPublisher(Closeable):
 
     def _compute_checksum(self, origin: EngineTable) -> tuple[object, ...]:
         text = policy_tables.write_row_checksum(origin, DIALECT, "numeric")
-        row = postgres.fetch_table(self._connection, text).to_pylist()[0]
+        row = fetch_table(self._connection, text).to_pylist()[0]
         return row["n"], row["h"]
 
     def _resolve_output_table(self, name: str) -> str:
@@ -149,13 +149,13 @@ class PostgreSQLPublisher(Closeable):
         yield {**self._relations, **{name: origin.relation for name, (_, origin) in made.items()}}
         for place, _ in made.values():
             drop = f"DROP TABLE pg_temp.{place}"
-            run_guarded(lambda drop=drop: postgres.execute_statement(self._connection, drop))  # type: ignore[misc]
+            run_guarded(lambda drop=drop: execute_statement(self._connection, drop))  # type: ignore[misc]
 
     def _create_temporary_table(self, name: str, table: pa.Table) -> tuple[str, EngineTable]:
         """Create a temporary table under a unique name; return its name and its relation."""
         place = f"discreet_lent_{next(self._numbers)}"
         run_guarded(lambda: _ingest_table(self._connection, place, decode_dictionaries(table)))
-        return place, postgres.find_engine_table(self._connection, name, f"pg_temp.{place}")
+        return place, find_engine_table(self._connection, name, f"pg_temp.{place}")
 
 
 def _ingest_table(connection: Any, place: str, table: pa.Table) -> None:

@@ -9,8 +9,8 @@ Folder      its own, which only its owner can enter: it holds the secret key, an
             share a ledger the key is passed in, and the folder holds none.
 Atomic      it is built under another name and moved, by one process at a time: a file with the final name is
             complete, and the next process removes what a crash left behind.
-Locks       an open store holds a lock (`store_locks`): building a newer store drops those that nobody has
-            open, and leaves the others to the next build.
+Locks       an open store holds a lock on an empty file beside it, which the system releases when its holder
+            ends; building a newer store drops those that nobody has open, and leaves the others.
 Faults      no data makes it fail, except a file that breaks its own format.
 Logged      for the custodian alone: how many rows of a CSV file could not be read, and how many keys
             through which people are found belong to several people.
@@ -24,8 +24,9 @@ import json
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,7 +41,6 @@ from discreet.engines import row_ranking, sources
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
-from discreet.engines.store_locks import LOCK_PREFIX, StoreLock, drop_store_file, lock_store_file
 
 STORE_FORMAT = 4
 ATTEMPTS = 3
@@ -48,6 +48,7 @@ KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
 
 Progress = Callable[[str], None]
+LOCK_PREFIX = "used-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,3 +288,48 @@ def _require_distinct(place: str, names: Iterable[str]) -> None:
                 f"prepare: {place} declares {other} and {name}, which differ in case alone.",
                 hint="Rename one of them.",
             )
+
+
+class StoreLock:
+    """A shared lock on a store file, held until this object is collected or the process ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._closing = weakref.finalize(self, os.close, descriptor)
+
+
+def lock_store_file(store: Path) -> StoreLock | None:
+    """Return a lock on a store file, or None if there is no such store."""
+    while store.exists():
+        lock = os.open(_lock_path(store), os.O_RDWR | os.O_CREAT, 0o600)
+        use = StoreLock(lock)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        # another process may have dropped the store, and its lock file, meanwhile
+        if store.exists() and _is_same_file(lock, _lock_path(store)):
+            return use
+    return None
+
+
+def drop_store_file(store: Path) -> bool:
+    """Remove a store file unless it is locked; return whether it was removed."""
+    path = _lock_path(store)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            store.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            return True
+        return False
+    finally:
+        os.close(lock)
+
+
+def _lock_path(store: Path) -> Path:
+    return store.with_name(f"{LOCK_PREFIX}{store.stem}")
+
+
+def _is_same_file(lock: int, path: Path) -> bool:
+    """Return whether an open file is the one at a path."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(lock), path.stat())
+    return False

@@ -12,23 +12,15 @@ Store       where the policy names a path (`store: path`), the tables are prepar
 Key         kept beside the ledger, or in it where servers share one, and passed as the one row of a view,
             never in a statement: texts and parameters of statements, and the plans made of them, appear in
             Spark's event log and web UI.
-Files       of a local session are in a folder of its own that only its owner can enter, and that is removed
-            when the process ends.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
-import tempfile
 import threading
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import cache
-from importlib.util import find_spec
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
@@ -37,66 +29,31 @@ import pyarrow as pa
 
 from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
-from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
-from discreet.core.policy import Policy
+from discreet.core.policy import Policy, Table
 from discreet.engines import policy_tables, statement_timeout
-from discreet.engines.dialects import sql_marks
-from discreet.engines.dialects.spark_dialect import SparkDialect
 from discreet.engines.dialects.statement_verification import StatementTranslator
-from discreet.engines.identifier_types import IdentifierType
-from discreet.engines.policy_tables import EngineTable, PolicyTables
-from discreet.engines.reachability import require_reachable
+from discreet.engines.policy_tables import PolicyTables
+from discreet.engines.prepared_store import load_or_create_key
 from discreet.engines.row_ranking import KEYS
+from discreet.engines.spark_inventory import SparkInventory
+from discreet.engines.spark_publisher import SparkPublisher
+from discreet.engines.spark_session import (
+    DIALECT,
+    drop_views,
+    find_engine_table,
+    run_select,
+    start_session,
+)
 
-DIALECT = SparkDialect()
-DRIVER_MEMORY = "2g"
-LOCAL_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": DRIVER_MEMORY,
-    "spark.sql.shuffle.partitions": "8",
-    # Spark estimates the size of a joined table from all its rows, though few are left by then
-    "spark.sql.autoBroadcastJoinThreshold": "64m",
-}
-SETTINGS = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.groupByOrdinal": "true",
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    # its parser caches every way through its grammar, without end: questions of enough forms fill the heap
-    "spark.sql.parser.manageParserCaches": "true",
-    "spark.sql.parser.parserDfaCacheFlushRatio": "10",
-}
-TYPES = {
-    "boolean": ("{0}", "BOOLEAN"),
-    "tinyint": ("CAST({0} AS BIGINT)", "BIGINT"),
-    "smallint": ("CAST({0} AS BIGINT)", "BIGINT"),
-    "int": ("CAST({0} AS BIGINT)", "BIGINT"),
-    "bigint": ("{0}", "BIGINT"),
-    "float": ("CAST({0} AS DOUBLE)", "DOUBLE"),
-    "double": ("{0}", "DOUBLE"),
-    "date": ("{0}", "DATE"),
-    "timestamp": ("{0}", "TIMESTAMP"),
-    "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
-}
-EXACT_TYPES = frozenset({*TYPES, "string", "binary"})
-"""Types in which equal values have equal text; decimals are exact too."""
-DECLARED_TYPE_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
-WHOLE, ARRAY = ".whole", "array<"
 GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 """Glob characters in a path; a backslash escapes them."""
+WHOLE = ".whole"
 KEY_VIEW = "_discreet_key"
 QUOTED_OR_KEY_PARAMETER = re.compile(
     rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|:(?P<half>{"|".join(KEYS)})\b""", re.S
 )
 """Matches quoted text, which is left unchanged, or a parameter for one half of the key."""
-DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
-READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 
 class Spark(Closeable):
@@ -156,157 +113,33 @@ class Spark(Closeable):
         drop_views(self._session, (*self._tables.definitions, KEY_VIEW))
 
 
-def drop_views(session: Any, names: Iterable[str]) -> None:
-    """Drop temporary views; a session whose machine is gone has none left."""
-    with suppress(Exception):  # whatever a driver raises once its connection is lost
-        for name in names:
-            session.catalog.dropTempView(name)
+def prepare_engine(
+    policy: Policy,
+    *,
+    key: bytes | None,
+    folder: Path | None,
+    frames: Mapping[str, pa.Table] | None,
+    progress: Callable[[str], None] | None,
+) -> Callable[[], Spark]:
+    """Return a function that opens engines over the policy's tables."""
+    return lambda: Spark.open(policy, policy.engine, key or load_or_create_key(folder))
 
 
-def start_session(address: str) -> Any:
-    """Return a new session, on the running application if there is one."""
-    if find_spec("pyspark") is None:
-        raise RequestError(
-            "Spark: its driver is not installed.", hint="Install it with pip install 'discreet[spark]'."
-        )
-    if not address.startswith("sc://") and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        raise RequestError(
-            "Spark: Java is not installed on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
-        )
-    scheme, _, place = address.partition("://")
-    if scheme in DEFAULT_PORTS:
-        require_reachable("Spark", place, DEFAULT_PORTS[scheme])
-    with warnings.catch_warnings():  # about versions of pandas, which is not used here, and about settings
-        warnings.simplefilter("ignore")
-        session = _open_session(address)
-        if session is None:
-            raise RequestError(
-                "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
-            )
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
-    return session
+def open_tables(address: str, sources: Mapping[str, str]) -> Spark:
+    """Return an engine without a policy, for rows that may be counted as they are."""
+    return Spark.open_tables(sources, address)
 
 
-def _open_session(address: str) -> Any:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    # their messages may contain the address, and with it a token
-    with suppress(PySparkException, Py4JError, RuntimeError, OSError):
-        if address.startswith("sc://"):
-            return SparkSession.builder.remote(address).create()
-        return _open_classic_session(SparkSession, address).newSession()
-    return None
+def open_publisher(
+    address: str, tables: Mapping[str, Table], *, store: str | None, lists: Collection[str]
+) -> SparkPublisher:
+    """Return a publisher of tables; it writes folders and tables of the catalog."""
+    return SparkPublisher(address, tables, lists=lists)
 
 
-def _open_classic_session(session_class: Any, address: str) -> Any:
-    builder = session_class.builder.appName("discreet")
-    if address.startswith("spark:local"):
-        cores = address.removeprefix("spark:local").strip("[]") or "*"
-        builder = builder.master(f"local[{cores}]")
-        for name, value in {**LOCAL_SETTINGS, "spark.sql.warehouse.dir": _make_warehouse_folder()}.items():
-            builder = builder.config(name, value)
-    else:
-        builder = builder.master(address)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    return session
-
-
-@cache
-def _make_warehouse_folder() -> str:
-    """Create a folder with an unpredictable name that only we can enter, removed when the process ends."""
-    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # with mode 0700
-    owner = os.getpid()
-
-    def remove() -> None:
-        if os.getpid() == owner:  # a forked child leaves it to its parent
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder
-
-
-def find_engine_table(
-    session: Any,
-    name: str,
-    source: str,
-    declared: list[str] | None = None,
-    lists: Collection[str] = (),
-) -> EngineTable:
-    """Register a table or a path as a view; return it with the SQL that reads its declared columns.
-
-    If none are declared, all columns are read, and the types of a CSV file are inferred from its rows. Arrays
-    are read as text, except for the columns in `lists`.
-    """
-    frame = find_frame(session, source, infer=declared is None)
-    if frame is None:
-        raise RequestError(
-            f"Spark: the source of table {name} is {source}, and there is no such table or path.",
-            hint="Name a table of the catalogue, or a Parquet or CSV path.",
-        )
-    return register_view(session, name, frame, declared, lists)
-
-
-def register_view(
-    session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
-) -> EngineTable:
-    """Register a frame as a view of the session; return it with the SQL that reads its columns."""
-    forms = {column: _make_read_form(kind, column.lower() in lists) for column, kind in frame.dtypes}
-    identities = {field.name: _make_identifier_type(field) for field in frame.schema.fields}
-    read = policy_tables.select_declared_columns(name, "its source", forms, declared, DIALECT, identities)
-    view = f"_discreet_origin {name}"
-    frame.createOrReplaceTempView(DIALECT.quote_identifier(view))
-    return EngineTable(
-        text=f"(SELECT {read.text} FROM {sql_marks.mark_name(view, DIALECT)})",
-        table=view,
-        types=read.types,
-        identifier_types=read.identifier_types,
-    )
-
-
-def _make_identifier_type(field: Any) -> IdentifierType:
-    """Return a column's type; a char is not exact, as Spark compares it padded, nor is collated text."""
-    kind, declared = field.dataType.simpleString(), (field.metadata or {}).get(DECLARED_TYPE_METADATA, "")
-    is_exact = (kind in EXACT_TYPES or kind.startswith("decimal")) and not declared.startswith("char")
-    return IdentifierType(type=declared or kind, is_exact=is_exact)
-
-
-def _make_read_form(kind: str, as_list: bool = False) -> tuple[str, str]:
-    if as_list and kind.startswith(ARRAY):
-        return policy_tables.make_list_form(
-            _make_read_form(kind.removeprefix(ARRAY).removesuffix(">")), DIALECT
-        )
-    if kind.startswith("decimal"):
-        return "{0}", kind.upper()
-    return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
-
-
-def find_frame(session: Any, source: str, *, infer: bool) -> Any:
-    """Return a table or path as a frame, or None; columns of a CSV file are text unless inferred."""
-    from pyspark.errors import PySparkException
-
-    reader = find_reader(source)
-    with suppress(PySparkException):
-        if reader == "parquet":
-            frame = session.read.parquet(source)
-        elif reader == "csv":
-            separator = "\t" if source.lower().endswith(".tsv") else ","
-            frame = session.read.csv(
-                source, header=True, sep=separator, inferSchema=infer, escape='"', mode="DROPMALFORMED"
-            )
-        else:
-            frame = session.table(source)
-        frame.dtypes  # noqa: B018  Spark looks a name up only when the frame is used
-        return frame
-    return None
-
-
-def find_reader(source: str) -> str:
-    """Return the reader of a source: parquet, csv, or empty for a table of the catalog."""
-    return READERS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
+def open_inventory(address: str) -> SparkInventory:
+    """Return the tables of the catalog."""
+    return SparkInventory(address)
 
 
 def _create_views(session: Any, policy: Policy, tables: PolicyTables, key: bytes) -> None:
@@ -358,55 +191,3 @@ def _prepare_table(session: Any, frame: Any, place: str) -> Any:
         mark.coalesce(1).write.parquet(f"{place}{WHOLE}-{run}")
         whole = find_whole() or [run]
     return session.read.parquet(f"{literal}-{whole[0]}")
-
-
-def run_select(
-    session: Any,
-    text: str,
-    seconds: float = statement_timeout.DEFAULT_SECONDS,
-    running: set[Callable[[], object]] | None = None,
-) -> pa.Table:
-    """Return a statement's rows within the time limit; `running` holds its stop function meanwhile."""
-    with (
-        _tag_jobs(session) as stop,
-        warnings.catch_warnings(),
-        statement_timeout.stop_after_timeout(stop, seconds),
-    ):
-        warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which is not used here
-        running = set() if running is None else running
-        running.add(stop)
-        try:
-            return _remove_time_zones(session.sql(text).toArrow())
-        finally:
-            running.discard(stop)
-
-
-@contextmanager
-def _tag_jobs(session: Any) -> Iterator[Callable[[], object]]:
-    """Tag the jobs of this context's body; yield the function that stops all of them.
-
-    In a classic session the jobs are tagged through the Spark context: session tags miss some.
-    """
-    tag = f"discreet-{uuid4().hex}"
-    if not hasattr(session, "_jsparkSession"):
-        session.addTag(tag)
-        try:
-            yield lambda: session.interruptTag(tag)
-        finally:
-            session.removeTag(tag)
-        return
-    context = session.sparkContext
-    context.addJobTag(tag)
-    context.setInterruptOnCancel(True)
-    try:
-        yield lambda: context.cancelJobsWithTag(tag)
-    finally:
-        context.removeJobTag(tag)
-
-
-def _remove_time_zones(table: pa.Table) -> pa.Table:
-    """Convert timestamps to naive ones; their zone is UTC."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
-            table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("us")))
-    return table

@@ -17,7 +17,6 @@ from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType
-from discreet.engines import spark
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.inventory import (
     INSPECTED_TABLE,
@@ -27,6 +26,15 @@ from discreet.engines.inventory import (
     find_kind,
     match_name,
 )
+from discreet.engines.spark_session import (
+    DIALECT,
+    TYPES,
+    find_engine_table,
+    find_frame,
+    find_reader,
+    run_select,
+    start_session,
+)
 
 TEXT = re.compile(r"string.*|(var)?char\(\d+\)")
 
@@ -34,19 +42,17 @@ TEXT = re.compile(r"string.*|(var)?char\(\d+\)")
 class SparkInventory(Closeable):
     """An `Inventory` of a session of its own."""
 
-    engine = "Spark"
-
     def __init__(self, address: str) -> None:
-        self._session = spark.start_session(address)
+        self._session = start_session(address)
 
     def list_names(self) -> list[str]:
         return run_guarded(lambda: sorted(_list_tables(self._session)))
 
     def find_table(self, word: str) -> InventoryTable | None:
-        reader = spark.find_reader(word)
+        reader = find_reader(word)
         # Spark ignores case in names; a policy draft uses the catalog's own spelling
         name = word if reader else match_name(word, self.list_names()) or word
-        frame = run_guarded(lambda: spark.find_frame(self._session, name, infer=True))
+        frame = run_guarded(lambda: find_frame(self._session, name, infer=True))
         if frame is None:
             return None
         columns = tuple((column, _find_kind(kind)) for column, kind in run_guarded(lambda: frame.dtypes))
@@ -55,12 +61,12 @@ class SparkInventory(Closeable):
     def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        origin = spark.find_engine_table(self._session, INSPECTED_TABLE, source, list(columns))
-        statements = StatementTranslator(dialect=spark.DIALECT, relations={INSPECTED_TABLE: origin.relation})
+        origin = find_engine_table(self._session, INSPECTED_TABLE, source, list(columns))
+        statements = StatementTranslator(dialect=DIALECT, relations={INSPECTED_TABLE: origin.relation})
 
         def count(sql: str) -> Exact[pa.Table]:
             text = statements(sql).text
-            return run_guarded(lambda: Exact(spark.run_select(self._session, text, INSPECTION_SECONDS)))
+            return run_guarded(lambda: Exact(run_select(self._session, text, INSPECTION_SECONDS)))
 
         return compute_pattern_shares(count, INSPECTED_TABLE, columns, patterns)
 
@@ -71,7 +77,7 @@ class SparkInventory(Closeable):
 def _list_tables(session: Any) -> Iterator[str]:
     current = session.catalog.currentDatabase()
     for (database,) in session.sql("SHOW DATABASES").collect():
-        for row in session.sql(f"SHOW TABLES IN {spark.DIALECT.quote_identifier(database)}").collect():
+        for row in session.sql(f"SHOW TABLES IN {DIALECT.quote_identifier(database)}").collect():
             if not row["isTemporary"]:
                 yield row["tableName"] if database == current else f"{database}.{row['tableName']}"
 
@@ -84,6 +90,6 @@ def _find_kind(own: str) -> ColumnType | None:
     """
     if TEXT.fullmatch(own):
         return ColumnType.TEXT
-    if own in spark.TYPES:
-        return find_kind(spark.TYPES[own][1])
+    if own in TYPES:
+        return find_kind(TYPES[own][1])
     return find_kind(own.upper()) if own.startswith("decimal") else None

@@ -26,13 +26,20 @@ from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DataError, RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Table
-from discreet.engines import policy_tables, spark
+from discreet.engines import policy_tables
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.policy_tables import EngineTable, decode_dictionaries, order_by_all_columns
-from discreet.engines.spark import DIALECT
+from discreet.engines.spark_session import (
+    DIALECT,
+    drop_views,
+    find_engine_table,
+    register_view,
+    run_select,
+    start_session,
+)
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -41,11 +48,9 @@ class SparkPublisher(Closeable):
     """A `Publisher` over policy tables."""
 
     def __init__(self, address: str, tables: Mapping[str, Table], *, lists: Collection[str] = ()) -> None:
-        self._session, self._numbers = spark.start_session(address), count()
+        self._session, self._numbers = start_session(address), count()
         self._origins = {
-            name: spark.find_engine_table(
-                self._session, name, table.source, list(table.columns) or None, lists
-            )
+            name: find_engine_table(self._session, name, table.source, list(table.columns) or None, lists)
             for name, table in tables.items()
         }
         found = {name: origin.identifier_types for name, origin in self._origins.items()}
@@ -58,13 +63,13 @@ class SparkPublisher(Closeable):
     def count(self, sql: str, lookup_tables: Mapping[str, pa.Table] | None = None) -> Exact[pa.Table]:
         with self._register_lookup_tables(lookup_tables or {}) as known:
             statement = StatementTranslator(dialect=DIALECT, relations=known)(sql)
-            return run_guarded(lambda: Exact(spark.run_select(self._session, statement.text)))
+            return run_guarded(lambda: Exact(run_select(self._session, statement.text)))
 
     def write(self, sql: str, path: Path, lookup_tables: Mapping[str, pa.Table] | None = None) -> None:
         with self._register_lookup_tables(lookup_tables or {}) as known, DuckDBPublisher({}) as writer:
             statement = StatementTranslator(dialect=DIALECT, relations=known)(sql)
             ordered = order_by_all_columns(statement)
-            rows = run_guarded(lambda: spark.run_select(self._session, ordered))
+            rows = run_guarded(lambda: run_select(self._session, ordered))
             self._require_unchanged()
             writer.write_batches(rows.to_reader(), path)
 
@@ -117,7 +122,7 @@ class SparkPublisher(Closeable):
 
     def close(self) -> None:
         """Drop the session's views; the application stays, as others may use it."""
-        spark.drop_views(self._session, (origin.table for origin in self._origins.values()))
+        drop_views(self._session, (origin.table for origin in self._origins.values()))
 
     def _compute_state(self) -> DataState:
         return [
@@ -127,7 +132,7 @@ class SparkPublisher(Closeable):
 
     def _compute_checksum(self, origin: EngineTable) -> tuple[object, ...]:
         text = policy_tables.write_row_checksum(origin, DIALECT, "DECIMAL(20, 0)")
-        row = spark.run_select(self._session, text).to_pylist()[0]
+        row = run_select(self._session, text).to_pylist()[0]
         return row["n"], row["h"]
 
     def _require_unchanged(self) -> None:
@@ -151,7 +156,7 @@ class SparkPublisher(Closeable):
     def _create_view(self, table: pa.Table) -> EngineTable:
         """Create a view under a unique name."""
         frame = run_guarded(lambda: self._session.createDataFrame(decode_dictionaries(table)))
-        return spark.register_view(self._session, f"lent {next(self._numbers)}", frame)
+        return register_view(self._session, f"lent {next(self._numbers)}", frame)
 
 
 def _path_exists(session: Any, place: str) -> bool:

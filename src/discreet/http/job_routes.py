@@ -41,7 +41,7 @@ from discreet.http.responses import (
 )
 from discreet.rendering import attack_view
 from discreet.services.attack import attack_dispatch
-from discreet.services.attack.attack_request import AttackRequest
+from discreet.services.attack.attack_request import AttackFields, AttackRequest
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_files import convert_release_file
 from discreet.services.serving.job import Job, JobOutcome, JobState, JobWork
@@ -205,4 +205,6 @@ def _build_attack_work(context: AppContext, body: AttackBody) -> JobWork:
 def _build_attack_request(context: AppContext, body: AttackBody) -> AttackRequest:
     release = str(context.policy_file) if body.release is None else context.find_release_file(body.release)
     policy = None if body.release is None else context.policy_file
-    return AttackRequest.parse(body.model_dump() | {"release": release, "policy": policy})
+    return AttackRequest(
+        **{name: getattr(body, name) for name in AttackFields.model_fields}, release=release, policy=policy
+    )

@@ -12,10 +12,9 @@ from pathlib import Path
 from discreet.http.app_context import AppContext
 from discreet.http.request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
 from discreet.rendering import attack_view, private_release_view, release_view
-from discreet.rendering import synthetic_view as synthesis_view
 from discreet.rendering.audit_view import audit_to_json
 from discreet.rendering.release_report import render_release_report
-from discreet.rendering.synthetic_report import write_synthetic_report
+from discreet.rendering.synthetic_view import synthetic_to_json, write_synthetic_report
 from discreet.services.anonymize.anonymize import (
     ANONYMIZATION_STAGES,
     PRIVATE_ANONYMIZATION_STAGES,
@@ -29,8 +28,13 @@ from discreet.services.audit.audit_dispatch import AuditRequest, is_question, ru
 from discreet.services.ledgers import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
-from discreet.services.synthesize import synthetic_publication
-from discreet.services.synthesize.synthetic_table import SynthesizeRequest, plan_synthetic
+from discreet.services.synthesize.synthesize_request import (
+    PublishRequest,
+    SynthesizeFields,
+    SynthesizeRequest,
+)
+from discreet.services.synthesize.synthetic_publication import publish_synthetic
+from discreet.services.synthesize.synthetic_table import plan_synthetic
 
 MAX_NAME_LENGTH = 200
 SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
@@ -41,25 +45,15 @@ def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
     """Return the work of a job that synthesizes a table."""
     policy = resolve_policy_table(context.curators.policy, body.table, None).policy
     analyst = resolve_analyst(policy, body.analyst)
-    request = SynthesizeRequest(
-        table=body.table,
-        epsilon=body.epsilon,
-        delta=body.delta,
-        quality=body.quality,
-        columns=body.columns,
-        logarithmic=body.log,
-        earlier=body.agree,
-    )
-    plan_synthetic(
-        context.curators.for_analyst(analyst), request
-    )  # raises what can be refused before the job starts
+    asked = {name: getattr(body, name) for name in SynthesizeFields.model_fields}
+    # raises what can be refused before the job starts
+    plan_synthetic(context.curators.for_analyst(analyst), SynthesizeRequest(**asked))
 
     def run_synthesis(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        made = synthetic_publication.publish_synthetic(
-            policy, request, _get_output_path(folder, body), analyst=analyst, report_progress=tell
-        )
+        request = PublishRequest(**asked, analyst=analyst, output=_get_output_path(folder, body))
+        made = publish_synthetic(policy, request, tell)
         files = (*made.files, write_synthetic_report(made))
-        return _build_outcome(synthesis_view.synthetic_to_json(made, files), files)
+        return _build_outcome(synthetic_to_json(made, files), files)
 
     return JobWork(
         kind=body.kind,

@@ -11,9 +11,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
+from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.release_cache import MIN_EPSILON
 from discreet.services.serving.curators import QuestionOptions
+from discreet.services.synthesize.synthesize_request import SynthesizeFields
 from discreet.services.users.api_tokens import MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
 from discreet.sql.planner import CONFIDENCE
@@ -99,16 +101,13 @@ class DenialBody(RequestBody):
     note: Annotated[str, Field(max_length=1_000)] = ""
 
 
-class AttackBody(RequestBody):
+class AttackBody(AttackFields):
     """An attack on a release, by its number in the ledger, or without one on the answers."""
 
-    release: int | None = None
+    release: Annotated[int | None, Field(description="The release's number in the ledger.")] = None
     table: ShortText | None = None
-    victim: ShortText | None = None
     claim: ShortText | None = None
-    victims: Annotated[int | None, Field(ge=1, le=1_000)] = None
-    rules_out: Annotated[list[ShortText], Field(max_length=20)] = []
-    at_most: ShortText | None = None
+    rules_out: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()
 
 
 class ErrorBody(BaseModel):
@@ -119,7 +118,7 @@ class ErrorBody(BaseModel):
     hint: str
 
 
-class SynthesizeBody(RequestBody):
+class SynthesizeBody(SynthesizeFields):
     """A synthetic table, charged to an analyst's share; fields are the options of `discreet synthesize`."""
 
     kind: Literal["synthesize"]
@@ -128,10 +127,9 @@ class SynthesizeBody(RequestBody):
     analyst: ShortText | None = None
     epsilon: Epsilon | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 0
-    quality: Literal["lean", "best"] = "lean"
     columns: ShortTexts | None = None
-    log: ShortTexts = ()
-    agree: Annotated[
+    logarithmic: Annotated[ShortTexts, Field(alias="log")] = ()
+    earlier: Annotated[
         Integers | Literal["all"], Field(alias="with", description="Answers to agree with, by their entries.")
     ] = ()
 

@@ -14,9 +14,15 @@ from discreet.core.guarantees import PureDP
 from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.sensitivity import ContributionBounds
-from discreet.papers.continuous_laplace import ContinuousLaplace
 from discreet.papers.lecture_tables import DOCUMENT
-from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import (
+    ComparedValue,
+    ContinuousLaplace,
+    Curve,
+    Figure,
+    Reproduction,
+    ReproductionInputs,
+)
 
 CORRELATIONS = {"gender": 0.5, "age": 0.3}
 

@@ -10,8 +10,14 @@ from math import log
 
 from discreet.belief import Promise, compute_posterior, highest_posterior, uniform_prior
 from discreet.papers.adult_survey import AdultSurvey
-from discreet.papers.continuous_laplace import ContinuousLaplace
-from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import (
+    ComparedValue,
+    ContinuousLaplace,
+    Curve,
+    Figure,
+    Reproduction,
+    ReproductionInputs,
+)
 
 DOCUMENT = "Limiting Privacy Breaches in Differential Privacy (LPB)"
 PEOPLE = 48_842

@@ -17,8 +17,14 @@ from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import exact_sigma, textbook_sigma
 from discreet.mechanisms.sensitivity import ContributionBounds, mean_sensitivity, median_sensitivity
-from discreet.papers.continuous_laplace import ContinuousLaplace
-from discreet.papers.reproduction import ComparedValue, Curve, Figure, Reproduction, ReproductionInputs
+from discreet.papers.reproduction import (
+    ComparedValue,
+    ContinuousLaplace,
+    Curve,
+    Figure,
+    Reproduction,
+    ReproductionInputs,
+)
 
 Floats = NDArray[np.float64]
 

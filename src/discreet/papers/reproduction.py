@@ -2,10 +2,12 @@
 
 Matching    A printed number matches every number that rounds to it: at most half a unit of its last digit
             away. A printed word matches the same word.
+Noise       is continuous in the documents' calculations (`ContinuousLaplace`); releases use `mechanisms`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -128,3 +130,26 @@ def matches_printed(printed: str, recomputed: float | str) -> bool:
     value, unit = float(found["digits"].replace(",", "")), 10.0 ** -len(found["places"] or "")
     scale = 10.0 ** int(found["power"] or 0) / (100 if found["percent"] else 1)
     return abs(recomputed / scale - value) <= unit * (0.5 + SLACK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuousLaplace:
+    """Laplace noise around 0.
+
+    >>> ContinuousLaplace(scale=1).quantile(0.75) == math.log(2)
+    True
+    """
+
+    scale: float
+
+    def likelihood(self, output: float, truth: float) -> float:
+        """Return the density of `output` given the true value `truth`."""
+        return math.exp(-abs(output - truth) / self.scale) / (2 * self.scale)
+
+    def quantile(self, p: float) -> float:
+        """Return the p-quantile, for p of at least 1/2."""
+        return -self.scale * math.log(2 * (1 - p))
+
+    def probability_within(self, alpha: float) -> float:
+        """Return Pr[|noise| <= alpha]."""
+        return -math.expm1(-alpha / self.scale)

@@ -17,14 +17,14 @@ from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
 from discreet.rendering.attack_charts import draw_attack_charts
-from discreet.rendering.attack_verdicts import (
+from discreet.rendering.attack_view import (
     describe_strongest_claim,
     describe_verdict,
+    evaluation_to_json,
     explain_success_rates,
     format_success_rates,
     select_release_runs,
 )
-from discreet.rendering.attack_view import evaluation_to_json
 from discreet.rendering.deployment_section import build_deployment_section
 from discreet.rendering.report_document import (
     Document,
@@ -128,7 +128,7 @@ def _build_verdict_section(evaluation: AttackEvaluation) -> Section:
         )
         for tried, score in zip(runs, map(format_success_rates, runs), strict=True)
     )
-    head = ("attack", "right", "guessing", "the most that is learned of one person", "bound")
+    head = ("attack", "right", "guessing", "the most learned about one person", "bound")
     return Section(
         title="What could someone find out about one person?",
         parts=(
@@ -261,8 +261,8 @@ def _build_victims_grid(victims: tuple[Finding, ...]) -> Grid:
         )
         for each in victims[:MAX_VICTIMS]
     )
-    head = ("of whom", "what is claimed", "before", "after", "it is")
-    return Grid(head=head, rows=rows, caption="Of whom the most was learned", numbers=(2, 3))
+    head = ("person", "claim", "before", "after", "in truth")
+    return Grid(head=head, rows=rows, caption="The people about whom most was learned", numbers=(2, 3))
 
 
 def _build_skipped_section(evaluation: AttackEvaluation) -> Iterator[Section]:

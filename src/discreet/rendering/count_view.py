@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from discreet.belief.wording import format_number, format_percent, format_percent_up
+from discreet.mechanisms import get_mechanism_name
+from discreet.mining.stream import StreamPlan
+from discreet.mining.tabulation.contingency import ContingencyPlan
+from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
+from discreet.mining.tabulation.workloads import WorkloadPlan
 from discreet.rendering.answer_view import show_facts
 from discreet.services.count_publication import Offer, Publication, ReleasedCounts
 
 MAX_ROWS = 40
+Fact = tuple[str, str]
 
 
 def offer_to_json(offer: Offer) -> dict[str, object]:
@@ -56,7 +63,12 @@ def print_offer(console: Console, offer: Offer) -> None:
     neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
     show_facts(
         console,
-        [*offer.publication.facts, ("cost", _format_cost(offer.publication)), ("belief", change), neighbours],
+        [
+            *describe_plan(offer.publication.plan),
+            ("cost", _format_cost(offer.publication)),
+            ("belief", change),
+            neighbours,
+        ],
     )
 
 
@@ -76,9 +88,56 @@ def print_counts(console: Console, released: ReleasedCounts, files: Sequence[Pat
         "nothing: the same was released before" if released.repeated else _format_cost(released.publication)
     )
     told = [("cost", f"{charge} (entry {released.entry})"), ("belief", released.sentence)]
-    show_facts(console, [*released.publication.facts, *told])
+    show_facts(console, [*describe_plan(released.publication.plan), *told])
     for path in files:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def describe_plan(plan: ContingencyPlan | WorkloadPlan | ItemsetPlan | StreamPlan) -> list[Fact]:
+    """Return what is counted and how accurately, in words."""
+    if isinstance(plan, ContingencyPlan):
+        return [
+            ("cells", f"{plan.possible.size:,}, as declared"),
+            ("noise", f"{get_mechanism_name(type(plan.noise))}, ± {plan.error95:,} for 95% of cells"),
+        ]
+    if isinstance(plan, WorkloadPlan):
+        errors = sorted((error, name) for name, error in plan.errors.items() if isfinite(error))
+        told = ", ".join(f"{name} {format_number(error)}" for error, name in errors)
+        return [
+            ("counts", f"{len(plan.workload.questions):,}"),
+            ("measured", f"{plan.strategy.name}, the strategy of least expected error"),
+            ("error", f"{told} rows, root mean square"),
+        ]
+    if isinstance(plan, ItemsetPlan):
+        items = len(plan.schema.attributes)
+        picked = "all of them" if plan.basis == items else f"{plan.basis}, picked privately"
+        return [
+            ("items", f"{items}; combined are {picked}"),
+            ("sets", f"up to {plan.largest} items, of at least {format_percent(plan.threshold)} of rows"),
+            ("error", f"at most {format_number(plan.deviation)} rows, one deviation of a set's count"),
+        ]
+    return _describe_stream(plan)
+
+
+def _describe_stream(plan: StreamPlan) -> list[Fact]:
+    columns = ", ".join(each.name for each in plan.universe.schema.attributes)
+    cells = ("cells", f"{plan.universe.cells:,} of {columns}")
+    if plan.sparse_vector is None:
+        method = f"{plan.method}: noise on each of {plan.questions:,} answers"
+        error = f"± {plan.fresh_error95:,} for 95% of them"
+    else:
+        method = f"{plan.method}: up to {plan.updates} of {plan.questions:,} answers are counted anew"
+        error = f"95% of those ± {plan.fresh_error95:,}, of the others ± {plan.error95:,}"
+    return [cells, ("method", method), ("error", error), *_explain_choice(plan)]
+
+
+def _explain_choice(plan: StreamPlan) -> list[Fact]:
+    """Return the fact that explains the choice of a method, if the request named none."""
+    if not plan.method_errors:
+        return []
+    others = [f"{name} ± {error:,}" for name, error in plan.method_errors.items() if name != plan.method]
+    others += [] if "median" in plan.method_errors else ["median does not fit so many cells"]
+    return [("chosen", f"{plan.method} errs least; {', '.join(others)}")]
 
 
 def _format_cost(publication: Publication) -> str:
@@ -91,4 +150,7 @@ def _format_value(value: object) -> str:
         return "refused"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, float):
+        # counts err by rows, so one decimal is enough; shares need their leading digits
+        return format_number(round(value, 1), 15) if abs(value) >= 1 else format_number(value, 4)
+    return f"{value:,}" if isinstance(value, int) else str(value)

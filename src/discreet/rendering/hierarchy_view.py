@@ -1,4 +1,7 @@
-"""A hierarchy on the terminal: a tree from the top to the values, with long branches shortened."""
+"""A hierarchy on the terminal, as JSON and as SQL.
+
+The terminal shows a tree from the top to the values, with long branches shortened.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import Hierarchy
+from discreet.anonymity.hierarchies.hierarchy_formats import hierarchy_to_sql, list_rows
 from discreet.belief.wording import format_percent
+from discreet.core.sql_quoting import quote_identifier
 from discreet.services.hierarchy_preview import HierarchyPreview
 
 MAX_LINES = 60
@@ -44,6 +49,29 @@ def show_hierarchy(console: Console, preview: HierarchyPreview) -> None:
         print_line(f"{levels} above the values. {_format_caution(preview)}")
     if preview.hierarchy.values:
         console.print(build_tree(preview.hierarchy))
+
+
+def preview_to_json(preview: HierarchyPreview) -> dict[str, object]:
+    """Return the JSON object; `rows` is None if the domain is too large to list."""
+    return {
+        "hierarchy": preview.spec.name,
+        "table": preview.table,
+        "column": preview.column,
+        "kind": preview.kind,
+        "drafted": preview.is_draft,
+        "height": preview.hierarchy.height,
+        "labels": [len(labels) for labels in preview.hierarchy.labels] if preview.is_complete else None,
+        "rows": list_rows(preview.hierarchy) if preview.is_complete else None,
+    }
+
+
+def format_sql_expressions(preview: HierarchyPreview) -> str:
+    """Return SQL expressions for the column's label at each level above its values, for a SELECT list."""
+    name = preview.column or preview.spec.name
+    levels = range(1, preview.hierarchy.height + 1)
+    aliases = [quote_identifier(f"{name}_{level}") for level in levels]
+    made = [hierarchy_to_sql(preview.hierarchy, level, name) for level in levels]
+    return ",\n".join(f"{case} AS {alias}" for case, alias in zip(made, aliases, strict=True))
 
 
 def build_tree(hierarchy: Hierarchy) -> Tree:

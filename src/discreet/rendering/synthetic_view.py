@@ -1,18 +1,29 @@
-"""Terminal and JSON views of a synthetic table."""
+"""A synthetic table on the terminal, as JSON, and in the custodian's report.
+
+The report compares the table with real rows, so it is not public.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet.accounting.entries import guarantee_to_json
 from discreet.belief.wording import format_number, format_percent
-from discreet.rendering import attack_view
+from discreet.mining.synthesis.marginal_comparison import Comparison
+from discreet.rendering import attack_report, attack_view
+from discreet.rendering.release_report import write_report
+from discreet.rendering.report_document import Document, Grid, Paragraph, Section
+from discreet.services.attack.evaluation import NOTICE
 from discreet.services.synthesize.synthetic_publication import LIMITS, SyntheticPublication
 from discreet.services.synthesize.synthetic_table import SyntheticTable
+
+MAX_PAIRS = 200
 
 
 def synthetic_to_json(made: SyntheticPublication, files: Sequence[Path]) -> dict[str, object]:
@@ -26,7 +37,7 @@ def synthetic_to_json(made: SyntheticPublication, files: Sequence[Path]) -> dict
         "quality": synthetic.plan.quality,
         "epsilon": float(synthetic.epsilon),
         "delta": float(synthetic.delta),
-        "guarantee": repr(synthetic.plan.guarantee),
+        "guarantee": json.loads(guarantee_to_json(synthetic.plan.guarantee)),
         "variation": {"columns": comparison.compute_mean(1), "pairs": comparison.compute_mean(2)},
         "trial": attack_view.evaluation_to_json(made.trial),
         "earlier": [each.number for each in synthetic.earlier],
@@ -78,3 +89,61 @@ def _format_entries(synthetic: SyntheticTable) -> str:
         if len(synthetic.earlier) == 1
         else f"the answers of entries {numbers}"
     )
+
+
+def write_synthetic_report(made: SyntheticPublication) -> Path:
+    """Write the custodian's report beside the published rows."""
+    return write_report(build_synthetic_report(made), made.place)
+
+
+def build_synthetic_report(made: SyntheticPublication) -> Document:
+    """Return the report: accuracy of the rows, usefulness for learning, and results of attacks."""
+    return Document(
+        title=f"{made.synthetic.plan.table}: a synthetic table",
+        notice=NOTICE,
+        sections=(
+            _build_summary(made.synthetic, made.comparison),
+            *([_build_usefulness_section(made.useful)] if made.useful else []),
+            *attack_report.build_sections(made.trial),
+            attack_report.build_assumptions_section(made.trial),
+            _build_comparison_section(made.comparison),
+        ),
+    )
+
+
+def _build_summary(synthetic: SyntheticTable, comparison: Comparison) -> Section:
+    plan = synthetic.plan
+    rows = (
+        ("rows", f"{synthetic.table.num_rows:,}"),
+        ("columns", ", ".join(each.name for each in plan.schema.attributes)),
+        ("left out, as their values are not declared", ", ".join(plan.left_out) or "none"),
+        (
+            "cost",
+            f"epsilon {format_number(float(synthetic.epsilon))}, delta {float(synthetic.delta):g} (entry "
+            f"{synthetic.entry})",
+        ),
+        (
+            "total variation, on average",
+            f"{format_percent(comparison.compute_mean(1))} of columns, "
+            f"{format_percent(comparison.compute_mean(2))} of pairs of columns",
+        ),
+    )
+    parts = (Paragraph(text=LIMITS), Paragraph(text=synthetic.sentence), Grid(head=("", ""), rows=rows))
+    return Section(title="What is published", parts=parts)
+
+
+def _build_comparison_section(comparison: Comparison) -> Section:
+    order = sorted(comparison.variations.items(), key=lambda each: (len(each[0]), -each[1]))
+    singles = [each for each in order if len(each[0]) == 1]
+    pairs = [each for each in order if len(each[0]) == 2][:MAX_PAIRS]
+    text = "Total variation is the largest difference in probability of any event that the columns decide."
+    rows = tuple((" and ".join(names), format_percent(value)) for names, value in (*singles, *pairs))
+    grid = Grid(head=("columns", "total variation"), rows=rows, numbers=(1,))
+    return Section(title="How close it comes to the real table", parts=(Paragraph(text=text), grid))
+
+
+def _build_usefulness_section(useful: Mapping[str, tuple[float, float]]) -> Section:
+    rows = tuple((name, format_percent(made), format_percent(real)) for name, (made, real) in useful.items())
+    text = "Gradient boosting, trained on one table and tested on people of the panel, is right so often:"
+    grid = Grid(head=("predicts", "from synthetic rows", "from real rows"), rows=rows, numbers=(1, 2))
+    return Section(title="What can be learned from it", parts=(Paragraph(text=text), grid))

@@ -1,10 +1,6 @@
 """Addresses in a policy: of its engine, and of its ledger with the ledger's sibling files.
 
-duckdb                  files: CSV, Parquet, tables of DuckDB files
-duckdb:///FILE          tables of one DuckDB file
-postgresql://…          tables and views of a server
-spark:local, spark://…  tables of a catalogue, Parquet and CSV paths; `spark:local[2]` takes two cores
-sc://…                  the same through Spark Connect
+What an engine's address means is in the specification of that engine (`discreet.engines.ENGINES`).
 
 A ledger's address; its sibling files are the users, the prepared store and the fault log:
 
@@ -16,91 +12,50 @@ A resolved database address carries the path for its sibling files after a #, wh
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
 from discreet.accounting.ledger_storage import MEMORY, SQLITE, is_database_address
 from discreet.core.errors import RequestError
-from discreet.core.policy import ENGINE, ENGINES
+from discreet.engines import ENGINES
+from discreet.engines.engine_spec import EngineSpec
 
-MakeAbsolute = Callable[[str], str]
-PATH_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".txt", ".duckdb", ".db", ".ddb", ".data")
-SECRET_PARAMETERS = ("password", "sslpassword", "oauth_client_secret", "token")
-LOCAL_SUFFIXES = (".duckdb", ".db", ".ddb", ".data")
 DEFAULT_FILE = "ledger.db"
+ADDRESS_FORMS = [text for engine in ENGINES for form in engine.forms for text in form.texts]
+EXPECTED_ADDRESS = f"{', '.join(ADDRESS_FORMS[:-1])} or {ADDRESS_FORMS[-1]}"
+"""The forms of all addresses, for messages."""
+ENGINE_EXAMPLES = ", ".join(engine.forms[0].texts[0] for engine in ENGINES)
+SERVER_EXAMPLES = ", ".join(engine.forms[0].texts[0] for engine in ENGINES if not engine.is_embedded)
+"""An address of each engine, and of each one that is not embedded, for help texts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineAddress:
-    """A parsed engine address."""
-
-    text: str
-    scheme: str
-
-    @property
-    def reads_files(self) -> bool:
-        return self.scheme in ("duckdb", "spark", "sc")
-
-    @property
-    def location(self) -> str:
-        """The location of the data, without user and password."""
-        if self.scheme == "duckdb":
-            return "duckdb"
-        parts = urlsplit(self.text)
-        host = parts.hostname or "local"
-        return f"{self.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
-
-    def resolve_source(self, text: str, make_absolute: MakeAbsolute) -> str:
-        """Return a table's source in the engine's own form; a source that is a URL is returned unchanged."""
-        if self.scheme == "postgresql" or "://" in text:
-            return text
-        if self.text.startswith("duckdb:///") and not _looks_like_path(text):
-            return f"{make_absolute(self.text.removeprefix('duckdb:///'))}#{text}"
-        return make_absolute(text) if self.scheme == "duckdb" or _looks_like_path(text) else text
-
-    def can_read(self, source: str) -> bool:
-        """Return whether the engine reads a source itself; other sources are absolute local paths."""
-        if self.scheme == "duckdb":
-            return True
-        file = source.partition("#")[0]
-        here = PATH_SUFFIXES if self.scheme == "postgresql" else LOCAL_SUFFIXES
-        return not (os.path.isabs(file) and Path(file).suffix.lower() in here)
-
-    def source_from_name(self, name: str) -> str:
-        """Return the source that a command-line name means: an absolute path, or a table of the engine."""
-        is_file = self.scheme == "postgresql" and Path(name.partition("#")[0]).suffix.lower() in PATH_SUFFIXES
-        return os.path.abspath(name) if is_file else self.resolve_source(name, os.path.abspath)
-
-    def is_path(self, text: str) -> bool:
-        """Return whether the engine reads a source as a path rather than as the name of a table."""
-        return self.reads_files and _looks_like_path(text)
-
-    def resolve_store(self, text: str, make_absolute: MakeAbsolute) -> str:
-        """Return where prepared tables may be written: a schema, or a path."""
-        return text if self.scheme == "postgresql" else make_absolute(text)
+def is_engine_address(text: str) -> bool:
+    """Return whether a text is an address of some engine."""
+    return any(engine.address_pattern.fullmatch(text) for engine in ENGINES)
 
 
-def parse_engine_address(text: str) -> EngineAddress:
-    """Return the parsed address of an engine.
+def parse_engine_address(text: str) -> EngineSpec:
+    """Return the engine that an address names, at that address.
 
     >>> parse_engine_address("postgresql://ann:secret@db.example/shop").location
     'postgresql://db.example/shop'
     """
     scheme = text.partition(":")[0]
-    return EngineAddress(text=text, scheme={"postgres": "postgresql"}.get(scheme, scheme))
+    for engine in ENGINES:
+        if scheme in engine.schemes:
+            return engine(text)
+    # the part after the scheme may hold a password
+    raise RequestError(f"There is no engine {scheme}.", hint=f"Write {EXPECTED_ADDRESS}.")
 
 
 def require_engine_address(address: str) -> str:
     """Return the address of an engine; raise if no engine has such addresses."""
-    if not ENGINE.fullmatch(address):
-        raise RequestError(f"`engine=` must be {ENGINES}.", hint="See docs/scale.md.")
+    if not is_engine_address(address):
+        raise RequestError(f"`engine=` must be {EXPECTED_ADDRESS}.", hint="See docs/scale.md.")
     return address
 
 
@@ -124,20 +79,10 @@ def remove_password(address: str) -> str:
 
     >>> remove_password("postgresql://ann:secret@db.example/shop?sslmode=require&password=secret")
     'postgresql://ann@db.example/shop?sslmode=require'
-    >>> remove_password("sc://spark.example:15002/;use_ssl=true;token=secret")
-    'sc://spark.example:15002/;use_ssl=true'
     """
     # As libpq reads it: the login ends at the first @, so a later one cannot hide part of the password.
     bare = re.sub(r"^(\w+://[^@/:]*):[^@/]*@", r"\1@", address)
-    place, mark, told = bare.partition("?" if parse_engine_address(bare).scheme == "postgresql" else "/;")
-    between = "&" if mark == "?" else ";"
-    kept = [each for each in told.split(between) if unquote(each.partition("=")[0]) not in SECRET_PARAMETERS]
-    return f"{place}{mark if any(kept) else ''}{between.join(kept)}"
-
-
-def _looks_like_path(text: str) -> bool:
-    file = text.partition("#")[0]
-    return os.sep in file or Path(file).suffix.lower() in PATH_SUFFIXES
+    return parse_engine_address(bare).remove_secret_parameters()
 
 
 def resolve_ledger_address(address: str, make_absolute: Callable[[str], str]) -> str:

@@ -6,12 +6,14 @@ free if repeated → `write_release`: a file and its certificate
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
+from discreet.accounting.entries import guarantee_to_json
 from discreet.belief import Belief
 from discreet.belief.wording import format_count
 from discreet.core.engine import Engine
@@ -20,7 +22,11 @@ from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
+from discreet.mining.stream import StreamPlan
+from discreet.mining.tabulation.contingency import ContingencyPlan
+from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
 from discreet.mining.tabulation.noise_budget import NoiseBudget
+from discreet.mining.tabulation.workloads import WorkloadPlan
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
 from discreet.services.curator import Curator
@@ -40,7 +46,7 @@ ATTACKER = "knows all other records, or takes records as independent"
 class Publication:
     """A planned release of counts, and its cost.
 
-    `plan_summary` describes the plan for JSON and the certificate, `facts` in words for the terminal.
+    `plan_summary` describes the plan for JSON and the certificate.
     """
 
     verb: str
@@ -52,7 +58,7 @@ class Publication:
     delta: Real
     guarantee: PureDP | ZeroConcentratedDP
     plan_summary: Mapping[str, object]
-    facts: tuple[tuple[str, str], ...]
+    plan: ContingencyPlan | WorkloadPlan | ItemsetPlan | StreamPlan
     compute_rows: Callable[[Engine, Randomness], pa.Table] = field(repr=False)
 
     @property
@@ -65,7 +71,7 @@ class Publication:
             "relation": self.guarantee.relation.value,
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
-            "guarantee": repr(self.guarantee),
+            "guarantee": json.loads(guarantee_to_json(self.guarantee)),
             "attacker": ATTACKER,
         }
 
@@ -96,9 +102,15 @@ class ReleasedCounts(ReleasedTable):
         return f"<ReleasedCounts of {self.publication.table}, {rows}: {self._describe_cost()}>"
 
     def _repr_html_(self) -> str:
+        summary = self.publication.plan_summary
+        planned = [
+            (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+            for name, value in summary.items()
+            if not isinstance(value, Mapping)
+        ]
         return self._summarize_rows(
             f"{self.publication.kind.capitalize()} of {self.publication.table}",
-            [*self.publication.facts, ("cost", self._describe_cost()), ("belief", self.sentence)],
+            [*planned, ("cost", self._describe_cost()), ("belief", self.sentence)],
         )
 
     def to_arrow(self) -> pa.Table:

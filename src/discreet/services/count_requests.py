@@ -19,18 +19,30 @@ DEFAULT_BASIS, DEFAULT_LARGEST = 8, 3
 """Those of `mining.tabulation.frequent_itemsets`, which takes long to import; a test compares them."""
 
 
-def parse_bins(options: Sequence[str]) -> dict[str, int]:
-    """Return the number of bins of each column, from texts such as age=8."""
-    return dict(map(_parse_bin_option, options))
+def parse_bins(bins: Mapping[str, int] | Sequence[str] | str | None) -> dict[str, int]:
+    """Return the number of bins of each column, from a mapping or from texts such as age=8.
+
+    >>> parse_bins("age=8,pay=20")
+    {'age': 8, 'pay': 20}
+    """
+    if isinstance(bins, Mapping):
+        return dict(bins)
+    if bins is not None and not isinstance(bins, Sequence):
+        raise _refuse_bins(bins)
+    return dict(map(_parse_bin_text, bins.split(",") if isinstance(bins, str) else bins or ()))
 
 
-def _parse_bin_option(text: str) -> tuple[str, int]:
-    name, _, number = text.rpartition("=")
-    if not name or not number.isdecimal() or int(number) < 1:
-        raise InvalidParameterError(
-            f"--bins must be a column and its number of bins, such as age=8; got {text}."
-        )
-    return name, int(number)
+def _parse_bin_text(text: str) -> tuple[str, int]:
+    name, _, number = str(text).rpartition("=")
+    if not name.strip() or not number.isdecimal() or int(number) < 1:
+        raise _refuse_bins(text)
+    return name.strip(), int(number)
+
+
+def _refuse_bins(given: object) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"`bins=` must be a column and its number of bins, such as age=8; got {given}."
+    )
 
 
 def _split_marginals(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -42,19 +54,19 @@ def _read_number(option: str, value: Any) -> Real:
 
 
 def _read_threshold(value: Any) -> float:
-    return value if is_real(value) else parse_probability("--threshold", str(value))
+    return value if is_real(value) else parse_probability("`threshold=`", str(value))
 
 
 Epsilon = Annotated[
     Real | None,
     Field(description="The epsilon that it may cost, a part of the promise."),
-    *accept_text(partial(_read_number, "--epsilon"), nullable=True),
+    *accept_text(partial(_read_number, "`epsilon=`"), nullable=True),
     CommandLine(typed=str),
 ]
 Delta = Annotated[
     Real,
     Field(description="For a promise with a tail, such as 1e-9."),
-    *accept_text(partial(_read_number, "--delta")),
+    *accept_text(partial(_read_number, "`delta=`")),
     CommandLine(typed=str),
 ]
 Bins = Annotated[

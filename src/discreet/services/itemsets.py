@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from discreet.belief.wording import format_number, format_percent
+from discreet.belief.wording import format_percent
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
 from discreet.mining.tabulation import frequent_itemsets
@@ -36,7 +36,6 @@ def plan_itemsets_release(curator: Curator, request: ItemsetsRequest) -> Publica
         return pa.table(columns)
 
     names = [each.name for each in plan.schema.attributes]
-    picked = "all of them" if plan.basis == len(names) else f"{plan.basis}, picked privately"
     return Publication(
         verb="itemsets",
         kind="differentially private frequent itemsets",
@@ -53,10 +52,6 @@ def plan_itemsets_release(curator: Curator, request: ItemsetsRequest) -> Publica
             "threshold": plan.threshold,
             "deviation": plan.deviation,
         },
-        facts=(
-            ("items", f"{len(names)}; combined are {picked}"),
-            ("sets", f"up to {plan.largest} items, of at least {format_percent(plan.threshold)} of rows"),
-            ("error", f"at most {format_number(plan.deviation)} rows, one deviation of a set's count"),
-        ),
+        plan=plan,
         compute_rows=compute_rows,
     )

@@ -21,8 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.accounting.accountant import get_amount
 from discreet.accounting.entries import Entry
 from discreet.accounting.high_water_marks import HighWaterMarks
-from discreet.accounting.ledger import Ledger, has_ledger
+from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_backup import RestoreResult, back_up_ledger, restore_ledger
+from discreet.accounting.ledger_database import has_ledger
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP

@@ -24,10 +24,11 @@ from pathlib import Path
 from discreet.accounting.high_water_marks import (
     BESIDE_SOURCES,
     HighWaterMarks,
+    LedgerTerms,
     MarkFile,
     require_unmarked_data,
 )
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger, LedgerTerms
+from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.accounting.privacy_unit import DATABASES, split_source
 from discreet.core.errors import RequestError

@@ -28,7 +28,9 @@ from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy
 from discreet.services.addresses import (
+    EXPECTED_ADDRESS,
     find_sibling_file,
+    is_engine_address,
     parse_engine_address,
     require_engine_address,
     resolve_ledger_address,
@@ -200,6 +202,7 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
     _raise_problems(document, document.problems)
     _raise_blanks(document)
     values, problems = parse_policy_values(document.tree)
+    problems += _find_engine_problems(values)
     try:
         policy = Policy.model_validate(values)
     except ValidationError as error:
@@ -303,6 +306,14 @@ def _is_category_value(place: KeyPath, word: Scalar, document: YamlDocument) -> 
 
 def _describe_blank(place: KeyPath) -> str:
     return BLANK_DESCRIPTIONS.get(str(*_get_entry_path(place)[-1:]), "a value")
+
+
+def _find_engine_problems(values: Any) -> Problems:
+    """Return the problem of an unknown engine; it never shows the part that may hold a password."""
+    address = values.get("engine") if isinstance(values, dict) else None
+    if not isinstance(address, str) or is_engine_address(address):
+        return []
+    return [(("engine",), f"must be {EXPECTED_ADDRESS}; got {address.partition('://')[0]}")]
 
 
 def _find_cross_entry_problems(policy: Policy) -> Problems:

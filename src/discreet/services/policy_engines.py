@@ -28,8 +28,6 @@ from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.engines import sources
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepared_store import load_or_create_key, prepare_store
 from discreet.engines.sources import digest_contents, have_changed
 from discreet.services.addresses import find_sibling_file, parse_engine_address, strip_sibling_path
 
@@ -49,40 +47,39 @@ def open_engine(
 
     `frames` replace the sources of some tables. `key` is the store's key, if it is already known.
     """
-    scheme = parse_engine_address(policy.engine).scheme
-    key = key or find_shared_key(policy)
-    if scheme == "duckdb":
-        return DuckDB.open(
-            prepare_store(policy, find_store_folder(policy), frames=frames, progress=progress, key=key)
-        )
-    if frames:
-        raise RequestError(
-            f"ask: a frame is in this program, and the tables of the policy are in {scheme}.",
-            hint="Use a policy with engine: duckdb.",
-        )
-    if progress is not None:
-        progress(f"connecting to {scheme}")
-    key = key or load_or_create_key(_find_folder(None, policy.ledger))
-    if scheme == "postgresql":
-        from discreet.engines.postgres import PostgreSQL  # optional driver
-
-        return PostgreSQL.open(policy, policy.engine, key)
-    from discreet.engines.spark import Spark  # optional driver
-
-    return Spark.open(policy, policy.engine, key)
+    return _prepare_engine(policy, frames=frames, progress=progress, key=key or find_shared_key(policy))()
 
 
 def make_engine_opener(
     policy: Policy, *, progress: Callable[[str], None] | None = None
 ) -> Callable[[], Engine]:
     """Return a function that opens engines over the policy's tables; the store is prepared once for all."""
-    key = find_shared_key(policy)
-    if parse_engine_address(policy.engine).scheme == "duckdb":
-        store = prepare_store(policy, find_store_folder(policy), progress=progress, key=key)
-        return lambda: DuckDB.open(store)
-    # Open one engine now, so that errors appear at startup and the store is prepared.
-    open_engine(policy, progress=progress, key=key).close()
-    return lambda: open_engine(policy, key=key)
+    open_prepared = _prepare_engine(policy, frames=None, progress=progress, key=find_shared_key(policy))
+    if not policy.is_embedded:
+        # Open one engine now, so that errors appear at startup and the store is prepared.
+        open_prepared().close()
+    return open_prepared
+
+
+def _prepare_engine(
+    policy: Policy,
+    *,
+    frames: Mapping[str, pa.Table] | None,
+    progress: Callable[[str], None] | None,
+    key: bytes | None,
+) -> Callable[[], Engine]:
+    engine = parse_engine_address(policy.engine)
+    if frames and not engine.is_embedded:
+        raise RequestError(
+            f"ask: a frame is in this program, and the tables of the policy are in {engine.scheme}.",
+            hint="Use a policy with engine: duckdb.",
+        )
+    if progress is not None and not engine.is_embedded:
+        progress(f"connecting to {engine.scheme}")
+    folder = find_store_folder(policy) if engine.is_embedded else _find_folder(None, policy.ledger)
+    return engine.load_driver().prepare_engine(
+        policy, key=key, folder=folder, frames=frames, progress=progress
+    )
 
 
 def find_shared_key(policy: Policy) -> bytes | None:
@@ -99,20 +96,15 @@ def open_table_engine(address: str, name: str, source: str) -> Engine:
     Reports are such rows: clients randomized them before sending.
     """
     engine = parse_engine_address(address)
-    found = engine.resolve_source(source, os.path.abspath)
-    if engine.scheme == "postgresql":
-        from discreet.engines.postgres import PostgreSQL  # optional driver
-
-        return PostgreSQL.open_tables({name: found}, address)
-    if engine.scheme != "duckdb":
-        from discreet.engines.spark import Spark  # optional driver
-
-        return Spark.open_tables({name: found}, address)
     try:
-        return DuckDB({name: Path(found)})
+        return engine.load_driver().open_tables(
+            address, {name: engine.resolve_source(source, os.path.abspath)}
+        )
     except EngineFault:
+        if not engine.is_embedded:
+            raise
         raise RequestError(
-            f"DuckDB: {source} cannot be read: there is no such table, or its file is damaged.",
+            f"{engine.name}: {source} cannot be read: there is no such table, or its file is damaged.",
             hint="Name a table of the file that the address names, or a Parquet or CSV file.",
         ) from None
 
@@ -189,7 +181,7 @@ def _pandas_to_arrow(table: object) -> pa.Table:
 def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> None:
     """Refuse a table whose contents changed while `data_version` did not; record new tables."""
     place = find_sibling_file(policy.ledger, DIGESTS_SUFFIX)
-    if place is None or parse_engine_address(policy.engine).scheme != "duckdb":
+    if place is None or not parse_engine_address(policy.engine).is_embedded:
         return
     known = _read_digests(place)
     tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)

@@ -20,6 +20,7 @@ from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.engines.engine_spec import EngineSpec
 from discreet.engines.inventory import find_kind
 from discreet.services.addresses import parse_engine_address
 
@@ -27,7 +28,7 @@ Columns = tuple[tuple[str, ColumnType | None], ...]
 
 
 class RemotePublisher(Publisher, SupportsWrites, Protocol):
-    """A publisher whose engine is not DuckDB."""
+    """A publisher whose engine is not embedded."""
 
 
 def open_publisher(
@@ -43,18 +44,17 @@ def open_publisher(
     Columns whose lower-case names are in `list_columns` are read as lists; engines other than DuckDB read
     other list columns as text.
     """
-    there = {
-        name: table for name, table in tables.items() if parse_engine_address(address).can_read(table.source)
-    }
-    if parse_engine_address(address).scheme == "duckdb" or not there:
+    engine = parse_engine_address(address)
+    there = {name: table for name, table in tables.items() if engine.can_read(table.source)}
+    if engine.is_embedded or not there:
         return DuckDBPublisher(tables, frames)
     here = {name: table for name, table in tables.items() if name not in there}
     if not here and not frames:
-        return _open_remote_publisher(address, there, store, list_columns)
+        return _open_remote_publisher(engine, there, store, list_columns)
     ours = DuckDBPublisher(here, frames)
     try:
-        engine = _open_remote_publisher(address, there, store, list_columns)
-        return CombinedPublisher(local=ours, remote=engine, remote_names=frozenset(there))
+        remote = _open_remote_publisher(engine, there, store, list_columns)
+        return CombinedPublisher(local=ours, remote=remote, remote_names=frozenset(there))
     except BaseException:
         ours.close()
         raise
@@ -62,29 +62,29 @@ def open_publisher(
 
 def describe_remote_table(address: str, source: str) -> Columns:
     """Return column names and types of a table in a remote engine."""
-    with _open_remote_publisher(address, {source: Table(source=source, columns={})}, None) as engine:
+    table = Table(source=source, columns={})
+    with _open_remote_publisher(parse_engine_address(address), {source: table}, None) as engine:
         return tuple((name, find_kind(kind)) for name, kind in engine.column_types(source).items())
 
 
 def parse_release_target(policy: Policy, text: str | Path) -> ReleaseTarget:
     """Return where a release is written; a table without a schema goes into the policy's store."""
-    scheme = parse_engine_address(policy.engine).scheme
-    target = ReleaseTarget.parse(text, allows_engine_names=scheme != "duckdb")
-    if scheme == "postgresql" and target.engine_name and "." not in target.engine_name and policy.store:
-        return ReleaseTarget.parse(f"{policy.store}.{target.engine_name}", allows_engine_names=True)
+    engine = parse_engine_address(policy.engine)
+    target = ReleaseTarget.parse(text, allows_engine_names=not engine.is_embedded)
+    if target.engine_name and policy.store:
+        name = engine.qualify_table_name(target.engine_name, policy.store)
+        return ReleaseTarget.parse(name, allows_engine_names=True)
     return target
 
 
 def _open_remote_publisher(
-    address: str, tables: Mapping[str, Table], store: str | None, list_columns: Collection[str] = ()
+    engine: EngineSpec, tables: Mapping[str, Table], store: str | None, list_columns: Collection[str] = ()
 ) -> RemotePublisher:
-    if parse_engine_address(address).scheme == "postgresql":
-        from discreet.engines.postgres_publisher import PostgreSQLPublisher  # optional driver
-
-        return PostgreSQLPublisher(address, tables, store=store, lists=list_columns)
-    from discreet.engines.spark_publisher import SparkPublisher  # optional driver
-
-    return SparkPublisher(address, tables, lists=list_columns)
+    driver = engine.load_driver()
+    publisher = driver.open_publisher(engine.text, tables, store=store, lists=list_columns)
+    # every engine but the embedded one, which writes files, writes releases into its own system
+    assert isinstance(publisher, SupportsWrites)
+    return publisher
 
 
 class CombinedPublisher(Closeable):

@@ -15,10 +15,12 @@ All of it is computed on real data, and is for the custodian only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from sqlglot import exp
 
 from discreet.anonymity.models import KAnonymity
@@ -45,24 +47,34 @@ from discreet.services.attack.victims import (
     has_one_row_per_person,
 )
 from discreet.services.policies import get_promise
+from discreet.services.progress import ProgressCallback, ignore_progress
 from discreet.services.publishers import open_publisher
 
 MEMORY = ":memory:"
-ProgressReporter = Callable[[str], None]
+MAX_K = 10**6
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordRequest:
+def _read_k(value: object) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and 2 <= int(text[:9]) <= MAX_K):
+        raise RequestError("attack: k must be a whole number of at least 2.", hint="Write 5.")
+    return int(text)
+
+
+class RecordRequest(BaseModel):
     """The person and claim to evaluate: `person` are values that single out a row of `table`.
 
-    The claim is that `column` is `value`, or the record's own value if that is None.
+    The claim is that `column` is `value`, or the record's own value if that is None. The fields are those of
+    the console's form.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
     person: Mapping[str, str]
-    column: str
+    column: str = ""
     value: str | None = None
-    k: int = 5
+    k: Annotated[int, BeforeValidator(_read_k)] = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +123,10 @@ def list_sensitive_columns(table: Table) -> list[str]:
 
 
 def attack_record(
-    policy: Policy, engine: Engine, request: RecordRequest, report_progress: ProgressReporter = lambda _: None
+    policy: Policy,
+    engine: Engine,
+    request: RecordRequest,
+    report_progress: ProgressCallback = ignore_progress,
 ) -> RecordEvaluation:
     """Attack one person; `engine` answers from the policy's prepared tables."""
     name, promise = choose_table(policy, request.table), get_promise(policy)
@@ -225,7 +240,7 @@ def _compute_table_belief(
 
 
 def _build_k_anonymous_table(
-    policy: Policy, name: str, k: int, report_progress: ProgressReporter
+    policy: Policy, name: str, k: int, report_progress: ProgressCallback
 ) -> PublishedTable:
     release = Anonymizer(policy, models=[KAnonymity(k=k)], progress=report_progress).fit(name).release
     return from_recoding(release.tuples, release.attacker_recoding, release.hierarchies)

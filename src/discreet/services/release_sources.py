@@ -36,7 +36,7 @@ def build_release_source(
     if not quasi:
         raise RequestError(
             "anonymize: the table has no quasi-identifiers.",
-            hint="Give role: quasi to the columns that an attacker may know, in the policy or with --quasi.",
+            hint="Give role: quasi to the columns that an attacker may know, in the policy or with `quasi=`.",
         )
     wanted = dict.fromkeys(model.column for model in models if model.column is not None)
     for column in wanted:
@@ -55,7 +55,7 @@ def build_release_source(
     if not isinstance(person, str | None):
         raise RequestError(
             f"anonymize: the people in {name} are identified by another table.",
-            hint="Publish a table with its own person column, or count rows with --unit row.",
+            hint='Publish a table with its own person column, or count rows with `unit="row"`.',
         )
     return ReleaseSource(
         table=name,

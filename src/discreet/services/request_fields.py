@@ -50,6 +50,9 @@ class CommandLine:
     metavar: str | None = None
     """The word that stands for the value in help."""
 
+    panel: str = ""
+    """The heading under which help lists the option."""
+
 
 def find_refusal(error: ValidationError) -> DiscreetError:
     """Return the error that a validator raised, or one sentence on the first wrong field."""

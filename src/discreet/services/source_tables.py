@@ -81,7 +81,7 @@ def read_engine_schema(engine: str, name: str) -> tuple[str, Columns]:
     """Return the source that a name means to an engine, and the names and types of its columns."""
     address = parse_engine_address(engine)
     source = address.source_from_name(name)
-    if address.scheme != "duckdb" and address.can_read(source):
+    if not address.is_embedded and address.can_read(source):
         return source, describe_remote_table(engine, source)
     schema = read_file_schema(source if address.text.startswith("duckdb:///") else name)
     return schema.source, schema.columns

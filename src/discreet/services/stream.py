@@ -23,8 +23,7 @@ from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, par
 from discreet.services.count_publication import Publication, resolve_budget
 from discreet.services.count_requests import StreamRequest
 from discreet.services.curator import Curator
-
-Progress = Callable[[str, float | None], None]
+from discreet.services.progress import ProgressCallback, ignore_progress
 
 KEY_BITS = 128
 S = TypeVar("S")
@@ -56,16 +55,12 @@ class Stream:
         )
 
 
-def ignore_progress(stage: str, share: float | None) -> None:
-    """Ignore progress."""
-
-
 def open_stream(curator: Curator, request: StreamRequest) -> Stream:
     """Open a stream for questions that are not known yet; charges the cost of all of them now."""
     if not request.columns or request.questions is None:
         raise RequestError(
             "stream: columns and the number of questions must be given.",
-            hint="Give columns=[…] and questions=1000.",
+            hint="Give `columns=[…]` and `questions=1000`.",
         )
     made, _ = _plan_request(curator, request, request.columns, request.questions)
     answerer, entry = curator.charge_and_release(
@@ -79,7 +74,10 @@ def open_stream(curator: Curator, request: StreamRequest) -> Stream:
 
 
 def plan_stream_release(
-    curator: Curator, request: StreamRequest, texts: Sequence[str], progress: Progress = ignore_progress
+    curator: Curator,
+    request: StreamRequest,
+    texts: Sequence[str],
+    progress: ProgressCallback = ignore_progress,
 ) -> Publication:
     """Return the publication of known questions; all of them are validated before anything is charged.
 
@@ -132,7 +130,7 @@ def plan_stream_release(
         delta=request.delta,
         guarantee=made.guarantee,
         plan_summary=_summarize_plan(made, columns),
-        facts=_describe_plan(made, columns),
+        plan=made,
         compute_rows=compute_rows,
     )
 
@@ -154,7 +152,9 @@ def _plan_request(
     return made, epsilon
 
 
-def _map_questions(items: Sequence[S], function: Callable[[S], T], stage: str, progress: Progress) -> list[T]:
+def _map_questions(
+    items: Sequence[S], function: Callable[[S], T], stage: str, progress: ProgressCallback
+) -> list[T]:
     """Return the result for each question; a RequestError names the number of its question."""
     results = []
     for place, each in enumerate(items, 1):
@@ -200,27 +200,3 @@ def _summarize_plan(plan: StreamPlan, columns: Sequence[str]) -> dict[str, objec
         "error95": {"fresh": plan.fresh_error95, "known": plan.error95},
         "weighed": dict(plan.method_errors),
     }
-
-
-def _describe_plan(plan: StreamPlan, columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    cells = f"{plan.universe.cells:,} of {', '.join(columns)}"
-    if plan.sparse_vector is None:
-        told = (
-            ("method", f"{plan.method}: noise on each of {plan.questions:,} answers"),
-            ("error", f"± {plan.fresh_error95:,} for 95% of them"),
-        )
-    else:
-        told = (
-            ("method", f"{plan.method}: up to {plan.updates} of {plan.questions:,} answers are counted anew"),
-            ("error", f"95% of those ± {plan.fresh_error95:,}, of the others ± {plan.error95:,}"),
-        )
-    return (("cells", cells), *told, *_explain_choice(plan))
-
-
-def _explain_choice(plan: StreamPlan) -> tuple[tuple[str, str], ...]:
-    """Return the fact that explains the choice of a method, if the request named none."""
-    if not plan.method_errors:
-        return ()
-    others = [f"{name} ± {error:,}" for name, error in plan.method_errors.items() if name != plan.method]
-    others += [] if "median" in plan.method_errors else ["median does not fit so many cells"]
-    return (("chosen", f"{plan.method} errs least; {', '.join(others)}"),)

@@ -13,7 +13,6 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
-from discreet.belief.wording import format_number
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
@@ -23,6 +22,7 @@ from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mining.attributes import DEFAULT_BINS, Attribute, Cut
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation import contingency, workloads
+from discreet.mining.tabulation.contingency import ContingencyPlan
 from discreet.mining.tabulation.workloads import Workload, WorkloadPlan, get_declared_table, list_range_ends
 from discreet.services.count_publication import Publication, resolve_budget
 from discreet.services.count_requests import TabulateRequest
@@ -37,9 +37,9 @@ def plan_table_release(curator: Curator, request: TabulateRequest) -> Publicatio
     epsilon, guarantee = resolve_budget(curator, "tabulate", request.epsilon, request.delta)
     _require_one_kind(request)
     if request.ranges is None and not request.marginals:
-        kind, expected, facts, work = _plan_table(curator.policy, request, guarantee)
+        kind, expected, plan, work = _plan_table(curator.policy, request, guarantee)
     else:
-        kind, expected, facts, work = _plan_workload_table(curator.policy, request, guarantee)
+        kind, expected, plan, work = _plan_workload_table(curator.policy, request, guarantee)
     return Publication(
         verb="tabulate",
         kind=kind,
@@ -50,13 +50,13 @@ def plan_table_release(curator: Curator, request: TabulateRequest) -> Publicatio
         delta=request.delta,
         guarantee=guarantee,
         plan_summary=expected,
-        facts=facts,
+        plan=plan,
         compute_rows=work,
     )
 
 
 PlannedTable = tuple[
-    str, dict[str, object], tuple[tuple[str, str], ...], Callable[[Engine, Randomness], pa.Table]
+    str, dict[str, object], ContingencyPlan | WorkloadPlan, Callable[[Engine, Randomness], pa.Table]
 ]
 
 
@@ -67,23 +67,18 @@ def _plan_table(
     plan = contingency.plan_contingency(
         policy, request.table, request.columns, guarantee, bins=bins, logarithmic=request.logarithmic
     )
-    mechanism, cells = mechanism_name(type(plan.noise)), plan.possible.size
 
     def compute_rows(engine: Engine, random: Randomness) -> pa.Table:
         return contingency.release_contingency(plan, policy, engine, random).to_arrow()
 
     expected: dict[str, object] = {
         "columns": list(request.columns),
-        "cells": cells,
-        "mechanism": mechanism,
+        "cells": plan.possible.size,
+        "mechanism": mechanism_name(type(plan.noise)),
         "error95": plan.error95,
     }
-    facts = (
-        ("cells", f"{cells:,}, as declared"),
-        ("noise", f"{mechanism}, ± {plan.error95:,} for 95% of cells"),
-    )
     kind = "differentially private " + ("histogram" if len(request.columns) == 1 else "contingency table")
-    return kind, expected, facts, compute_rows
+    return kind, expected, plan, compute_rows
 
 
 def _plan_workload_table(
@@ -105,7 +100,7 @@ def _plan_workload_table(
         return pa.table(labels | {"count": found.answers.round(1), "deviation": plan.deviations.round(2)})
 
     kind = "differentially private " + ("ranges" if request.ranges else "marginals")
-    return kind, _summarize_plan(plan, columns), _describe_plan(plan), compute_rows
+    return kind, _summarize_plan(plan, columns), plan, compute_rows
 
 
 def _build_ranges(schema: Schema) -> tuple[Workload, Labels]:
@@ -168,16 +163,6 @@ def _summarize_plan(plan: WorkloadPlan, columns: Sequence[str]) -> dict[str, obj
     }
 
 
-def _describe_plan(plan: WorkloadPlan) -> tuple[tuple[str, str], ...]:
-    others = sorted((error, name) for name, error in plan.errors.items() if np.isfinite(error))
-    told = ", ".join(f"{name} {format_number(error)}" for error, name in others)
-    return (
-        ("counts", f"{len(plan.workload.questions):,}"),
-        ("measured", f"{plan.strategy.name}, the strategy of least expected error"),
-        ("error", f"{told} rows, root mean square"),
-    )
-
-
 def _require_one_kind(request: TabulateRequest) -> None:
     if request.ranges is not None and request.marginals:
         raise RequestError("tabulate: ranges and marginals exclude each other.", hint="Give one of them.")
@@ -185,7 +170,7 @@ def _require_one_kind(request: TabulateRequest) -> None:
     if request.marginals and not named <= set(request.columns):
         raise RequestError("tabulate: a marginal names a column that is not in columns.", hint="Add it.")
     if not request.columns and request.ranges is None:
-        raise RequestError("tabulate: no column is named.", hint="Name some: --columns sex,income.")
+        raise RequestError("tabulate: no column is named.", hint='Name some: `columns="sex,income"`.')
     for name in request.bins:
         if name not in request.columns and name != request.ranges:
             raise RequestError(

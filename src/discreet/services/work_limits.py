@@ -22,6 +22,7 @@ from typing import Generic, TypeVar
 
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.engines import statement_timeout
+from discreet.engines.engine_spec import CostModel
 from discreet.services.addresses import parse_engine_address
 from discreet.sql.planner import QueryPlan
 from discreet.sql.refusal import refuse_query
@@ -45,69 +46,6 @@ SMALLER_QUERY_HINT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostModel:
-    """Seconds that an engine takes: the minimum, per row, per group, per call on a row, per text character.
-
-    `per_statement_character` is per character of the statement without quoted texts: two hundred sums take
-    longer to plan than to compute.
-    `per_row_in_place` is for unprepared rows. Prepared rows whose contributions the statement bounds itself
-    are read several times. `case_growth` is how many characters a change of case may make of one.
-    """
-
-    minimum: float
-    per_row: float
-    per_group: float
-    per_call: float
-    per_text_character: float
-    per_statement_character: float
-    per_row_in_place: float = 0.0
-    case_growth: int = 3
-
-    def get_seconds_per_row(self, plan: QueryPlan, *, in_place: bool) -> float:
-        return (
-            self.per_row_in_place
-            if in_place
-            else self.per_row * (BOUNDING_PASSES if plan.bounding.is_bounded_in_statement else 1)
-        )
-
-    def estimate_seconds(self, work: Work) -> float:
-        return (
-            work.rows * self.per_row + work.calls * self.per_call + work.characters * self.per_text_character
-        )
-
-
-COST_MODELS = {
-    "duckdb": CostModel(
-        minimum=0.25,
-        per_row=2e-7,
-        per_group=2e-5,
-        per_call=2e-8,
-        per_text_character=5e-9,
-        per_statement_character=4e-5,
-        case_growth=1,
-    ),
-    "postgresql": CostModel(
-        minimum=0.5,
-        per_row=2e-6,
-        per_group=5e-5,
-        per_call=5e-7,
-        per_text_character=1e-8,
-        per_statement_character=5e-5,
-        per_row_in_place=1e-5,
-    ),
-}
-SPARK_COST_MODEL = CostModel(
-    minimum=8.0,
-    per_row=4e-6,
-    per_group=1e-4,
-    per_call=4e-7,
-    per_text_character=1e-8,
-    per_statement_character=1e-4,
-    per_row_in_place=1e-5,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
 class LateResult(Generic[T]):
     """A result that missed its fixed time and leaves at the next one."""
 
@@ -123,7 +61,7 @@ class WorkLimits:
 
     @property
     def cost_model(self) -> CostModel:
-        return COST_MODELS.get(parse_engine_address(self.policy.engine).scheme, SPARK_COST_MODEL)
+        return parse_engine_address(self.policy.engine).cost_model
 
     def estimate_seconds(self, plan: QueryPlan) -> float:
         """Return an upper bound on the seconds that a plan takes on the declared rows."""
@@ -131,13 +69,27 @@ class WorkLimits:
         rows = sum(self.policy.tables[each.table].expected_rows for each in tables)
         passes = len(tables) + len(plan.value_selections)
         groups = plan.group_count or (1 if not plan.question.keys else ASSUMED_ROWS // 10)
-        a_row = self.cost_model.get_seconds_per_row(plan, in_place=self.policy.is_read_only)
+        a_row = self._get_seconds_per_row(plan)
         everybody = measure_total_work(plan, self.policy, text_length=TYPICAL_TEXT_LENGTH)
         return (
             rows * passes * a_row
             + groups * (1 + len(plan.outputs)) * self.cost_model.per_group
-            + self.cost_model.estimate_seconds(everybody)
+            + self._estimate_work_seconds(everybody)
             + _measure_statement_length(plan) * self.cost_model.per_statement_character
+        )
+
+    def _get_seconds_per_row(self, plan: QueryPlan) -> float:
+        if self.policy.is_read_only:
+            return self.cost_model.per_row_in_place
+        # prepared rows whose contributions the statement bounds itself are read several times
+        return self.cost_model.per_row * (BOUNDING_PASSES if plan.bounding.is_bounded_in_statement else 1)
+
+    def _estimate_work_seconds(self, work: Work) -> float:
+        costs = self.cost_model
+        return (
+            work.rows * costs.per_row
+            + work.calls * costs.per_call
+            + work.characters * costs.per_text_character
         )
 
     def compute_fixed_time(self, plan: QueryPlan) -> float:
@@ -153,7 +105,7 @@ class WorkLimits:
     def estimate_person_work(self, plan: QueryPlan) -> tuple[float, int]:
         """Return the most seconds and bytes that one person's rows can take."""
         work = measure_person_work(plan, self.policy, case_growth=self.cost_model.case_growth)
-        seconds = SINGLE_CORE_FACTOR * self.cost_model.estimate_seconds(work)
+        seconds = SINGLE_CORE_FACTOR * self._estimate_work_seconds(work)
         if plan.partition_selection is not None or plan.value_selections:
             # Each row may be a group or a value of its own, and noise is drawn for each.
             seconds += plan.question.rows.rows * self.cost_model.per_group

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from benchmarks.simulation.genome_study import SequencedStudy, Study
 from discreet.attacks.allele_frequencies import Frequencies
 from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.simulation.genome_study import SequencedStudy, Study
 from discreet.belief.odds import log_gamma
 from tests.attacks.case import Case
 from tests.conftest import seeded

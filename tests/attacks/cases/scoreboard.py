@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
+from benchmarks.simulation.rental_ratings import RentalService, sample_known_ratings
 from discreet.attacks.findings import Findings
 from discreet.attacks.ratings import Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.simulation.rental_ratings import RentalService, sample_known_ratings
 from tests.attacks.case import Case
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from benchmarks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.attacks.attribute_inference import AttributeInference
 from discreet.attacks.linkability import Linkability
-from discreet.attacks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.synthetic_release import SyntheticRelease, build_synthetic_release
 from tests.attacks.case import Case

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from benchmarks.simulation.us_population import Population, PopulationRegister
 from discreet.attacks.findings import Findings
-from discreet.attacks.simulation.us_population import Population, PopulationRegister
 from discreet.attacks.uniqueness import Uniqueness
 from tests.attacks.case import Case
 

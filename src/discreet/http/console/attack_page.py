@@ -106,18 +106,12 @@ def _parse_target_record(policy: Policy, fields: Mapping[str, str]) -> RecordReq
     name = fields.get("table", "")
     if name not in list_attackable_tables(policy):
         raise RequestError("attack: this table cannot be attacked here.", hint="Choose a listed table.")
-    k = fields.get("k", "").strip() or "5"
-    if not (k.isascii() and k.isdigit() and 2 <= int(k[:9]) <= 10**6):
-        raise RequestError("attack: k must be a whole number of at least 2.", hint="Write 5.")
+    # an empty field of the form keeps the default of the request
+    typed = {each: text for each in RecordRequest.model_fields if (text := fields.get(each, "").strip())}
     columns = policy.tables[name].columns
     known = {each: fields.get(KNOWN_PREFIX + each, "").strip() for each in columns}
-    return RecordRequest(
-        table=name,
-        person={each: value for each, value in known.items() if value},
-        column=fields.get("column", ""),
-        value=fields.get("value", "").strip() or None,
-        k=int(k),
-    )
+    person = {each: value for each, value in known.items() if value}
+    return RecordRequest.model_validate({**typed, "person": person})
 
 
 def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:
@@ -136,7 +130,7 @@ def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, 
         if table is None
         else [_build_form_field(each, table, fields) for each in _list_identifiers(table)],
         "secrets": [] if table is None else list_sensitive_columns(table),
-        "fields": {each: fields.get(each, "") for each in ("column", "value", "k")},
+        "fields": {each: fields.get(each, "") for each in RecordRequest.model_fields},
         "notice": NOTICE,
         "found": None,
         "ended": "",

@@ -39,7 +39,7 @@ from discreet.http.console.publish_form import (
     list_publishable_tables,
 )
 from discreet.http.http_errors import NotFoundError
-from discreet.rendering.attack_verdicts import describe_verdict
+from discreet.rendering.attack_view import describe_verdict
 from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.release_view import format_examples, list_figures

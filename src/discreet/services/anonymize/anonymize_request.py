@@ -24,6 +24,7 @@ from discreet.anonymity.models.model_option import ModelOption, ModelSpec
 from discreet.anonymity.models.model_parameters import parse_fraction, to_fraction
 from discreet.anonymity.models.model_parsing import MODEL_OPTIONS, parse_model
 from discreet.core.errors import RequestError
+from discreet.services.addresses import SERVER_EXAMPLES
 from discreet.services.anonymize.posterior import PosteriorCap
 from discreet.services.request_fields import CommandLine, accept_probability, accept_text, split_names
 
@@ -307,8 +308,5 @@ class AnonymizeRequest(FileModelFields):
     ] = ()
     engine: Annotated[
         str | None,
-        Field(
-            description="The engine that holds the rows, instead of the policy's: "
-            "postgresql://…, spark:local."
-        ),
+        Field(description=f"The engine that holds the rows, instead of the policy's: {SERVER_EXAMPLES}."),
     ] = None

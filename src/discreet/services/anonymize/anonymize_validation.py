@@ -33,6 +33,6 @@ def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
     from discreet.services.policies import load_policy
 
     if policy is None:
-        return parse_engine_address(require_engine_address(engine or "")).scheme != "duckdb"
+        return not parse_engine_address(require_engine_address(engine or "")).is_embedded
     terms = load_policy(policy, engine=engine)
-    return table in terms.tables or parse_engine_address(terms.engine).scheme != "duckdb"
+    return table in terms.tables or not parse_engine_address(terms.engine).is_embedded

@@ -44,7 +44,7 @@ KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are 
 
 
 ASSUMPTIONS = (
-    "Attackers know everybody's quasi-identifiers as the table has them, which no register tells better.",
+    "Attackers know everybody's quasi-identifiers exactly as the table has them; no register tells more.",
     "Every row that matches a person is assumed to be theirs with the same probability.",
     "Guesses are scored by the table's own sensitive values, which attackers do not have.",
 )

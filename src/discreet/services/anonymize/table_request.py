@@ -67,7 +67,7 @@ def resolve_table(request: TableRequest) -> ResolvedTable:
     else:
         _refuse_source(request, policy)
         policy, name = _build_file_policy(request, policy, engine)
-        if parse_engine_address(policy.engine).scheme == "duckdb":
+        if parse_engine_address(policy.engine).is_embedded:
             remarks = undeclared_files.list_file_warnings(
                 read_file_schema(request.table), request.quasi, policy.hierarchies, request.centred
             )
@@ -111,7 +111,7 @@ def _refuse_source(request: TableRequest, policy: Policy | None) -> None:
 
 
 def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
-    if parse_engine_address(engine).scheme == "duckdb" and not Path(request.table).suffix:
+    if parse_engine_address(engine).is_embedded and not Path(request.table).suffix:
         known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
         raise RequestError(
             f"There is no table {request.table} in the policy and no such file.",
@@ -131,7 +131,7 @@ def _build_file_policy(request: TableRequest, policy: Policy | None, engine: str
     entries = {name: {"csv": file} for name, file in request.hierarchies.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
-    elsewhere = parse_engine_address(engine).scheme != "duckdb" and parse_engine_address(engine).can_read(
+    elsewhere = not parse_engine_address(engine).is_embedded and parse_engine_address(engine).can_read(
         table.source
     )
     there = {"engine": engine, "store": None if policy is None else policy.store} if elsewhere else {}

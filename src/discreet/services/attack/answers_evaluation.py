@@ -3,7 +3,7 @@
 Nothing is charged: every victim is attacked through a curator with a new ledger in memory, as if nothing had
 been asked before, which is the best case for an attacker. The store is in memory too, and discarded.
 
-Claim       --claim, or that a sensitive column has the value whose share is nearest to one half.
+Claim       as given, or that a sensitive column has the value whose share is nearest to one half.
 Victims     people whom a condition on known columns singles out, half of whom meet the claim.
 Prior       the promise's own, so that posteriors can be compared with the promised one.
 """
@@ -42,12 +42,18 @@ from discreet.core.policy import ContributionBounding, Policy
 from discreet.core.randomness import Randomness
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, compute_promised_posterior
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, SkippedAttack, apply_bounds
-from discreet.services.attack.release_kinds import skip_attack
+from discreet.services.attack.evaluation import (
+    AttackEvaluation,
+    AttackRun,
+    SkippedAttack,
+    apply_bounds,
+    skip_attack,
+)
 from discreet.services.attack.victims import AttackTarget, choose_table, choose_target
 from discreet.services.curator import Curator
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_engines import open_engine
+from discreet.services.progress import ProgressCallback, ignore_progress
 from discreet.services.publishers import open_publisher
 from discreet.sql.planner import plan_query
 
@@ -59,7 +65,6 @@ ANALYST = "attacker"
 ROUNDING_SLACK = 1 + 1e-9
 EVEN_PRIOR = 0.5  # the floating-point attack tells 0 from 1, each with this prior
 DEFAULT_VICTIMS = 20
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +114,7 @@ class FreshNoiseAnswerer:
 
 
 def attack_curator(
-    session: CuratorSession, report_progress: Callable[[str], None] = lambda _: None
+    session: CuratorSession, report_progress: ProgressCallback = ignore_progress
 ) -> tuple[tuple[AttackRun, ...], tuple[SkippedAttack, ...]]:
     """Run every attack that applies to answers; return the runs and the skipped attacks."""
     runs, skipped = [], []
@@ -265,7 +270,7 @@ class CuratorAnswerer:
             return Refusal(message=str(refusal))
 
 
-def attack_answers(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_answers(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run every attack on answers, for the policy named in the request."""
     policy = load_policy(Path(request.release), engine=request.engine)
     promise = get_promise(policy)
@@ -289,7 +294,7 @@ def attack_answers(request: AttackRequest, report_progress: ProgressReporter) ->
     bounds = (*_bounds_from_promise(promise), *request.bounds)
     return AttackEvaluation(
         subject=f"the answers about {name} under {Path(request.release).name}",
-        knowledge=f"what only one person of {name} is, and the mechanism; the claim is {aim.claim}",
+        knowledge=f"what singles out one person of {name}, and the mechanism; the claim is {aim.claim}",
         runs=apply_bounds(runs, bounds),
         skipped=skipped,
         promise=None,

@@ -1,4 +1,7 @@
-"""The request of an attack, shared by `discreet attack`, `POST /api/attacks` and Python.
+"""The request of an attack: options of the command line and the HTTP body derive from its fields.
+
+    AttackFields     what every frontend can ask for, of a release or of answers
+    AttackRequest    also what names a path, or describes a file that no policy declares
 
 Fields are typed. Where a command line or a JSON body can only give text ("zip,age", "name=Joe", "30%"), the
 validators here parse it, so that every frontend has the same syntax and the same refusals.
@@ -6,156 +9,293 @@ validators here parse it, so that every frontend has the same syntax and the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from discreet.attacks import Fact
-from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number, parse_probability
+from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.number_checks import parse_number
+from discreet.services.addresses import SERVER_EXAMPLES
 from discreet.services.attack.belief_bounds import BeliefBound
-from discreet.services.request_fields import split_names
+from discreet.services.request_fields import CommandLine, accept_probability, accept_text, split_names
 
 CONDITION_SEPARATOR = " if "
+MAX_VICTIMS = 1_000
+TABLE = "A published table"
+ANSWERS = "Answers, for a policy.yaml"
+RATINGS = "Ratings, with --title"
+FREQUENCIES = "Allele frequencies, with --genomes and --reference"
+SYNTHETIC = "A synthetic table, with --panel"
 
 
-def _parse_pair(option: str, text: str) -> tuple[str, str]:
+def _parse_pair(argument: str, text: str) -> tuple[str, str]:
     column, sign, value = text.partition("=")
     if not sign or not column.strip() or not value.strip():
-        raise RequestError(f"{option} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
+        raise RequestError(f"{argument} must be COLUMN=VALUE; got {text}.", hint="Put = between the two.")
     return column.strip(), value.strip()
 
 
-def _accept_pairs(option: str) -> BeforeValidator:
-    """Return a validator that accepts a mapping, or texts such as name=Joe."""
-
-    def parse(value: Mapping[str, object] | Iterable[str] | str | None) -> dict[str, str] | None:
-        if value is None:
-            return None
-        if isinstance(value, Mapping):
-            return {name: str(each) for name, each in value.items()}
-        return dict(
-            _parse_pair(option, each) for each in (value.split(",") if isinstance(value, str) else value)
-        )
-
-    return BeforeValidator(parse)
+def _read_pairs(argument: str, value: object) -> dict[str, str]:
+    """Return columns and values from a mapping, or from texts such as name=Joe."""
+    if isinstance(value, Mapping):
+        return {str(name): str(each) for name, each in value.items()}
+    if not isinstance(value, str | Sequence):
+        raise InvalidParameterError(f"{argument} must be COLUMN=VALUE; got {value}.")
+    texts = value.split(",") if isinstance(value, str) else value
+    return dict(_parse_pair(argument, str(each)) for each in texts)
 
 
-def _accept_text(option: str, parse: Callable[[str, str], float]) -> BeforeValidator:
-    """Return a validator that accepts a number, or its text as typed."""
-    return BeforeValidator(lambda value: None if value is None else parse(option, str(value)))
+def _accept_pairs(argument: str, *, nullable: bool = False) -> tuple[Any, ...]:
+    return accept_text(partial(_read_pairs, argument), nullable=nullable)
 
 
-def _accept_path(value: object) -> object:
+def _accept_number(argument: str) -> tuple[Any, ...]:
+    return accept_text(lambda value: parse_number(argument, str(value)), nullable=True)
+
+
+def _read_names(value: object) -> object:
+    return split_names(value) if isinstance(value, str) else value
+
+
+def _read_facts(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _read_path(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-Names = Annotated[
-    tuple[str, ...],
-    BeforeValidator(lambda value: split_names(value) if value is None or isinstance(value, str) else value),
-]
-FileName = Annotated[str, BeforeValidator(_accept_path)]
-OptionalFile = Annotated[str | None, BeforeValidator(_accept_path)]
+def _option(metavar: str, panel: str = "", *flags: str, **more: Any) -> CommandLine:
+    return CommandLine(metavar=metavar, panel=panel, flags=flags, **more)
 
 
-class AttackRequest(BaseModel):
-    """The release to attack, and what attackers know; which fields apply depends on the kind of release."""
+OptionalFile = Annotated[str | None, BeforeValidator(_read_path)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_read_names)]
+Facts = Annotated[tuple[str, ...], BeforeValidator(_read_facts)]
+Pairs = Mapping[str, str]
+
+
+class AttackFields(BaseModel):
+    """The fields of every attack: the table, the person, the claim, and the bound to compare with."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    release: FileName
-    policy: Path | None = None
-    table: str | None = None
-    knows: OptionalFile = None
-    victim: Annotated[Mapping[str, str] | None, _accept_pairs("--victim")] = None
-    earlier: OptionalFile = None
-    quasi: Names = ()
-    sensitive: Names = ()
-    hierarchies: Annotated[Mapping[str, str], _accept_pairs("--hierarchy")] = {}
-    # the register's names of columns of the release, and of the earlier release
-    columns: Annotated[Mapping[str, str], _accept_pairs("--column")] = {}
-    earlier_columns: Annotated[Mapping[str, str], _accept_pairs("--earlier-column")] = {}
-    rules_out: tuple[str, ...] = ()
-    base_rates: tuple[str, ...] = ()
-    at_most: Annotated[float | None, _accept_text("--at-most", parse_probability)] = None
-    posterior: Annotated[float | None, _accept_text("--posterior", parse_probability)] = None
-    claim: str | None = None
-    person: str | None = None
-    title: str | None = None
-    rating: str | None = None
-    date: str | None = None
-    days: int | None = None
-    stars: Annotated[float | None, _accept_text("--stars", parse_number)] = None
-    wrong: Annotated[float | None, _accept_text("--wrong", parse_probability)] = None
-    genomes: OptionalFile = None
-    reference: OptionalFile = None
-    panel: OptionalFile = None
-    people: int | None = None
-    epsilon: Annotated[float | None, _accept_text("--epsilon", parse_number)] = None
-    original: OptionalFile = None
-    victims: int | None = None
-    engine: str | None = None
+    table: Annotated[
+        str | None, Field(description="The table of the policy to attack."), _option("TABLE")
+    ] = None
+    victim: Annotated[
+        Pairs | None,
+        Field(description='A person in the register, "name=Joe"; or "age=28,zip=13068".'),
+        *_accept_pairs("`victim=`", nullable=True),
+        _option("VALUES", typed=str),
+    ] = None
+    at_most: Annotated[
+        float | None,
+        Field(description="The highest belief that any attack may reach, 30%; above it, exit code 4."),
+        *accept_probability("`at_most=`"),
+        _option("SHARE", typed=str),
+    ] = None
+    rules_out: Annotated[
+        Facts,
+        Field(description='A value that is impossible for a group: "Heart Disease if nationality=Japanese".'),
+        _option("FACT", TABLE),
+    ] = ()
+    claim: Annotated[
+        str | None, Field(description="The claim to test: \"disease = 'flu'\"."), _option("SQL", ANSWERS)
+    ] = None
+    victims: Annotated[
+        int | None,
+        Field(ge=1, le=MAX_VICTIMS, description="How many people to attack; 20 by default."),
+        _option("N", ANSWERS, least=1, most=MAX_VICTIMS),
+    ] = None
 
-    @classmethod
-    def parse(cls, fields: Mapping[str, object]) -> AttackRequest:
-        """Return the request for fields as a frontend has them, texts included.
 
-        >>> AttackRequest.parse({"release": "r.csv", "quasi": "zip,age", "at_most": "30%"}).quasi
-        ('zip', 'age')
-        """
-        try:
-            return cls.model_validate(fields)
-        except ValidationError as error:
-            # pydantic wraps every ValueError, and InvalidParameterError is one: its sentence is for the user
-            reason = error.errors()[0].get("ctx", {}).get("error")
-            raise (reason if isinstance(reason, RequestError) else error) from None
+class AttackRequest(AttackFields):
+    """The release to attack, and what attackers know; which fields apply depends on the kind of release."""
+
+    release: Annotated[
+        str,
+        BeforeValidator(_read_path),
+        Field(
+            description="A published .parquet, .csv or .duckdb file (FILE.duckdb#TABLE), or a table of "
+            "--engine; or a policy.yaml, whose answers are attacked."
+        ),
+        CommandLine(is_argument=True),
+    ]
+    policy: Annotated[
+        Path | None, Field(description="The custodian's policy."), _option("FILE", "", "-p", "--policy")
+    ] = None
+    posterior: Annotated[
+        float | None,
+        Field(description="Another name for --at-most, as in anonymize."),
+        *accept_probability("`posterior=`"),
+        _option("SHARE", typed=str),
+    ] = None
+    knows: Annotated[
+        OptionalFile,
+        Field(
+            description="A register, such as a voter list; without it, attackers know everybody. For "
+            "ratings: what attackers know."
+        ),
+        _option("FILE", TABLE),
+    ] = None
+    engine: Annotated[
+        str | None,
+        Field(description=f"The engine that holds tables, instead of the policy's: {SERVER_EXAMPLES}."),
+        _option("ADDRESS", TABLE),
+    ] = None
+    quasi: Annotated[
+        Names,
+        Field(description="Quasi-identifiers: columns that attackers may know."),
+        _option("A,B", TABLE, typed=str),
+    ] = ()
+    sensitive: Annotated[
+        Names,
+        Field(description="Columns that attackers want to learn; also for a synthetic table."),
+        _option("A,B", TABLE, typed=str),
+    ] = ()
+    hierarchies: Annotated[
+        Pairs,
+        Field(description="The hierarchy of a column's labels, in ARX's format."),
+        *_accept_pairs("`hierarchies=`"),
+        _option("COLUMN=FILE", TABLE, "--hierarchy", typed=list[str]),
+    ] = {}
+    person: Annotated[
+        str | None,
+        Field(description="The column that identifies a person's rows; also for ratings."),
+        _option("COLUMN", TABLE),
+    ] = None
+    columns: Annotated[
+        Pairs,
+        Field(description="The register's name of a column of the release; also for ratings."),
+        *_accept_pairs("`columns=`"),
+        _option("RELEASE=REGISTER", TABLE, "--column", typed=list[str]),
+    ] = {}
+    earlier: Annotated[
+        OptionalFile,
+        Field(description="An earlier release about the same people."),
+        _option("FILE", TABLE, "--with"),
+    ] = None
+    earlier_columns: Annotated[
+        Pairs,
+        Field(description="As --column, for that release."),
+        *_accept_pairs("`earlier_columns=`"),
+        _option("RELEASE=REGISTER", TABLE, "--earlier-column", typed=list[str]),
+    ] = {}
+    base_rates: Annotated[
+        Facts,
+        Field(description='A value\'s rate relative to others: "Heart Disease:0.1 if nationality=Japanese".'),
+        _option("FACT", TABLE, "--base-rate"),
+    ] = ()
+    title: Annotated[
+        str | None,
+        Field(description="The item that was rated, bought or visited."),
+        _option("COLUMN", RATINGS),
+    ] = None
+    rating: Annotated[str | None, Field(description="The rating."), _option("COLUMN", RATINGS)] = None
+    date: Annotated[str | None, Field(description="The date of the rating."), _option("COLUMN", RATINGS)] = (
+        None
+    )
+    days: Annotated[
+        int | None,
+        Field(ge=0, description="How many days dates in --knows may be off; 14 by default."),
+        _option("N", RATINGS, least=0),
+    ] = None
+    stars: Annotated[
+        float | None,
+        Field(description="How far ratings in --knows may be off; 0 by default."),
+        *_accept_number("`stars=`"),
+        _option("N", RATINGS, typed=str),
+    ] = None
+    wrong: Annotated[
+        float | None,
+        Field(description="The share of --knows that may be wrong; 25% by default."),
+        *accept_probability("`wrong=`"),
+        _option("SHARE", RATINGS, typed=str),
+    ] = None
+    genomes: Annotated[
+        OptionalFile,
+        Field(description="The participants' genomes, one column each."),
+        _option("FILE", FREQUENCIES),
+    ] = None
+    reference: Annotated[
+        OptionalFile,
+        Field(description="Allele frequencies of the general population."),
+        _option("FILE", FREQUENCIES),
+    ] = None
+    people: Annotated[
+        int | None,
+        Field(ge=1, description="The number of participants."),
+        _option("N", FREQUENCIES, least=1),
+    ] = None
+    epsilon: Annotated[
+        float | None,
+        Field(description="The epsilon of the noise in the frequencies."),
+        *_accept_number("`epsilon=`"),
+        _option("N", FREQUENCIES, typed=str),
+    ] = None
+    panel: Annotated[
+        OptionalFile,
+        Field(description="People who are not in the data; also for a study."),
+        _option("FILE", SYNTHETIC),
+    ] = None
+    original: Annotated[
+        OptionalFile, Field(description="The original table."), _option("FILE", SYNTHETIC)
+    ] = None
 
     @property
     def bounds(self) -> tuple[BeliefBound, ...]:
         """The highest belief allowed for any attack, by the option that sets it."""
         if self.at_most is not None and self.posterior is not None:
-            raise RequestError("--at-most and --posterior set the same bound.", hint="Give one of them.")
+            raise RequestError("`at_most=` and `posterior=` set the same bound.", hint="Give one of them.")
         limits = {"--at-most": self.at_most, "--posterior": self.posterior}
         return tuple(
             BeliefBound(limit=limit, source=option) for option, limit in limits.items() if limit is not None
         )
 
     def parse_facts(self, sensitive: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
-        """Return the facts about the values of each sensitive column."""
+        """Return the facts about the values of each sensitive column.
+
+        >>> request = AttackRequest(release="r.csv", rules_out=("flu if sex=m",))
+        >>> request.parse_facts(["disease"])
+        {'disease': (Fact(value='flu', times=0.0, where={'sex': 'm'}),)}
+        """
         found: dict[str, tuple[Fact, ...]] = {}
         for text in self.rules_out:
-            column, fact = _parse_fact("--rules-out", text, 0.0, sensitive)
+            column, fact = _parse_fact("`rules_out=`", text, 0.0, sensitive)
             found[column] = (*found.get(column, ()), fact)
         for text in self.base_rates:
             said, condition, where = text.partition(CONDITION_SEPARATOR)
             value, colon, times = said.rpartition(":")
             if not colon:
                 raise RequestError(
-                    f"--base-rate must be VALUE:TIMES; got {text}.",
-                    hint='Write --base-rate "Heart Disease:0.1 if nationality=Japanese".',
+                    f"`base_rates=` must be VALUE:TIMES; got {text}.",
+                    hint='Write `base_rates="Heart Disease:0.1 if nationality=Japanese"`.',
                 )
-            rate = parse_number("--base-rate", times)
-            column, fact = _parse_fact("--base-rate", value + condition + where, rate, sensitive)
+            rate = parse_number("`base_rates=`", times)
+            column, fact = _parse_fact("`base_rates=`", value + condition + where, rate, sensitive)
             found[column] = (*found.get(column, ()), fact)
         return found
 
 
-def _parse_fact(option: str, text: str, times: float, sensitive: Sequence[str]) -> tuple[str, Fact]:
+def _parse_fact(argument: str, text: str, times: float, sensitive: Sequence[str]) -> tuple[str, Fact]:
     said, _, where = text.partition(CONDITION_SEPARATOR)
     column, sign, value = said.partition("=")
     if not sign and len(sensitive) != 1:
         raise RequestError(
-            f"{option} must be COLUMN=VALUE where not exactly one column is sensitive; got {text}.",
+            f"{argument} must be COLUMN=VALUE where not exactly one column is sensitive; got {text}.",
             hint=f"Sensitive are {', '.join(sensitive) or 'none'}.",
         )
     if not sign:
         column, value = sensitive[0], said
     if column not in sensitive:
         raise RequestError(
-            f"{option} is about {column}, which is not sensitive.",
+            f"{argument} is about {column}, which is not sensitive.",
             hint=f"Sensitive are {', '.join(sensitive) or 'none'}.",
         )
-    conditions = dict(_parse_pair(option, each) for each in where.split(",")) if where else {}
+    conditions = dict(_parse_pair(argument, each) for each in where.split(",")) if where else {}
     return column, Fact(value=value.strip(), times=times, where=conditions)

@@ -45,6 +45,12 @@ class BeliefBound:
         """The bound as text."""
         return f"{'below' if self.is_strict else 'at most'} {format_percent_up(self.limit)}"
 
+    @property
+    def source_argument(self) -> str:
+        """The source for a message: an option, as certificates store it, is named as an argument."""
+        name = self.source.removeprefix("--").replace("-", "_")
+        return f"`{name}=`" if self.source.startswith("--") else self.source
+
     def to_json(self) -> dict[str, object]:
         """Return the bound as a JSON object."""
         return {
@@ -110,6 +116,6 @@ def count_ruled_out_values(models: Iterable[Model]) -> dict[str, int]:
     return allowed
 
 
-def bound_from_option(at_most: float | None, option: str = "--at-most") -> tuple[BeliefBound, ...]:
+def bound_from_option(at_most: float | None) -> tuple[BeliefBound, ...]:
     """Return the bound that a custodian set for every attack, if any."""
-    return () if at_most is None else (BeliefBound(limit=at_most, source=option),)
+    return () if at_most is None else (BeliefBound(limit=at_most, source="--at-most"),)

@@ -3,13 +3,32 @@
 Every publication (a recoded table, a synthetic one, answers) is evaluated before anything is written:
 `require_bounds` stops it if a bound that the custodian set is broken. Findings are computed from real data,
 so an evaluation is for the custodian only; a certificate names which attacks were run, but no result.
+
+Which attacks apply depends on the kind of release, by what an attacker sees of it; the others are listed as
+skipped, with the way to run them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
 
+from discreet.attacks import (
+    ATTACKS,
+    AttributeInference,
+    Averaging,
+    Differencing,
+    FloatingPoint,
+    GenomeMembership,
+    InformedAdversary,
+    Linkability,
+    Reconstruction,
+    Scoreboard,
+    SinglingOut,
+    Tracker,
+)
 from discreet.attacks.anonymization_criteria import Criteria
 from discreet.attacks.findings import Finding, Findings
 from discreet.belief import Promise
@@ -23,6 +42,38 @@ NOTICE = (
     "For the custodian only: this report is computed on real data and says things about real people. It is "
     "not for publication."
 )
+
+
+class ReleaseKind(StrEnum):
+    """The kind of a release, by what an attacker sees of it."""
+
+    ANSWERS = "answers"
+    TABLE = "a published table"
+    RATINGS = "ratings"
+    FREQUENCIES = "allele frequencies"
+    SYNTHETIC = "a synthetic table"
+
+
+ATTACKS_BY_KIND: dict[ReleaseKind, tuple[type[Any], ...]] = {
+    ReleaseKind.ANSWERS: (
+        Differencing,
+        Averaging,
+        Tracker,
+        Reconstruction,
+        InformedAdversary,
+        FloatingPoint,
+    ),
+    ReleaseKind.RATINGS: (Scoreboard,),
+    ReleaseKind.FREQUENCIES: (GenomeMembership,),
+    ReleaseKind.SYNTHETIC: (SinglingOut, Linkability, AttributeInference),
+}
+REQUEST_HINTS = {
+    ReleaseKind.ANSWERS: "name a policy.yaml in the release's place",
+    ReleaseKind.TABLE: "name its file, and its quasi-identifiers or a policy",
+    ReleaseKind.RATINGS: "name the title, the column of what was rated",
+    ReleaseKind.FREQUENCIES: "give genomes and a reference",
+    ReleaseKind.SYNTHETIC: "name a panel: people who are not in the data",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +100,17 @@ class SkippedAttack:
     name: str
     reason: str
     release_kind: str = ""
+
+
+def skip_attack(attack: type[Any]) -> SkippedAttack:
+    """Return an attack as skipped, with the way to request its kind of release."""
+    kind = next((kind for kind, attacks in ATTACKS_BY_KIND.items() if attack in attacks), ReleaseKind.TABLE)
+    return SkippedAttack(name=attack.name, reason=REQUEST_HINTS[kind], release_kind=kind)
+
+
+def skip_other_attacks(*attacks_run: type[Any]) -> tuple[SkippedAttack, ...]:
+    """Return all attacks as skipped, except those that were run."""
+    return tuple(skip_attack(each) for each in ATTACKS if each not in attacks_run)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,10 +225,9 @@ class AttackEvaluation:
         more = "" if len(self.broken_bounds) == 1 else f" ({len(self.broken_bounds)} bounds are broken)"
         raise ModelNotMetError(
             f"The attack {tried.name} comes to believe {format_percent(tried.findings.highest_posterior)}; "
-            f"{bound.source} allows "
-            f"{bound.text}{more}.",
+            f"{bound.source_argument} allows {bound.text}{more}.",
             hint="Nothing was written. Ask for stronger models, raise the bound, or publish it all the same "
-            "with --force, which the certificate will say.",
+            "with `force=`, which the certificate will say.",
         )
 
 

@@ -1,16 +1,15 @@
 """Attacks on published allele frequencies: membership of people in the study.
 
-People      --genomes are people of the study, a column each; the claim that they were in it is true.
+People      `genomes` are people of the study, a column each; the claim that they were in it is true.
 Panel       people of the same origin who were not in it. Half of them calibrate the statistic, the others
             measure false positives; if they are few, all calibrate. Without a panel, people are
             simulated from the reference's frequencies, with independent SNPs.
-Noise       --epsilon says that the counts were published with discrete Laplace noise, `epsilon` for a person
+Noise       `epsilon` says that the counts were published with discrete Laplace noise, this much for a person
             over all SNPs; the attack accounts for the noise, and what epsilon allows is the bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -24,13 +23,13 @@ from discreet.attacks.allele_frequencies import (
     Frequencies,
     Genotypes,
     NamedGenomes,
+    draw_genotypes,
     find_shared_snps,
     read_genomes,
     read_shares,
 )
 from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import MIN_PANEL
-from discreet.attacks.simulation.genome_study import draw_genotypes
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
@@ -39,10 +38,10 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.addresses import parse_engine_address
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
@@ -50,7 +49,6 @@ SIMULATED_PEOPLE = 400
 ROUNDING_SLACK = 1 + 1e-9
 NUMERIC_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
 STATISTICS = (GenomeMembership(), GenomeMembership(statistic="homer"))
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,13 +64,13 @@ class _Study:
     assumptions: tuple[str, ...]
 
 
-def attack_frequencies(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_frequencies(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Judge everybody by both statistics."""
-    for option, given in (("--genomes", request.genomes), ("--reference", request.reference)):
+    for name, given in (("genomes", request.genomes), ("reference", request.reference)):
         if given is None:
             raise RequestError(
-                f"attack: {option} is missing: frequencies are attacked with genomes and a reference.",
-                hint=f"Add {option} FILE, with a row for each SNP.",
+                f"attack: `{name}=` is missing: frequencies are attacked with genomes and a reference.",
+                hint=f'Add `{name}="FILE"`, with a row for each SNP.',
             )
     report_progress("reading frequencies and genomes")
     address = _resolve_engine_address(request)
@@ -154,7 +152,7 @@ def _parse_victim_name(request: AttackRequest) -> str:
     values = request.victim or {}
     if list(values) != ["name"]:
         raise RequestError(
-            "attack: --victim must name a column of --genomes.", hint="Write --victim name=COLUMN."
+            "attack: `victim=` must name a column of `genomes=`.", hint='Write `victim="name=COLUMN"`.'
         )
     return values["name"]
 
@@ -164,7 +162,7 @@ def _build_published_frequencies(request: AttackRequest, shares: AlleleShares, s
     if people is None:
         raise RequestError(
             f"attack: the number of people behind {shares.table} is unknown.",
-            hint="Add --people N, or a column people.",
+            hint="Add `people=N`, or a column people.",
         )
     share = shares.select_snps(snps)
     if request.epsilon is None:
@@ -183,24 +181,27 @@ def _select_outsiders(
             SIMULATED_PEOPLE, reference.clipped_shares, np.random.Generator(np.random.Philox(0))
         )
         said = (
-            f"No --panel was given: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
-            "their SNPs apart from one another. Of real people who were not in the study, more may be taken "
-            "for members.",
+            f"There was no panel: {SIMULATED_PEOPLE} people were drawn by the reference's frequencies, "
+            "with independent SNPs. Of real people who were not in the study, more may be mistaken for "
+            "members.",
         )
         return made[:0], made, said
     people = panel.select_snps(snps)
     if len(people) < 2 * MIN_PANEL:
-        return people[:0], people, ("All of the panel says what is usual, as it is small.",)
-    said = ("Every other person of the panel says what is usual; the others are judged like members.",)
+        return people[:0], people, ("The panel is small, so all of it calibrates the statistic.",)
+    said = ("Every other person of the panel calibrates the statistic; the others are judged like members.",)
     return people[1::2], people[::2], said
 
 
 def _list_assumptions(shares: AlleleShares, reference_shares: AlleleShares, snps: pa.Array) -> list[str]:
     said = [
-        f"Beforehand attackers give it {format_percent(STATISTICS[0].prior)} that somebody was in the study."
+        f"Beforehand, attackers believe with {format_percent(STATISTICS[0].prior)} that a person was in the "
+        "study."
     ]
     if reference_shares.people is None:
-        said.append("The reference is taken to be exact, as it does not say how many people it is of.")
+        said.append("The reference does not say how many people it counts, so it is taken as exact.")
     if len(snps) < len(shares.snps):
-        said.append(f"{len(shares.snps) - len(snps):,} SNPs were left out, which not every table has whole.")
+        said.append(
+            f"{len(shares.snps) - len(snps):,} SNPs were left out, as not every table has all their values."
+        )
     return said

@@ -1,15 +1,15 @@
 """Attacks on published ratings: people of whom a few ratings are known are searched among the records.
 
-Columns     --person, --title, --rating and --date. By default: the person is the policy's person column, or
+Columns     `person`, `title`, `rating` and `date`. By default: the person is the policy's person column, or
             a column named like an identifier; the rating is the only other number, or a column with such a
             name; the date is the only date.
-Register    the same columns by the same names, or as --column maps them; a column called like a name names
+Register    the same columns by the same names, or as `columns` maps them; a column called like a name names
             the victims. If it has the release's own person column, that is the truth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,27 +19,26 @@ from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
 from discreet.core.policy import ColumnType, Policy, Role, Table
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.table_evaluation import find_name_column
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
 RATING_NAMES = ("rating", "stars", "score", "grade")
 NUMERIC_TYPES, DATE_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL), (ColumnType.DATE, ColumnType.TIMESTAMP)
-ProgressReporter = Callable[[str], None]
 ColumnTypes = Mapping[str, ColumnType | None]
 
 
-def attack_ratings(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def attack_ratings(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Search the records of everybody with known ratings."""
     if request.knows is None:
         raise RequestError(
             "attack: no table of known ratings is given.",
-            hint="Name a table of them with --knows: a name, a title, a rating and a date in each row.",
+            hint="Name a table of them with `knows=`: a name, a title, a rating and a date in each row.",
         )
     policy = None if request.policy is None else load_policy(request.policy, engine=request.engine)
     address = choose_engine(policy, request.engine)
@@ -90,7 +89,7 @@ def _resolve_release_columns(
     if person is None:
         raise RequestError(
             f"attack: no column of {name} is known to identify people.",
-            hint="Name it with --person.",
+            hint="Name it with `person=`.",
         )
     left = {column: kind for column, kind in column_types.items() if column not in (*given.values(), person)}
     return RatingColumns(
@@ -133,7 +132,7 @@ def _resolve_register_columns(
     if unknown:
         compared = (release_columns.title, release_columns.rating, release_columns.date)
         raise RequestError(
-            f"attack: --column names {unknown[0]}, which is not compared.",
+            f"attack: `columns=` names {unknown[0]}, which is not compared.",
             hint=f"Compared are {', '.join(filter(None, compared))}.",
         )
 
@@ -145,7 +144,7 @@ def _resolve_register_columns(
     if title is None:
         raise RequestError(
             f"attack: {register} has no column {release_columns.title}.",
-            hint=f"Say how it calls it: --column {release_columns.title}=NAME. "
+            hint=f'Say how it calls it: `columns="{release_columns.title}=NAME"`. '
             f"It has {', '.join(table.columns)}.",
         )
     truth = find_register_column(release_columns.person)
@@ -167,8 +166,8 @@ def _build_attack(
     stars = request.stars or 0.0
     if request.stars is not None and rating_tables.steps_per_star is None:
         raise RequestError(
-            "attack: --stars applies to numeric ratings, and none are compared.",
-            hint="Leave it out, or name the column with --rating.",
+            "attack: `stars=` applies to numeric ratings, and none are compared.",
+            hint="Leave it out, or name the column with `rating=`.",
         )
     days = default.days if request.days is None else request.days
     return Scoreboard(
@@ -214,9 +213,8 @@ def _list_assumptions(
     ]
     return [
         " ".join(near),
-        f"Attackers take up to {format_percent(attack.wrong)} of what they know of a person to be "
-        "wrong, and give "
-        f"it {format_percent(attack.present)} that the person is in the release.",
+        f"Attackers allow for {format_percent(attack.wrong)} of what they know about a person to be wrong, "
+        f"and believe with {format_percent(attack.present)} that the person is in the release.",
         scored,
         *left,
     ]

@@ -2,13 +2,13 @@
 
 Panel       people who are not in the original; what an attack finds about them is the baseline.
 Tables      a name that is a local file is read from it; other names are tables of the engine.
-Original    --original; or the policy's table that the certificate beside the file names, or --table.
+Original    as named; or the policy's table that the certificate beside the file, or `table`, names.
 Columns     those that all three tables have, without identifiers; types are the policy's, or the file's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,18 +24,17 @@ from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds
-from discreet.services.attack.release_kinds import skip_other_attacks
+from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.target_release import compute_sha256, read_certificate
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table, choose_engine, read_engine_schema
 
-ReportStage = Callable[[str], None]
 APPLICABLE_ATTACKS = (SinglingOut, Linkability, AttributeInference)
 KNOWLEDGE = "some columns of everybody"
-NO_PANEL = "it needs people who are not in the data, as a baseline: name them with --panel"
+NO_PANEL = "it needs people who are not in the data, as a baseline: a panel"
 ASSUMPTIONS = (
     "Attackers have the synthetic table and know some columns of a person. Half of the people were used to "
     "choose those columns, the other half to evaluate the attack.",
@@ -47,12 +46,12 @@ ASSUMPTIONS = (
 )
 
 
-def attack_synthetic(request: AttackRequest, report_progress: ReportStage) -> AttackEvaluation:
+def attack_synthetic(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run singling out, linkability and attribute inference."""
     if request.panel is None:
         raise RequestError(
             "attack: a synthetic table needs a panel: people who are not in the data, as a baseline.",
-            hint="Name a table of such people with --panel.",
+            hint="Name a table of such people with `panel=`.",
         )
     path = Path(request.release)
     policy = None if request.policy is None else load_policy(request.policy, engine=request.engine)
@@ -108,7 +107,7 @@ def _find_original(request: AttackRequest, policy: Policy | None, address: str) 
     if policy is None or named not in policy.tables:
         raise RequestError(
             f"attack: the original table of {Path(request.release).name} is not known.",
-            hint="Name it with --original, or with --policy and --table.",
+            hint="Name it with `original=`, or with `policy=` and `table=`.",
         )
     return _LocatedTable(table=policy.tables[str(named)], address=address), str(named)
 

@@ -3,12 +3,14 @@
 Columns     attacks on sensitive values run once for each sensitive column.
 People      if a person has several rows, and so several values of a column, ruling some out leaves no
             probability: attacks that compute one are skipped.
+Pseudonyms  two releases with the same pseudonyms are joined by them, and attacked as one release over the
+            people in both: each has the labels of both, and known values must match both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discreet.anonymity.equivalence_classes import Integers
@@ -27,21 +29,27 @@ from discreet.attacks import (
     Skewness,
     Uniqueness,
 )
-from discreet.attacks.class_matching import eliminate_classes, merge_strongest
+from discreet.attacks.attacker_knowledge import AttackerKnowledge
+from discreet.attacks.class_matching import eliminate_classes, match_people, merge_strongest
+from discreet.attacks.engine_tables import list_columns
 from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
-from discreet.attacks.published_table import PublishedTable
+from discreet.attacks.published_table import PublishedTable, read_release
+from discreet.core.engine import Publisher
 from discreet.core.errors import DataError
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import Policy, Table
-from discreet.services.attack.evaluation import AttackRun, SkippedAttack
-from discreet.services.attack.release_kinds import skip_attack
+from discreet.core.sql_quoting import quote_identifier
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.services.attack.evaluation import AttackRun, SkippedAttack, skip_attack
+from discreet.services.attack.target_release import TargetRelease
 
 DEFAULT_RULED_OUT = 1
-ONE_RELEASE = "there is but one release; --with names an earlier one"
+ONE_RELEASE = "there is only one release: name an earlier one, too"
 NO_SENSITIVE_COLUMN = "the release has no sensitive column"
 REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
-DIFFERENT_UNITS = "of one release people are counted, and of the other rows"
+DIFFERENT_UNITS = "one release counts people, the other rows"
+JOINED_TABLE, BY_PSEUDONYM = "both releases", "by pseudonym"
 Outcome = AttackRun | SkippedAttack
 
 
@@ -138,7 +146,7 @@ def _run_background_knowledge(scenario: Scenario, column: str) -> Outcome:
 def _run_similarity(scenario: Scenario, column: str) -> Outcome:
     hierarchy, names = scenario.hierarchies.get(column), scenario.sets.names(column)
     if hierarchy is None and any(parse_number(name) is None for name in names):
-        why = f"nothing says which values of {column} mean much the same: give a hierarchy of it"
+        why = f"nothing says which values of {column} are similar: give a hierarchy of {column}"
         return SkippedAttack(name=Similarity.name, reason=why)
     try:
         return AttackRun(
@@ -221,3 +229,64 @@ def build_sensitive_hierarchies(
         for name, column in published.classes.sensitive.items()
         if name in specs
     }
+
+
+def join_releases(
+    engine: Publisher,
+    target: TargetRelease,
+    earlier: str,
+    known: AttackerKnowledge,
+    hierarchies: Mapping[str, Hierarchy],
+    column_names: tuple[Mapping[str, str], Mapping[str, str]],
+) -> MatchSets | None:
+    """Return match sets of people whose pseudonym is in both releases; None if they share none.
+
+    `column_names` map columns of the release, and of the earlier one, to their names in the knowledge.
+    """
+    key = target.pseudonym_column
+    if key is None or key not in list_columns(engine, earlier):
+        return None
+    before = {name: f"{name} before" for name in target.quasi_identifiers}
+    rows = engine.count(_build_join_statement(target, earlier, key, before)).secret
+    if not rows.num_rows:
+        return None
+    with DuckDBPublisher({}, {JOINED_TABLE: rows}) as other:
+        published = read_release(
+            other,
+            JOINED_TABLE,
+            quasi=(*target.quasi_identifiers, *before.values()),
+            sensitive=target.sensitive,
+            person=key,
+        )
+    meant = {before[name]: each for name, each in hierarchies.items() if name in before}
+    then = {label: column_names[1].get(name, name) for name, label in before.items()}
+    shared = {label: name for label, name in then.items() if name in known.columns}
+    return match_people(
+        replace(published, hierarchies={**hierarchies, **meant}), known, {**column_names[0], **shared}
+    )
+
+
+def attack_joined(sets: MatchSets) -> Iterator[AttackRun]:
+    """Yield the attacks on the joined releases."""
+    linked = Linkage().run(sets)
+    yield AttackRun(findings=replace(linked, attack=f"{linked.attack} {BY_PSEUDONYM}"))
+    for column in sets.published.classes.sensitive:
+        found = ClassInference(column=column).run(sets)
+        yield AttackRun(findings=replace(found, attack=f"{found.attack} {BY_PSEUDONYM}"), column=column)
+
+
+def _build_join_statement(
+    target: TargetRelease, earlier: str, key: str, earlier_labels: Mapping[str, str]
+) -> str:
+    by = quote_identifier(key)
+    ours = ", ".join(
+        f"a.{quote_identifier(name)}" for name in (key, *target.quasi_identifiers, *target.sensitive)
+    )
+    theirs = ", ".join(
+        f"b.{quote_identifier(name)} AS {quote_identifier(label)}" for name, label in earlier_labels.items()
+    )
+    once = ", ".join(map(quote_identifier, (key, *earlier_labels)))
+    return (
+        f"SELECT {ours}, {theirs} FROM {quote_identifier(target.name)} AS a "
+        f"JOIN (SELECT DISTINCT {once} FROM {quote_identifier(earlier)}) AS b ON a.{by} = b.{by}"
+    )

@@ -8,7 +8,7 @@ refused; labels that are unreadable in part are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,17 +33,19 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Role, Table
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
-from discreet.services.attack.pseudonym_linkage import attack_joined, join_releases
 from discreet.services.attack.table_attacks import (
     Scenario,
+    attack_joined,
     attack_table,
     build_covering_hierarchy,
     build_sensitive_hierarchies,
     find_declared_specs,
+    join_releases,
 )
 from discreet.services.attack.target_release import TargetRelease, resolve_release
 from discreet.services.policies import get_promise
 from discreet.services.policy_draft.column_roles import guess_role
+from discreet.services.progress import ProgressCallback
 from discreet.services.publishers import open_publisher
 from discreet.services.release_sources import build_hierarchies, build_release_source
 from discreet.services.source_tables import build_file_table
@@ -55,7 +57,6 @@ OVERLAP_NOTE = (
     "who finds the person's class by elimination: nobody who knows only quasi-identifiers learns more. The "
     "success rates are those of attackers who do not eliminate classes."
 )
-ProgressReporter = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,14 +82,14 @@ def prepare_attack(engine: Publisher, request: AttackRequest, target: TargetRele
         )
     known, knowledge, assumed = _build_knowledge(engine, request, target, published, facts)
     readable = replace(published, hierarchies=_build_hierarchies(request, specs, known))
-    sets, unread = match_readable(readable, known, request.columns, target.name)
+    sets, unread, plain = match_readable(readable, known, request.columns, target.name)
     earlier: tuple[MatchSets, ...] = ()
     both = None
     if request.earlier is not None:
         name = _name_earlier_release(request)
         before = replace(_read_published_table(engine, name, target), hierarchies=readable.hierarchies)
-        laid, more = match_readable(before, known, request.earlier_columns, name)
-        earlier, unread = (laid,), (*unread, *more)
+        laid, more_unread, more_plain = match_readable(before, known, request.earlier_columns, name)
+        earlier, unread, plain = (laid,), (*unread, *more_unread), (*plain, *more_plain)
         called = (request.columns, request.earlier_columns)
         both = join_releases(engine, target, name, known, readable.hierarchies, called)
         assumed = (
@@ -106,7 +107,12 @@ def prepare_attack(engine: Publisher, request: AttackRequest, target: TargetRele
     return PreparedAttack(
         scenario=scene,
         knowledge=knowledge,
-        assumptions=(*assumed, *_list_pick_assumptions(sets), *_describe_facts(facts)),
+        assumptions=(
+            *assumed,
+            *dict.fromkeys(plain),
+            *_list_pick_assumptions(sets),
+            *_describe_facts(facts),
+        ),
         unreadable_labels=unread,
         joined_sets=both,
     )
@@ -161,14 +167,14 @@ def _prepare_class_attack(
     if request.earlier is not None:
         raise RequestError(
             "attack: combining two releases needs knowledge of who is in both.",
-            hint="Name a register with --knows, or the --policy of the table that they were made from.",
+            hint="Name a register with `knows=`, or the `policy=` of the table that they were made from.",
         )
     return PreparedAttack(
         scenario=scenario,
         knowledge="everybody in the release by what their row shows, and that they are in it",
         assumptions=(
-            "There is no register and no original table: attackers know which class a person is in, and "
-            "guesses are taken to be right as often as they are believed.",
+            "There is no register and no original table: attackers know which class a person is in, and a "
+            "guess is taken to be right as often as it is believed.",
             *_describe_facts(scenario.facts),
         ),
     )
@@ -201,8 +207,8 @@ def _build_knowledge(
         build_full_knowledge(count_tuples(engine, combinations, hierarchies), hierarchies),
         f"everybody in {target.original} by all quasi-identifiers, and that they are in it",
         (
-            "Attackers know everybody's quasi-identifiers as the table has them, which no register tells "
-            "better; their guesses are scored by its sensitive values.",
+            "Attackers know everybody's quasi-identifiers exactly as the table has them; no register tells "
+            "more. Guesses are scored by the table's sensitive values.",
         ),
     )
 
@@ -226,12 +232,12 @@ def _read_register_knowledge(
         victim=request.victim,
     )
     known = read_register(engine, register, published, *_list_extra_columns(request, facts))
-    whom = "" if request.victim is None else f", and of it {_format_victim(request.victim)}"
+    whom = "" if request.victim is None else f", and look for {_format_victim(request.victim)}"
     shared = ", ".join(known.columns)
     scored = (
         "Guesses are scored by the register's own values, which attackers do not have."
         if truth
-        else "Guesses are taken to be right as often as they are believed, as the register has no truth."
+        else "The register has no true values: a guess is taken to be right as often as it is believed."
     )
     return known, f"{name} with {shared}{whom}", ("The people of the register are in the release.", scored)
 
@@ -264,7 +270,7 @@ def _collect_hierarchy_specs(request: AttackRequest, target: TargetRelease) -> d
     for name, file in request.hierarchies.items():
         if name not in (*target.quasi_identifiers, *target.sensitive):
             raise RequestError(
-                f"--hierarchy is about {name}, which is neither known nor sensitive in the release.",
+                f"`hierarchies=` is about {name}, which is neither known nor sensitive in the release.",
                 hint=f"Those are {', '.join((*target.quasi_identifiers, *target.sensitive))}.",
             )
         found[name] = read_hierarchy_csv(name, Path(file))
@@ -292,20 +298,28 @@ def _describe_facts(facts: Mapping[str, Sequence[Fact]]) -> list[str]:
             whose = " and ".join(f"{name} {value}" for name, value in fact.where.items())
             often = "never have" if fact.times == 0 else f"have {fact.times:g} times as often as others"
             people = f"people with {whose}" if whose else "the people who are known"
-            said.append(f"Attackers take it that {people} {often} {column} {fact.value}.")
+            said.append(f"Attackers assume that {people} {often} {column} {fact.value}.")
     return said
 
 
 def match_readable(
     published: PublishedTable, known: AttackerKnowledge, columns: Mapping[str, str], name: str
-) -> tuple[MatchSets, tuple[str, ...]]:
-    """Return match sets and sentences on unreadable labels; raise RequestError if nothing could match."""
+) -> tuple[MatchSets, tuple[str, ...], tuple[str, ...]]:
+    """Return match sets, sentences on unreadable labels, and assumptions about others.
+
+    Raises RequestError if nothing could match.
+    """
     found = find_illegible_columns(published, known, columns)
     _refuse_illegible([each for each in found if each.is_wholly_illegible], name)
     sets = match_people(published, known, columns)
     if not sets.people.any():
         _refuse_illegible(found, name)
-    return sets, tuple(_describe_illegible(found, name))
+    plain = [each for each in found if each.sole_value is not None]
+    return (
+        sets,
+        tuple(_describe_illegible(each, name) for each in found if each not in plain),
+        tuple(_describe_plain(each) for each in plain),
+    )
 
 
 def _refuse_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -> None:
@@ -314,28 +328,37 @@ def _refuse_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -
             raise RequestError(
                 f"attack: {name} has {each.kind} in {each.column}, and the known values of "
                 f"{each.known_column} have none.",
-                hint=f"Check it, or name another column of a register with --column {each.column}=NAME.",
+                hint=f'Check it, or name another column of a register: `columns="{each.column}=NAME"`.',
             )
     if illegible_columns:
         columns = ", ".join(each.column for each in illegible_columns)
         raise RequestError(
             f"attack: the labels of {columns} in {name} are not known values, and no hierarchy says what "
             "they cover.",
-            hint=f"Give {' '.join(f'--hierarchy {each.column}=FILE' for each in illegible_columns)} or the "
-            "--policy; if labels are plain values, spell known ones the same way.",
+            hint=f"Give {' '.join(map(_format_hierarchy_argument, illegible_columns))} or the "
+            "`policy=`; if labels are plain values, spell known ones the same way.",
         )
 
 
-def _describe_illegible(illegible_columns: Sequence[IllegibleColumn], name: str) -> Iterator[str]:
-    for each in illegible_columns:
-        labels = "label" if each.total == 1 else "labels"
-        yield (
-            f"{each.illegible} of the {each.total} {labels} of {each.column} in {name} could not be read and "
-            f"cover nobody here; if they are groups, give --hierarchy {each.column}=FILE."
-        )
+def _format_hierarchy_argument(column: IllegibleColumn) -> str:
+    return f'`hierarchies="{column.column}=FILE"`'
 
 
-def attack_published_table(request: AttackRequest, report_progress: ProgressReporter) -> AttackEvaluation:
+def _describe_illegible(column: IllegibleColumn, name: str) -> str:
+    return (
+        f"{column.illegible} of the {column.total} labels of {column.column} in {name} could not be read and "
+        f"match nobody here; if they are groups, give a hierarchy of {column.column}."
+    )
+
+
+def _describe_plain(column: IllegibleColumn) -> str:
+    return (
+        f"Labels of {column.column} other than {column.sole_value} are taken to be other values, not groups "
+        "that hold it."
+    )
+
+
+def attack_published_table(request: AttackRequest, report_progress: ProgressCallback) -> AttackEvaluation:
     """Run every attack that applies to a published table."""
     about = resolve_release(request)
     tables, frames = collect_sources(request, about)

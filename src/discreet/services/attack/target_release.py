@@ -18,7 +18,7 @@ from discreet.attacks import Homogeneity
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
 from discreet.core.release_target import split_source
-from discreet.services.addresses import PATH_SUFFIXES
+from discreet.engines.engine_spec import PATH_SUFFIXES
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
 from discreet.services.policies import load_policy
@@ -52,8 +52,8 @@ def resolve_release(request: AttackRequest) -> TargetRelease:
     """Return the release that the request names, with the roles of its columns."""
     if request.knows is None and (request.columns or request.earlier_columns):
         raise RequestError(
-            "attack: --column maps a column to a register, and there is no register.",
-            hint="Name it with --knows.",
+            "attack: `columns=` maps a column to a register, and there is no register.",
+            hint="Name it with `knows=`.",
         )
     policy = None
     if request.policy is not None:
@@ -66,7 +66,8 @@ def resolve_release(request: AttackRequest) -> TargetRelease:
     if not quasi:
         raise RequestError(
             f"attack: no column of {name} is known to be a quasi-identifier.",
-            hint="Name them with --quasi a,b and the secret ones with --sensitive c, or give the --policy.",
+            hint='Name them with `quasi="a,b"` and the secret ones with `sensitive="c"`, or give the '
+            "`policy=`.",
         )
     person = request.person or _find_person_column(policy, original, table)
     _require_person_column(request, person, table, engine)
@@ -188,9 +189,9 @@ def _list_certificate_remarks(digest: str | None, certificate: Certificate) -> t
     """Return remarks about a certificate that does not match the file or was forced."""
     remarks = []
     if digest is not None and certificate.get("sha256") not in (None, digest):
-        remarks.append("The certificate beside the release is of a file with other content.")
+        remarks.append("The certificate beside the release belongs to a file with other content.")
     if certificate.get("forced"):
-        remarks.append("It was published with --force, so that bounds of its certificate may be broken.")
+        remarks.append("It was published by force, so that bounds of its certificate may be broken.")
     return tuple(remarks)
 
 
@@ -231,8 +232,8 @@ def _describe_unit(
     several = declared is not None and declared.person_column is not None and declared.rows_per_person != 1
     if several or certificate.get("unit") == "person":
         return (
-            "Rows are counted, and people may have several of them: nothing in the release says which rows "
-            "are one person's. What anonymize says of it is of people: its shares are others, and its bounds "
-            "on beliefs in values are not held against rows.",
+            "Rows are counted, although people may have several: nothing in the release says which rows "
+            "belong to one person. The figures of anonymize count people, so they differ, and its bounds on "
+            "beliefs in values are not compared with rows.",
         )
     return ()

@@ -22,6 +22,7 @@ from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 
 CONNECTIVES = (exp.Where, exp.And, exp.Or, exp.Not, exp.Paren)
 ROW_COUNT, VALUE = "_discreet_rows", "_discreet_value"
+EXAMPLE_CLAIM = "`claim=\"disease = 'flu'\"`"
 
 
 def parse_claim(claim: str, name: str, table: Table) -> exp.Expr:
@@ -35,7 +36,7 @@ def parse_claim(claim: str, name: str, table: Table) -> exp.Expr:
     for column in list_condition_columns(where):
         if column not in table.columns:
             raise RequestError(
-                f"--claim names {column}, which {name} does not have.",
+                f"`claim=` names {column}, which {name} does not have.",
                 hint=f"It has {', '.join(table.columns)}.",
             )
 
@@ -109,7 +110,7 @@ def choose_claim(engine: Publisher, name: str, table: Table) -> str:
     if not sensitive and not others:
         raise RequestError(
             f"attack: {name} has no sensitive column to make a claim about.",
-            hint="State a claim: --claim \"disease = 'flu'\".",
+            hint=f"State a claim: {EXAMPLE_CLAIM}.",
         )
     claims = [
         _choose_column_claim(engine, name, each, table.columns[each]) for each in sensitive or others[:1]
@@ -136,7 +137,7 @@ def _choose_column_claim(
     found = engine.count(counted.sql(dialect="duckdb")).secret.to_pylist()
     known = [row for row in found if column_policy.values is None or row[VALUE] in column_policy.values]
     if not known:
-        raise DataError(f"attack: {name} has no value of {column}.", hint="State a claim with --claim.")
+        raise DataError(f"attack: {name} has no value of {column}.", hint="State a claim with `claim=`.")
     rows = sum(row[ROW_COUNT] for row in known)
     off, said = min((abs(row[ROW_COUNT] / rows - 0.5), row[VALUE]) for row in known)
     return off, exp.column(column, quoted=True).eq(exp.Literal.string(said)).sql(dialect="duckdb")
@@ -154,7 +155,7 @@ def compute_midpoint(column: Column) -> str:
 
 def _invalid_claim_error(claim: str) -> RequestError:
     return RequestError(
-        f"--claim must be a condition on a row; got {claim}.", hint="Write --claim \"disease = 'flu'\"."
+        f"`claim=` must be a condition on a row; got {claim}.", hint=f"Write {EXAMPLE_CLAIM}."
     )
 
 
@@ -221,7 +222,7 @@ def choose_target(
     if not known:
         raise RequestError(
             f"attack: no column of {name} singles out people.",
-            hint="Name someone with --victim, by other columns.",
+            hint="Name someone with `victim=`, by other columns.",
         )
     rising = [known] if victim is not None else [known[: place + 1] for place in range(len(known))]
     victims: tuple[Victim, ...] = ()
@@ -233,8 +234,8 @@ def choose_target(
     if not victims:
         whom = "is not exactly one row" if victim else "are nobody's alone"
         raise DataError(
-            f"attack: {'what --victim names' if victim else 'the known columns of ' + name} {whom}.",
-            hint="Name someone with --victim by more columns.",
+            f"attack: {'what `victim=` names' if victim else 'the known columns of ' + name} {whom}.",
+            hint="Name someone with `victim=` by more columns.",
         )
     return AttackTarget(
         table=name,
@@ -246,12 +247,12 @@ def choose_target(
 
 
 def _list_known_columns(table: Table, condition: exp.Expr, victim: Mapping[str, str] | None) -> list[str]:
-    """Return the columns that single out people: --victim's, or quasi-identifiers, or the remaining ones."""
+    """Return the columns that single out people: the victim's, else quasi-identifiers, else the others."""
     if victim is not None:
         for name in victim:
             if name not in table.columns or table.columns[name].role is Role.IDENTIFIER:
                 raise RequestError(
-                    f"attack: --victim names {name}, which no query may use.", hint="Name other columns."
+                    f"attack: `victim=` names {name}, which no query may use.", hint="Name other columns."
                 )
         return list(victim)
     about = list_condition_columns(condition)

@@ -12,26 +12,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.belief import Promise
-from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.number_checks import parse_number, parse_probability
+from discreet.belief.promise import parse_promise
+from discreet.core.errors import RequestError
+from discreet.core.number_checks import parse_number
 from discreet.local.estimates import CONFIDENCE
-from discreet.services.addresses import OptionalEngine
+from discreet.services.addresses import SERVER_EXAMPLES, OptionalEngine
 from discreet.services.request_fields import CommandLine, accept_probability, accept_text
 
 NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?\d+)?"
 Range = tuple[float, float]
-
-
-def parse_promise(name: str, text: str) -> Promise:
-    """Return the promise of a text prior:posterior.
-
-    >>> parse_promise("promise", "1%:5%").gamma
-    5.2105...
-    """
-    prior, colon, posterior = text.partition(":")
-    if not colon:
-        raise InvalidParameterError(f"{name} must be prior:posterior such as 1%:5%; got {text}.")
-    return Promise(parse_probability(name, prior), parse_probability(name, posterior))
 
 
 def parse_range(name: str, text: str) -> Range:
@@ -121,10 +110,7 @@ class RandomizeRequest(_CollectRequest):
     ] = None
     engine: Annotated[
         str | None,
-        Field(
-            description="The engine that holds the table, instead of the policy's: postgresql://…, "
-            "spark:local."
-        ),
+        Field(description=f"The engine that holds the table, instead of the policy's: {SERVER_EXAMPLES}."),
     ] = None
 
 
@@ -142,7 +128,7 @@ class ReportsRequest(_CollectRequest):
     ] = None
     engine: Annotated[
         OptionalEngine,
-        Field(description="The engine that counts the reports: duckdb:///FILE, postgresql://…, spark:local."),
+        Field(description=f"The engine that counts the reports: duckdb:///FILE, {SERVER_EXAMPLES}."),
     ] = None
 
 

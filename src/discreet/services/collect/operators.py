@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet.belief import Promise
+from discreet.belief.promise import parse_promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import parse_probability
@@ -35,7 +36,7 @@ from discreet.local.design import (
 )
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_from_json, operator_to_json
-from discreet.services.collect.collect_requests import DesignRequest, parse_promise
+from discreet.services.collect.collect_requests import DesignRequest
 from discreet.services.policy_errors import find_nearest_name
 from discreet.services.yaml_reader import KeyPath, Scalar, YamlDocument, YamlTree, read_yaml
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
 from discreet.core.release_target import split_source
+from discreet.engines.engine_spec import PATH_SUFFIXES, EngineSpec
 from discreet.engines.inventory import (
-    DuckDBInventory,
     Inventory,
     InventoryTable,
     Schema,
@@ -33,7 +33,7 @@ from discreet.engines.inventory import (
     read_glob_schema,
     read_schemas,
 )
-from discreet.services.addresses import PATH_SUFFIXES, EngineAddress, parse_engine_address
+from discreet.services.addresses import parse_engine_address
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
 
@@ -69,9 +69,9 @@ def find_file_tables(words: Sequence[str], folder: Path) -> list[SourceTable]:
 def open_engine_tables(address: str, words: Sequence[str], folder: Path) -> Iterator[list[SourceTable]]:
     """Yield the engine's tables, and files if the engine reads files, while the connection is open."""
     engine = parse_engine_address(address)
-    with closing(_open_inventory(engine)) as inventory:
+    with closing(engine.load_driver().open_inventory(address)) as inventory:
         if not words:
-            raise _choose_tables_error(inventory)
+            raise _choose_tables_error(engine, inventory)
         yield [found for word in words for found in _find_engine_tables(word, engine, inventory, folder)]
 
 
@@ -128,23 +128,11 @@ def _table_from_schema(schema: Schema, folder: Path) -> SourceTable:
 # -- Engines ------------------------------------------------------------------------------------------------
 
 
-def _open_inventory(engine: EngineAddress) -> Inventory:
-    if engine.scheme == "duckdb":
-        return DuckDBInventory(Path(engine.text.removeprefix("duckdb:///")))
-    if engine.scheme == "postgresql":
-        from discreet.engines.postgres_inventory import PostgreSQLInventory  # optional driver
-
-        return PostgreSQLInventory(engine.text)
-    from discreet.engines.spark_inventory import SparkInventory  # optional driver
-
-    return SparkInventory(engine.text)
-
-
 def _find_engine_tables(
-    word: str, engine: EngineAddress, inventory: Inventory, folder: Path
+    word: str, engine: EngineSpec, inventory: Inventory, folder: Path
 ) -> list[SourceTable]:
     """Return the tables that a word names: a file, a table of the engine, or all that match a pattern."""
-    if engine.scheme == "duckdb" and engine.is_path(word):
+    if engine.is_embedded and engine.is_path(word):
         return find_file_tables([word], folder)
     if engine.is_path(word) or not PATTERN.search(word):
         held = inventory.find_table(
@@ -194,28 +182,23 @@ def _guess_table_name(source: str) -> str:
     return next(said, stems[0])
 
 
-def _choose_tables_error(inventory: Inventory) -> RequestError:
+def _choose_tables_error(engine: EngineSpec, inventory: Inventory) -> RequestError:
     names = inventory.list_names()
     if not names:
-        return RequestError(
-            f"init: {inventory.engine} has no table that may be read.",
-            hint="Name a Parquet or CSV path."
-            if inventory.engine == "Spark"
-            else "Check the address, and what its user may read.",
-        )
+        return RequestError(f"init: {engine.name} has no table that may be read.", hint=engine.empty_hint)
     return RequestError(
-        f"init: name the tables to draft; {inventory.engine} has {_join_names(names)}.",
+        f"init: name the tables to draft; {engine.name} has {_join_names(names)}.",
         hint=f"For example: discreet init {shlex.quote(names[0])} --engine ADDRESS; '*' drafts all of them.",
     )
 
 
-def _unknown_table_error(word: str, engine: EngineAddress, inventory: Inventory) -> RequestError:
+def _unknown_table_error(word: str, engine: EngineSpec, inventory: Inventory) -> RequestError:
     if engine.is_path(word):
         return RequestError(
-            f"init: {inventory.engine} finds nothing at {word}.", hint=_suggest_hint(word, engine)
+            f"init: {engine.name} finds nothing at {word}.", hint=engine.suggest_table_hint(word)
         )
     return _missing_table_error(
-        word, inventory.engine, inventory.list_names(), hint=_suggest_hint(word, engine)
+        word, engine.name, inventory.list_names(), hint=engine.suggest_table_hint(word)
     )
 
 
@@ -232,13 +215,3 @@ def _missing_table_error(word: str, place: str, names: Sequence[str], *, hint: s
 def _join_names(names: Sequence[str]) -> str:
     more = len(names) - MAX_LISTED_NAMES
     return ", ".join(names[:MAX_LISTED_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _suggest_hint(word: str, engine: EngineAddress) -> str:
-    if engine.scheme == "postgresql" and Path(word).suffix.lower() in PATH_SUFFIXES:
-        return "For a file leave out `engine=`; here name a table or view."
-    if engine.scheme == "postgresql":
-        return "Name a table or view, with its schema where that is not public."
-    if engine.scheme == "duckdb":
-        return "Name a table of the file, or a CSV, Parquet or DuckDB file."
-    return "Name a table of the catalogue, or a Parquet or CSV path."

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.core.errors import RequestError
-from discreet.services.addresses import OptionalEngine
+from discreet.services.addresses import SERVER_EXAMPLES, OptionalEngine
 from discreet.services.policies import Blank, list_blanks
 from discreet.services.policy_draft.draft_sources import find_file_tables, is_input, open_engine_tables
 from discreet.services.policy_draft.table_drafts import (
@@ -40,10 +40,7 @@ class InitRequest(BaseModel):
     ] = ()
     engine: Annotated[
         OptionalEngine,
-        Field(
-            description="The engine of the tables: duckdb:///FILE, postgresql://…, spark:local. Alone, lists "
-            "them."
-        ),
+        Field(description=f"The engine of the tables: duckdb:///FILE, {SERVER_EXAMPLES}. Alone, lists them."),
         CommandLine(metavar="ADDRESS"),
     ] = None
     output: Annotated[

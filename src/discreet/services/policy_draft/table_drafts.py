@@ -52,11 +52,6 @@ def quote_scalar(text: str) -> str:
 
 
 PLAIN_ADDRESS = re.compile(r"\w+:(?!.*:$)[\w.:/@?&=%,;+~\[\]-]+")
-PASSWORD_PLACES = {
-    "postgresql": "~/.pgpass or PGPASSWORD",
-    "sc": "SPARK_CONNECT_AUTHENTICATE_TOKEN",
-}
-"""The proper place of a password or token, by the scheme of an address."""
 STORE = """\
 # store: {place:<12}    # a writable {what}: tables are prepared there once, for all questions
 # data_version: 2        # raise it when the data change: answers and prepared tables belong to one version
@@ -67,17 +62,17 @@ STORE = """\
 
 def format_engine_entry(address: str, folder: Path) -> str:
     """Return the engine lines of a policy in `folder`; empty if the sources are plain files."""
-    scheme = parse_engine_address(address).scheme
-    if scheme == "duckdb":
+    engine = parse_engine_address(address)
+    if engine.is_embedded:
         file = address.removeprefix("duckdb:///")
         return (
             ""
             if file == address
             else f"\nengine: {_quote_address(f'duckdb:///{os.path.relpath(file, folder)}')}\n"
         )
-    where = PASSWORD_PLACES.get(scheme)
+    where = engine.password_place
     remark = f"# A password belongs in {where}, not in this file.\n" if where else ""
-    place, what = ("discreet", "schema") if scheme == "postgresql" else ("prepared", "path")
+    place, what = engine.store_example
     store = STORE.format(place=place, what=what)
     return f"\n{remark}engine: {_quote_address(remove_password(address))}\n{store}"
 
@@ -86,7 +81,7 @@ def describe_omitted_password(address: str) -> str | None:
     """Return a sentence that the password was left out of the draft; None if there was none."""
     if remove_password(address) == address:
         return None
-    place = PASSWORD_PLACES[parse_engine_address(address).scheme]
+    place = parse_engine_address(address).password_place
     return f"The password is not in the draft: put it in {place}."
 
 

@@ -30,7 +30,7 @@ from typing import TypeVar
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.services.addresses import parse_engine_address
-from discreet.services.work_limits import COST_MODELS, SPARK_COST_MODEL, LateResult, WorkLimits
+from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.planner import QueryPlan
 from discreet.sql.query_parser import parse_query
 
@@ -111,7 +111,7 @@ def _sleep_until(moment: float) -> None:
 
 def measure_slowness(policy: Policy, open_engine: Callable[[], Engine], slots: int) -> float:
     """Return the power of two by which deadlines are lengthened on this machine; at least 1."""
-    pace = COST_MODELS.get(parse_engine_address(policy.engine).scheme, SPARK_COST_MODEL)
+    pace = parse_engine_address(policy.engine).cost_model
     given = pace.minimum + ROWS * pace.per_row
     with ExitStack() as stack:
         engines = [stack.enter_context(open_engine()) for _ in range(slots)]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_positive
+from discreet.services.addresses import ENGINE_EXAMPLES
 from discreet.services.network_addresses import is_loopback
 from discreet.services.request_fields import CommandLine
 from discreet.services.serving.tls import TlsCertificate
@@ -50,10 +51,7 @@ class ServeRequest(BaseModel):
     ] = 5433
     engine: Annotated[
         str | None,
-        Field(
-            description="The engine that holds the rows, instead of the policy's: duckdb, postgresql://…, "
-            "spark:local."
-        ),
+        Field(description=f"The engine that holds the rows, instead of the policy's: {ENGINE_EXAMPLES}."),
         CommandLine(metavar="ADDRESS"),
     ] = None
     ledger: Annotated[

@@ -1,11 +1,12 @@
 """Publication of a synthetic table: from a request to rows, certificate and figures for a report.
 
 Requests are validated before anything is charged. If an attack exceeds a bound, the table is charged, as its
-counts were read, but not written; the ledger stores its rows, so `--force` publishes them at no further cost.
+counts were read, but not written; the ledger stores its rows, so the same with force publishes them for free.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from discreet.accounting.entries import guarantee_to_json
 from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.belief import Promise
 from discreet.core.engine import Engine
@@ -32,8 +34,8 @@ from discreet.services.attack.evaluation import (
     AttackRun,
     SkippedAttack,
     apply_bounds,
+    skip_other_attacks,
 )
-from discreet.services.attack.release_kinds import skip_other_attacks
 from discreet.services.attack.synthetic_attack import (
     APPLICABLE_ATTACKS,
     ASSUMPTIONS,
@@ -45,8 +47,8 @@ from discreet.services.attack.synthetic_attack import (
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.source_tables import require_not_source
+from discreet.services.synthesize.synthesize_request import PublishRequest
 from discreet.services.synthesize.synthetic_table import (
-    SynthesizeRequest,
     SyntheticTable,
     plan_synthetic,
     synthesize_table,
@@ -76,54 +78,48 @@ class SyntheticPublication:
 
 def publish_synthetic(
     policy: Policy,
-    request: SynthesizeRequest,
-    output: Path,
-    *,
-    analyst: str | None,
-    panel: Path | None = None,
-    target: str | None = None,
-    at_most: float | None = None,
-    force: bool = False,
+    request: PublishRequest,
     report_progress: ProgressCallback,
 ) -> SyntheticPublication:
     """Synthesize, attack and write a table; raise before any charge if the request is invalid."""
-    place = ReleaseTarget.parse(output)
+    place, panel, target = ReleaseTarget.parse(request.output), request.panel, request.target
     require_own_certificate(place)
-    _require_people(panel, target, at_most)
-    with Curator.open_policy(policy, analyst=analyst, progress=report_progress) as curator:
+    _require_people(request)
+    with Curator.open_policy(policy, analyst=request.analyst, progress=report_progress) as curator:
         _require_target(plan_synthetic(curator, request), target)
         table = curator.policy.tables[request.table]
         address = curator.policy.engine
         Sources(tables={request.table: table}, frames={}, engine=address).require_safe_target(place)
-        require_not_source(curator.policy, output, command="synthesize")
+        require_not_source(curator.policy, request.output, command="synthesize")
         report_progress("synthesizing")
         found = synthesize_table(curator, request, report_progress)
         report_progress("attacking it")
         people = None if panel is None else People.read(found.plan, table, panel, address)
-        trial = evaluate_synthetic(found, table, people, at_most=at_most, promise=curator.promise)
-        trial.require_bounds(is_forced=force)
+        trial = evaluate_synthetic(found, table, people, at_most=request.at_most, promise=curator.promise)
+        trial.require_bounds(is_forced=request.force)
         report_progress("comparing it with the table")
         comparison = curator.inspect_data(lambda engine: compare_with_table(found, engine, curator.policy))
     useful = {} if people is None or target is None else {target: _measure_usefulness(found, people, target)}
     report_progress("writing")
     with stage_output(place) as file, DuckDBPublisher({}, {"rows": found.table}) as engine:
         engine.write('SELECT * FROM "rows"', file)
-    public = build_synthetic_certificate(found, trial, at_most=at_most, forced=force)
+    public = build_synthetic_certificate(found, trial, at_most=request.at_most, forced=request.force)
     return SyntheticPublication(
         synthetic=found,
         comparison=comparison,
         trial=trial,
         useful=useful,
         place=place,
-        files=(output, write_certificate(public, place)),
+        files=(request.output, write_certificate(public, place)),
     )
 
 
-def _require_people(panel: Path | None, target: str | None, at_most: float | None) -> None:
-    if panel is None and (target is not None or at_most is not None):
+def _require_people(request: PublishRequest) -> None:
+    panel = request.panel
+    if panel is None and (request.target is not None or request.at_most is not None):
         raise RequestError(
-            "synthesize: --target and --at-most need people who are not in the data, as a baseline.",
-            hint="Name a file of such people with --panel.",
+            "synthesize: `target=` and `at_most=` need people who are not in the data, as a baseline.",
+            hint="Name a file of such people with `panel=`.",
         )
     if panel is not None and not panel.is_file():
         raise RequestError(f"{panel} does not exist.", hint="Name a file of people who are not in the data.")
@@ -133,7 +129,7 @@ def _require_target(plan: SynthesisPlan, target: str | None) -> None:
     names = [each.name for each in plan.schema.attributes]
     if target is not None and target not in names:
         raise RequestError(
-            f"synthesize: --target {target} is not a synthesized column.",
+            f"synthesize: `target={target}` is not a synthesized column.",
             hint=f"Choose one of {', '.join(names)}.",
         )
 
@@ -155,7 +151,7 @@ def _fit_boosting(features: Integers, targets: Integers) -> object:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:
         raise RequestError(
-            "synthesize: --target needs scikit-learn.", hint="Install discreet[mining], or leave it out."
+            "synthesize: `target=` needs scikit-learn.", hint="Install discreet[mining], or leave it out."
         ) from None
     return HistGradientBoostingClassifier().fit(features, targets)
 
@@ -200,9 +196,9 @@ def build_synthetic_certificate(
         "relation": plan.guarantee.relation.value,
         "epsilon": float(synthetic.epsilon),
         "delta": float(synthetic.delta),
-        "guarantee": repr(plan.guarantee),
+        "guarantee": json.loads(guarantee_to_json(plan.guarantee)),
         "earlier": [
-            {"columns": list(counts.columns), "guarantee": repr(entry.guarantee)}
+            {"columns": list(counts.columns), "guarantee": json.loads(guarantee_to_json(entry.guarantee))}
             for counts, entry in zip(plan.earlier, synthetic.earlier, strict=True)
         ],
         "attacker": "knows all other records, or takes records as independent",

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from discreet.accounting.entries import Entry, EntryState
 from discreet.belief import Promise
@@ -43,6 +42,7 @@ from discreet.services.release_cache import (
     table_to_bytes,
 )
 from discreet.services.released_tables import ReleasedTable, describe_cost
+from discreet.services.synthesize.synthesize_request import ALL, SynthesizeRequest
 from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_tree import Column
 from discreet.sql.query import Query
@@ -50,28 +50,7 @@ from discreet.sql.query_parser import parse_query
 from discreet.sql.relational_algebra import Scan
 from discreet.sql.resolver import resolve_query
 
-ALL: Literal["all"] = "all"
 COUNT = Count()
-
-
-class SynthesizeRequest(BaseModel):
-    """A request for a synthetic table; its cost is an epsilon, or prior and posterior of a promise.
-
-    The fields are part of the key under which the ledger stores the rows: a renamed field would charge a
-    repeated request again.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    table: str
-    # checked against the promise when the table is planned, with the refusals of every charged request
-    epsilon: Annotated[Real | None, SkipValidation] = None
-    promise: tuple[float, float] | None = None
-    delta: Annotated[Real, SkipValidation] = 0
-    quality: Literal["lean", "best"] = "lean"
-    columns: Sequence[str] | None = None
-    logarithmic: Sequence[str] = ()
-    earlier: Sequence[int] | Literal["all"] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -170,7 +149,9 @@ def synthesize_table(
         curator,
         "synthesize",
         f"synthesize {request.table} --quality {request.quality}",
-        request.model_dump() | {"epsilon": epsilon, "promise": None} | agreed,
+        request.model_dump(include=set(SynthesizeRequest.model_fields))
+        | {"epsilon": epsilon, "promise": None}
+        | agreed,
         made.guarantee,
         compute_rows,
         serialize=table_to_bytes,
@@ -209,7 +190,7 @@ def find_eligible_entries(
             raise RequestError(
                 f"synthesize: no answer to {curator.analyst} is a table of counts by columns that are "
                 "synthesized.",
-                hint="Leave --with out.",
+                hint="Leave `earlier=` out.",
             )
         return fitting
     for number in requested:
@@ -221,7 +202,7 @@ def find_eligible_entries(
         if _map_columns(curator, plan, settled[number]) is None:
             raise RequestError(
                 f"synthesize: entry {number} is not a table of counts by columns that are synthesized.",
-                hint="Name answers such as SELECT a, b, COUNT(*) FROM t GROUP BY a, b, or --with all.",
+                hint="Name answers such as SELECT a, b, COUNT(*) FROM t GROUP BY a, b, or `earlier=all`.",
             )
     return [settled[number] for number in dict.fromkeys(requested)]
 

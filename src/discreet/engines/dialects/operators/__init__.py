@@ -25,9 +25,7 @@ from discreet.engines.dialects.operators import (
     arithmetic,
     casts,
     conditions,
-    datetime_functions,
-    list_functions,
-    text_functions,
+    scalar_functions,
 )
 from discreet.engines.dialects.sql_types import TypedSql, TypeFamily
 
@@ -58,7 +56,7 @@ HASH_CALLS: FunctionWriters = {
 def write_call(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     name = node.name.lower()
     if name == "date_part":
-        return datetime_functions.write_date_part(writer, node, scope)
+        return scalar_functions.write_date_part(writer, node, scope)
     if name == "sum_no_overflow":
         return aggregate_functions.write_small_sum(writer, node, scope)
     if name == "getvariable":
@@ -79,9 +77,7 @@ OPERATORS: OperatorWriters = {
         casts,
         arithmetic,
         conditions,
-        text_functions,
-        datetime_functions,
-        list_functions,
+        scalar_functions,
         aggregate_functions,
     )
     for node, writer in subject.WRITERS.items()

@@ -20,15 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.allele_frequencies import Floats, Frequencies, Genotypes
+from discreet.attacks.allele_frequencies import Floats, Frequencies, Genotypes, draw_genotypes
 from discreet.attacks.genome_membership import MIN_PANEL
 from discreet.core.errors import require_parameter
 from discreet.core.exact_values import Exact
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-
-ROWS = 50  # people drawn together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,14 +96,3 @@ class Study:
             return Frequencies(share=share)
         counted = draw.binomial(2 * self.reference, share) / (2 * self.reference)
         return Frequencies(share=counted, people=self.reference)
-
-
-def draw_genotypes(people: int, share: Floats, generator: np.random.Generator) -> Genotypes:
-    """Return people's copies of each allele: two with its squared share, none with that of the other."""
-    two, some = (share**2).astype(np.float32), (1 - (1 - share) ** 2).astype(np.float32)
-    copies = np.empty((people, share.size), np.int8)
-    for start in range(0, people, ROWS):
-        rows = copies[start : start + ROWS]
-        chance = generator.random(rows.shape, np.float32)
-        np.add(chance < two, chance < some, out=rows, dtype=np.int8)
-    return copies

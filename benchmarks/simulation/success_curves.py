@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.simulation.genome_study import SequencedStudy, Study
+from benchmarks.simulation.rental_ratings import sample_known_ratings
+from benchmarks.simulation.us_population import BIRTH, Population
 from discreet.attacks.allele_frequencies import (
     Frequencies,
     compute_expected_power,
@@ -17,9 +20,6 @@ from discreet.attacks.findings import Points
 from discreet.attacks.genome_membership import GenomeMembership
 from discreet.attacks.ratings import Ratings
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.simulation.genome_study import SequencedStudy, Study
-from discreet.attacks.simulation.rental_ratings import sample_known_ratings
-from discreet.attacks.simulation.us_population import BIRTH, Population
 from discreet.core.randomness import Randomness
 
 

@@ -1,0 +1,276 @@
+"""A Spark session and the tables that it reads.
+
+Settings    UTC, without ANSI mode, and with the parser's caches bounded.
+Tables      of the catalog, and Parquet and CSV paths, registered as views of the session; columns are read as
+            one of few types.
+Statements  are tagged, so that one that takes too long can be stopped with all of its jobs.
+Files       of a local session are in a folder of its own that only its owner can enter, and that is removed
+            when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from discreet.core.errors import RequestError
+from discreet.engines import policy_tables, statement_timeout
+from discreet.engines.dialects import sql_marks
+from discreet.engines.dialects.spark_dialect import SparkDialect
+from discreet.engines.identifier_types import IdentifierType
+from discreet.engines.policy_tables import EngineTable
+from discreet.engines.reachability import require_reachable
+
+DIALECT = SparkDialect()
+DRIVER_MEMORY = "2g"
+LOCAL_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": DRIVER_MEMORY,
+    "spark.sql.shuffle.partitions": "8",
+    # Spark estimates the size of a joined table from all its rows, though few are left by then
+    "spark.sql.autoBroadcastJoinThreshold": "64m",
+}
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # its parser caches every way through its grammar, without end: questions of enough forms fill the heap
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "10",
+}
+TYPES = {
+    "boolean": ("{0}", "BOOLEAN"),
+    "tinyint": ("CAST({0} AS BIGINT)", "BIGINT"),
+    "smallint": ("CAST({0} AS BIGINT)", "BIGINT"),
+    "int": ("CAST({0} AS BIGINT)", "BIGINT"),
+    "bigint": ("{0}", "BIGINT"),
+    "float": ("CAST({0} AS DOUBLE)", "DOUBLE"),
+    "double": ("{0}", "DOUBLE"),
+    "date": ("{0}", "DATE"),
+    "timestamp": ("{0}", "TIMESTAMP"),
+    "timestamp_ntz": ("CAST({0} AS TIMESTAMP)", "TIMESTAMP"),
+}
+EXACT_TYPES = frozenset({*TYPES, "string", "binary"})
+"""Types in which equal values have equal text; decimals are exact too."""
+DECLARED_TYPE_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
+ARRAY = "array<"
+DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
+READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+
+
+def drop_views(session: Any, names: Iterable[str]) -> None:
+    """Drop temporary views; a session whose machine is gone has none left."""
+    with suppress(Exception):  # whatever a driver raises once its connection is lost
+        for name in names:
+            session.catalog.dropTempView(name)
+
+
+def start_session(address: str) -> Any:
+    """Return a new session, on the running application if there is one."""
+    if not address.startswith("sc://") and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise RequestError(
+            "Spark: Java is not installed on this machine.", hint="Install Java 17, or name sc://HOST:PORT."
+        )
+    scheme, _, place = address.partition("://")
+    if scheme in DEFAULT_PORTS:
+        require_reachable("Spark", place, DEFAULT_PORTS[scheme])
+    with warnings.catch_warnings():  # about versions of pandas, which is not used here, and about settings
+        warnings.simplefilter("ignore")
+        session = _open_session(address)
+        if session is None:
+            raise RequestError(
+                "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
+            )
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+    return session
+
+
+def _open_session(address: str) -> Any:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    # their messages may contain the address, and with it a token
+    with suppress(PySparkException, Py4JError, RuntimeError, OSError):
+        if address.startswith("sc://"):
+            return SparkSession.builder.remote(address).create()
+        return _open_classic_session(SparkSession, address).newSession()
+    return None
+
+
+def _open_classic_session(session_class: Any, address: str) -> Any:
+    builder = session_class.builder.appName("discreet")
+    if address.startswith("spark:local"):
+        cores = address.removeprefix("spark:local").strip("[]") or "*"
+        builder = builder.master(f"local[{cores}]")
+        for name, value in {**LOCAL_SETTINGS, "spark.sql.warehouse.dir": _make_warehouse_folder()}.items():
+            builder = builder.config(name, value)
+    else:
+        builder = builder.master(address)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+@cache
+def _make_warehouse_folder() -> str:
+    """Create a folder with an unpredictable name that only we can enter, removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # with mode 0700
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child leaves it to its parent
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+def find_engine_table(
+    session: Any,
+    name: str,
+    source: str,
+    declared: list[str] | None = None,
+    lists: Collection[str] = (),
+) -> EngineTable:
+    """Register a table or a path as a view; return it with the SQL that reads its declared columns.
+
+    If none are declared, all columns are read, and the types of a CSV file are inferred from its rows. Arrays
+    are read as text, except for the columns in `lists`.
+    """
+    frame = find_frame(session, source, infer=declared is None)
+    if frame is None:
+        raise RequestError(
+            f"Spark: the source of table {name} is {source}, and there is no such table or path.",
+            hint="Name a table of the catalogue, or a Parquet or CSV path.",
+        )
+    return register_view(session, name, frame, declared, lists)
+
+
+def register_view(
+    session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
+) -> EngineTable:
+    """Register a frame as a view of the session; return it with the SQL that reads its columns."""
+    forms = {column: _make_read_form(kind, column.lower() in lists) for column, kind in frame.dtypes}
+    identities = {field.name: _make_identifier_type(field) for field in frame.schema.fields}
+    read = policy_tables.select_declared_columns(name, "its source", forms, declared, DIALECT, identities)
+    view = f"_discreet_origin {name}"
+    frame.createOrReplaceTempView(DIALECT.quote_identifier(view))
+    return EngineTable(
+        text=f"(SELECT {read.text} FROM {sql_marks.mark_name(view, DIALECT)})",
+        table=view,
+        types=read.types,
+        identifier_types=read.identifier_types,
+    )
+
+
+def _make_identifier_type(field: Any) -> IdentifierType:
+    """Return a column's type; a char is not exact, as Spark compares it padded, nor is collated text."""
+    kind, declared = field.dataType.simpleString(), (field.metadata or {}).get(DECLARED_TYPE_METADATA, "")
+    is_exact = (kind in EXACT_TYPES or kind.startswith("decimal")) and not declared.startswith("char")
+    return IdentifierType(type=declared or kind, is_exact=is_exact)
+
+
+def _make_read_form(kind: str, as_list: bool = False) -> tuple[str, str]:
+    if as_list and kind.startswith(ARRAY):
+        return policy_tables.make_list_form(
+            _make_read_form(kind.removeprefix(ARRAY).removesuffix(">")), DIALECT
+        )
+    if kind.startswith("decimal"):
+        return "{0}", kind.upper()
+    return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
+
+
+def find_frame(session: Any, source: str, *, infer: bool) -> Any:
+    """Return a table or path as a frame, or None; columns of a CSV file are text unless inferred."""
+    from pyspark.errors import PySparkException
+
+    reader = find_reader(source)
+    with suppress(PySparkException):
+        if reader == "parquet":
+            frame = session.read.parquet(source)
+        elif reader == "csv":
+            separator = "\t" if source.lower().endswith(".tsv") else ","
+            frame = session.read.csv(
+                source, header=True, sep=separator, inferSchema=infer, escape='"', mode="DROPMALFORMED"
+            )
+        else:
+            frame = session.table(source)
+        frame.dtypes  # noqa: B018  Spark looks a name up only when the frame is used
+        return frame
+    return None
+
+
+def find_reader(source: str) -> str:
+    """Return the reader of a source: parquet, csv, or empty for a table of the catalog."""
+    return READERS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
+
+
+def run_select(
+    session: Any,
+    text: str,
+    seconds: float = statement_timeout.DEFAULT_SECONDS,
+    running: set[Callable[[], object]] | None = None,
+) -> pa.Table:
+    """Return a statement's rows within the time limit; `running` holds its stop function meanwhile."""
+    with (
+        _tag_jobs(session) as stop,
+        warnings.catch_warnings(),
+        statement_timeout.stop_after_timeout(stop, seconds),
+    ):
+        warnings.simplefilter("ignore", FutureWarning)  # about versions of pandas, which is not used here
+        running = set() if running is None else running
+        running.add(stop)
+        try:
+            return _remove_time_zones(session.sql(text).toArrow())
+        finally:
+            running.discard(stop)
+
+
+@contextmanager
+def _tag_jobs(session: Any) -> Iterator[Callable[[], object]]:
+    """Tag the jobs of this context's body; yield the function that stops all of them.
+
+    In a classic session the jobs are tagged through the Spark context: session tags miss some.
+    """
+    tag = f"discreet-{uuid4().hex}"
+    if not hasattr(session, "_jsparkSession"):
+        session.addTag(tag)
+        try:
+            yield lambda: session.interruptTag(tag)
+        finally:
+            session.removeTag(tag)
+        return
+    context = session.sparkContext
+    context.addJobTag(tag)
+    context.setInterruptOnCancel(True)
+    try:
+        yield lambda: context.cancelJobsWithTag(tag)
+    finally:
+        context.removeJobTag(tag)
+
+
+def _remove_time_zones(table: pa.Table) -> pa.Table:
+    """Convert timestamps to naive ones; their zone is UTC."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("us")))
+    return table
