@@ -13,8 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from discreet.rendering.altair_charts import save_chart
-from discreet.rendering.svg_charts import BLUE, FAINT, GRAY, INK
+from discreet.rendering.charts import BLUE, FAINT, GRAY, INK, save_chart
 
 FOLDER = Path(__file__).with_name("charts")
 NUMBER = re.compile(r"-?[\d,]*\.?\d+(?:e[+-]?\d+)?")

@@ -2,7 +2,7 @@
 
 Every reservation is durable before its client goes on. The clients are threads of one process, as those of a
 server are. With grouping one commit takes all that wait; without, each has its own. A reservation with marks
-(`accounting.marks`) waits for these as well, which are written beside each other after the commit.
+(`accounting.high_water_marks`) waits for these as well, which are written beside each other after the commit.
 """
 
 from __future__ import annotations

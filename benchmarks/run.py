@@ -96,7 +96,7 @@ SECTIONS = {
     ),
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
-    "serve": Section(title="The PostgreSQL door", headings=FIGURES, measure=_plain(serve.rows)),
+    "serve": Section(title="The PostgreSQL listener", headings=FIGURES, measure=_plain(serve.rows)),
     "work": Section(title="Work per person", headings=work.HEADINGS, measure=work.tables, about=work.ABOUT),
     "ledger": Section(
         title="Ledger throughput",

@@ -1,4 +1,4 @@
-"""The PostgreSQL door: how many questions a second one client gets answered, without padding.
+"""The PostgreSQL listener: how many questions a second one client gets answered, without padding.
 
 A stored answer is asked for by psycopg in simple queries over a socket, and of the curator itself, in the
 same run; the difference is the protocol. A question about the schema and a setting are beside them.

@@ -27,7 +27,7 @@ from discreet.mining.bin_counters import ArrayCounter
 from discreet.mining.decision_tree import Splits, count_sides
 from discreet.mining.schema import Schema
 from discreet.mining.split_criteria import GRID, Gini
-from discreet.rendering.altair_charts import apply_style, save_chart
+from discreet.rendering.charts import apply_style, save_chart
 
 PEOPLE, ATTRIBUTES = 1_000, 12
 EPSILONS = [Fraction(k, 20) for k in range(1, 21)]

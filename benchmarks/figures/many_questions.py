@@ -22,7 +22,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mining.stream import METHODS, OnlineAnswerer, plan_stream
-from discreet.rendering.altair_charts import apply_style, save_chart
+from discreet.rendering.charts import apply_style, save_chart
 
 PEOPLE, RUNS = 48_842, 3
 NUMBERS = (10, 30, 100, 300, 1_000, 3_000)

@@ -24,8 +24,7 @@ from benchmarks.simulation.success_curves import (
 from benchmarks.simulation.us_population import Population
 from discreet.attacks.findings import Points
 from discreet.core.randomness import Randomness
-from discreet.rendering.altair_charts import apply_style, save_chart
-from discreet.rendering.svg_charts import BLUE, VERMILLION
+from discreet.rendering.charts import BLUE, VERMILLION, apply_style, save_chart
 
 Curves = dict[str, Points]
 

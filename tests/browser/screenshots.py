@@ -20,7 +20,7 @@ from discreet.services.sample import write_policy, write_samples
 from discreet.services.users import Role
 from discreet.services.users.sessions import Sessions
 from tests.browser.conftest import chromium
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 
 Scheme = Literal["light", "dark"]
 PLACE = Path(__file__).parents[2] / "docs" / "console"
@@ -84,7 +84,7 @@ def _publish(page: Page) -> None:
 
 def _token(page: Page) -> None:
     page.get_by_label("What it is for").fill("notebook")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     page.locator("#found").wait_for()
     page.goto("/account")  # a token is no picture's
 
@@ -124,7 +124,7 @@ def main(place: Path) -> None:
         write_samples(folder, lambda _: None)
         policy = write_policy(folder)
         policy.write_text(policy.read_text() + ADDED)
-        with both_doors(folder) as server, chromium() as browser:
+        with both_listeners(folder) as server, chromium() as browser:
             server.users.add(CUSTODIAN, Role.CUSTODIAN, ANALYST)
             for analyst, sql, epsilon in EARLIER:
                 server.curators.for_analyst(analyst).ask(sql, epsilon=epsilon)

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from discreet.accounting.accountant import get_amount
 from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import Role
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.pgwire.served import PASSWORD, write_data
 
 GROUPED = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -24,7 +24,7 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     write_data(tmp_path)
-    with both_doors(tmp_path) as running:
+    with both_listeners(tmp_path) as running:
         yield running
 
 
@@ -47,7 +47,8 @@ def entered(browser: Browser, server: Server, user: str = "alice", **options: An
 
 
 def asked(page: Page, sql: str, button: str, amount: str = "0.2") -> None:
-    page.get_by_role("link", name="Ask", exact=True).click()
+    with page.expect_navigation():  # the page may have had the same fields before
+        page.get_by_role("link", name="Ask", exact=True).click()
     page.get_by_label("A question, as SQL").fill(sql)
     page.get_by_label("Amount").fill(amount)
     page.get_by_role("button", name=button).click()
@@ -113,15 +114,15 @@ def test_a_token_is_made_shown_once_and_taken_back(browser: Browser, server: Ser
     with entered(browser, server) as page:
         page.get_by_role("link", name="alice analyst").click()
         page.get_by_label("What it is for").fill("notebook")
-        page.get_by_role("button", name="Make a token").click()
+        page.get_by_role("button", name="Create a token").click()
         token = page.locator("#found pre").inner_text()
         assert reads(token) == 200
         page.goto(f"{server.url}/account")
         assert token not in page.content()
-        page.get_by_role("button", name="Take back notebook").click()
+        page.get_by_role("button", name="Revoke notebook").click()
         page.get_by_text("There are none").wait_for()
         assert reads(token) == 401
-        page.get_by_role("link", name="Choose another").click()
+        page.get_by_role("link", name="Change it").click()
         page.get_by_role("heading", name="Choose a password").wait_for()
 
 
@@ -167,9 +168,9 @@ def test_a_printed_password_leads_to_the_choice_of_another(browser: Browser, ser
     page.get_by_role("heading", name="Choose a password").wait_for()
     page.goto(f"{server.url}/ledger")
     assert page.url.endswith("/password")
-    page.get_by_label("The old password").fill(first)
-    page.get_by_label("The new password").fill("another password")
-    page.get_by_role("button", name="Choose it").click()
+    page.get_by_label("Old password").fill(first)
+    page.get_by_label("New password").fill("another password")
+    page.get_by_role("button", name="Change the password").click()
     page.get_by_role("heading", name="What is promised").wait_for()
     context.close()
 
@@ -180,11 +181,12 @@ def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) ->
         expect(page.locator("#after .suspect[opacity='1.00']")).to_have_count(5)
         assert "1% beforehand" in page.locator(".sentence").inner_text()
         page.wait_for_load_state()  # an event before the script runs would move nothing
-        slider = page.get_by_label("and may think at most")
+        slider = page.get_by_label("and may believe at most")
         slider.evaluate("node => { node.value = 10; node.dispatchEvent(new Event('input')); }")
         expect(page.locator("#after .suspect[opacity='1']")).to_have_count(10)
         slider.evaluate("node => node.dispatchEvent(new Event('change', {bubbles: true}))")
         page.get_by_text("more than 10%").wait_for()
+        page.wait_for_load_state()  # of the new page
         page.get_by_label("who is in the data at all").check()
         page.get_by_text("about whether one person is in the data").first.wait_for()
         assert "posterior=10" in page.url
@@ -193,7 +195,7 @@ def test_the_promise_moves_with_its_sliders(browser: Browser, server: Server) ->
 def test_a_slider_that_is_moved_by_keys_keeps_the_focus(browser: Browser, server: Server) -> None:
     with entered(browser, server) as page:
         page.wait_for_load_state()  # a key before the script runs would move nothing
-        page.get_by_label("and may think at most").focus()
+        page.get_by_label("and may believe at most").focus()
         page.keyboard.press("ArrowRight")
         page.get_by_text("more than 5.1%").wait_for()
         page.wait_for_function("() => document.activeElement.id === 'posterior'")
@@ -209,6 +211,7 @@ def test_a_question_is_planned_tried_and_asked_and_charged_once(browser: Browser
         assert server.charges() == 0
         page.get_by_role("button", name="Ask charged once").click()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
+        expect(page.locator("#found tbody tr")).to_have_count(3)
         rows = page.locator("#found tbody tr").all_inner_texts()
         assert [row.split()[0] for row in rows] == ["Male", "Female", "Other"]
         assert all("±" in row for row in rows)
@@ -235,17 +238,19 @@ def test_text_of_a_question_is_never_markup(browser: Browser, server: Server) ->
     with entered(browser, server) as page:
         asked(page, odd, "Ask charged once")
         page.locator("#found, [role=alert]").first.wait_for()
+        page.wait_for_load_state()
         expect(page.locator("main img, main b")).to_have_count(0)
 
 
 def test_the_ledger_shows_entries_and_the_custodian_decides(browser: Browser, server: Server) -> None:
     with entered(browser, server) as page:
         asked(page, "SELECT COUNT(*) AS n FROM people", "Ask charged once")
+        page.get_by_role("heading", name="Answer", exact=True).wait_for()
         page.get_by_role("link", name="Ledger").click()
-        page.get_by_text("SELECT COUNT(*) AS n FROM people").wait_for()
-        page.get_by_label("A larger share, by").fill("10%")
-        page.get_by_label("What for").fill("regions")
-        page.get_by_role("button", name="Ask the custodian").click()
+        page.get_by_role("cell", name="SELECT COUNT(*) AS n FROM people").wait_for()
+        page.get_by_label("Increase of the share").fill("10%")
+        page.get_by_label("Reason").fill("regions")
+        page.get_by_role("button", name="Send to the custodian").click()
         page.get_by_text("asked for 10% more: regions open").wait_for()
     with entered(browser, server, "carl") as page:
         page.get_by_role("link", name="Ledger").click()

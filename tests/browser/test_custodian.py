@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from discreet.http.authentication import SESSION_COOKIE
 from discreet.services.users import Role
 from discreet.services.users.sessions import Sessions
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.patience import PATIENCE as SECONDS
 from tests.pgwire.served import PASSWORD
 from tests.services import patients
@@ -49,7 +49,7 @@ CONTRAST = """() => {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("custodian")
     patients.write(folder)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         running.users.add(CUSTODIAN, Role.CUSTODIAN, "alice", PASSWORD)
         yield running
 
@@ -78,6 +78,7 @@ def attacked(page: Page) -> None:
     page.get_by_label("id", exact=True).fill("67")
     page.get_by_role("button", name="Attack").click()
     page.locator("#found").wait_for()
+    page.wait_for_load_state()  # all of it
 
 
 def waited(client: httpx.Client, name: str) -> None:
@@ -95,13 +96,15 @@ def test_moving_the_point_of_a_trade_off_moves_its_sentence_and_costs_nothing(
     with entered(browser, server, "alice") as page:
         page.goto("/tradeoff")
         page.get_by_text("To promise at most 5% costs ±").wait_for()
-        slider, point = page.get_by_label("An attacker may think at most"), page.locator("#at-point")
+        slider, point = page.get_by_label("An attacker may believe at most"), page.locator("#at-point")
         before = (page.locator("#said").inner_text(), point.get_attribute("cx"), point.get_attribute("cy"))
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         slider.focus()
         for _ in range(4):
             page.keyboard.press("ArrowLeft")
+        there = page.locator("tr[data-said]").nth(int(slider.input_value()))
+        expect(slider).to_have_attribute("aria-valuetext", there.get_attribute("data-cap") or "")
         after = (page.locator("#said").inner_text(), point.get_attribute("cx"), point.get_attribute("cy"))
         assert all(one != two for one, two in zip(before, after, strict=True))
         cap = slider.get_attribute("aria-valuetext")
@@ -112,7 +115,7 @@ def test_moving_the_point_of_a_trade_off_moves_its_sentence_and_costs_nothing(
         page.get_by_label("A question, as SQL").fill("SELECT AVG(age) AS a FROM patients")
         page.get_by_role("button", name="Draw").click()
         page.get_by_role("alert").wait_for()
-        page.get_by_label("Rows a group, at least").fill("100")
+        page.get_by_label("Least rows per group").fill("100")
         page.get_by_role("button", name="Draw").click()
         page.get_by_text("in a.").first.wait_for()
     assert server.charges() == charged
@@ -189,7 +192,8 @@ def test_a_table_is_tried_then_published_once_and_downloaded(
         assert certificate["models"][0]["name"] == "6-anonymity"
         page.locator("input[name=drawn]").evaluate("(node, drawn) => { node.value = drawn; }", drawn)
         made = page.url
-        page.get_by_role("button", name="Publish").click()
+        with page.expect_navigation():  # this page has that heading, too
+            page.get_by_role("button", name="Publish").click()
         page.get_by_role("heading", name="Published", exact=True).wait_for()
         assert page.url == made
     assert len(ledger.list_releases()) == earlier + 1
@@ -223,9 +227,10 @@ def test_work_that_waits_is_shown_and_can_be_cancelled_by_whoever_has_no_script(
         page.get_by_label("id", exact=True).fill("67")
         page.get_by_role("button", name="Attack").click()
         page.get_by_role("heading", name="Waiting for other work").wait_for()
-        assert page.get_by_label("How much is done").get_attribute("value") == "0.00"
+        assert page.get_by_label("Progress of the job").get_attribute("value") == "0.00"
         here = page.url
-        page.get_by_role("button", name="Cancel").click()
+        with page.expect_response(lambda reply: reply.request.method == "POST"):
+            page.get_by_role("button", name="Cancel").click()
         page.get_by_role("heading", name="What an attacker believes").wait_for()
         page.goto(here)
         page.get_by_text("cancelled before it cost anything").wait_for()
@@ -247,6 +252,7 @@ def test_roles_and_hierarchies_are_chosen_but_who_people_are_never_leaves(
         page.get_by_label("Hierarchy of age", exact=True).select_option("decades")
         page.get_by_role("button", name="Try").click()
         page.get_by_text("nothing was written").wait_for()
+        page.wait_for_load_state()  # all of it
         shown = page.locator("#found").inner_text()
         assert "id, sex" in shown
         assert page.get_by_label("Hierarchy of age", exact=True).input_value() == "decades"
@@ -270,6 +276,7 @@ def test_true_values_stand_beside_private_ones_for_the_custodian_alone(
         page.get_by_label("True values beside the answer").check()
         page.get_by_role("button", name="Ask charged once").click()
         page.get_by_text("not for publication").wait_for()
+        expect(page.locator("#found tbody tr")).to_have_count(len(exact))
         rows = [row.split("\t") for row in page.locator("#found tbody tr").all_inner_texts()]
         assert {row[0]: int(row[2]) for row in rows} == exact
         with page.expect_download() as download:

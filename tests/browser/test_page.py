@@ -176,7 +176,7 @@ def test_who_looks_at_another_browser_draws_anew(browser: Browser, survey: Serve
 def test_the_respondent_is_shown_what_was_sent_and_what_it_reveals(browser: Browser, vote: Served) -> None:
     with opened(browser, vote.url, LAST) as page:
         answer(page, "Yes I did")
-        assert page.locator(".chips .sent").all_text_contents() == ["sent: No I did not"]
+        expect(page.locator(".chips .sent")).to_have_text(["sent: No I did not"])
         shown = page.locator("#sent").inner_text()
     assert "with a probability of 83.9%" in shown
     assert "at most 1% sure of a claim about you can now be at most 5% sure" in shown
@@ -267,6 +267,7 @@ def test_the_page_fits_a_narrow_phone(browser: Browser, survey: Served, path: st
     with opened(browser, survey.url, viewport={"width": 320, "height": 640}) as page:
         answer(page, "Never", "Flu")
         page.goto(survey.url + path)
+        page.get_by_text("They stay the same" if path == "" else "Results appear after").wait_for()
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
 
 

@@ -1,4 +1,4 @@
-"""The door to randomness: uniform, of any size, from the operating system unless a test says otherwise."""
+"""The source of randomness: uniform, of any size, from the operating system unless a test says otherwise."""
 
 from __future__ import annotations
 

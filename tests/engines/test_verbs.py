@@ -29,7 +29,7 @@ from tests.conftest import seeded
 from tests.engines.servers import Server, spark_by_night
 from tests.engines.support import shows
 from tests.engines.test_asking import address
-from tests.http.served import both_doors
+from tests.http.served import both_listeners
 from tests.services.test_promise import discreet
 
 PEOPLE = 300
@@ -167,19 +167,19 @@ def test_what_a_hierarchy_leaves_out_is_looked_up_where_the_rows_are(
     assert json.loads(capsys.readouterr().out) == {"uncovered": ["south"], "missing": False}
 
 
-@shows("`serve`, at both doors")
+@shows("`serve`, at both listeners")
 @spark_by_night
 def test_a_policy_is_served_where_its_rows_are(server: Server, tmp_path: Path) -> None:
     policy = there(tmp_path, server, analysts={"alice": {"share": "100%"}}, true_values="custodian")
-    with both_doors(policy.parent) as doors:
-        with doors.client() as client:
+    with both_listeners(policy.parent) as listeners:
+        with listeners.client() as client:
             answer = client.post("/api/ask", json={"sql": COUNTED, "epsilon": 2}).json()
             again = client.post("/api/ask", json={"sql": COUNTED, "epsilon": 2}).json()
         assert [town for town, _ in answer["rows"]] == ["north", "south"]
         assert answer["rows"] == again["rows"]
-        assert doors.charges() == 1
-        plan = doors.curators.for_analyst("alice").plan(COUNTED, epsilon=2).query_plan
-        with doors.curators.open_engine() as engine:
+        assert listeners.charges() == 1
+        plan = listeners.curators.for_analyst("alice").plan(COUNTED, epsilon=2).query_plan
+        with listeners.curators.open_engine() as engine:
             towns = drawn()["town"].to_pylist()
             assert compute_true_values(plan, engine).columns["n"] == {
                 (town,): towns.count(town) for town in towns

@@ -13,9 +13,9 @@ import pytest
 
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from tests.fuzz.mutations import Mutations
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
-from tests.pgwire import bytes_of
+from tests.pgwire import raw_messages
 from tests.pgwire.served import PASSWORD, write_data
 
 BY_DAY, BY_NIGHT = 40, 1_200
@@ -54,7 +54,7 @@ def incidents() -> Iterator[Incidents]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("messages")
     write_data(folder, 300)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         yield running
 
 
@@ -79,15 +79,15 @@ def check_messages(served: Server, draw: Mutations, incidents: Incidents) -> Non
     """Log in or not, send messages of which some are mutated, and read until the server has enough."""
     sql = draw.one(SQL)
     sent = [
-        bytes_of.query(sql),
-        bytes_of.parse(sql, draw.one(["", "s"]), *draw.one([(), (23,), (0, 0), (4294967295,)])),
-        bytes_of.bind("", draw.one(["", "s"]), draw.one([(), (0,), (1, 1), (7,)])),
-        bytes_of.describe(draw.one(["S", "P", "X"]), draw.one(["", "s"])),
-        bytes_of.execute("", draw.one([0, 1, -1, 2**31 - 1])),
-        bytes_of.SYNC,
-        bytes_of.FLUSH,
+        raw_messages.query(sql),
+        raw_messages.parse(sql, draw.one(["", "s"]), *draw.one([(), (23,), (0, 0), (4294967295,)])),
+        raw_messages.bind("", draw.one(["", "s"]), draw.one([(), (0,), (1, 1), (7,)])),
+        raw_messages.describe(draw.one(["S", "P", "X"]), draw.one(["", "s"])),
+        raw_messages.execute("", draw.one([0, 1, -1, 2**31 - 1])),
+        raw_messages.SYNC,
+        raw_messages.FLUSH,
     ]
-    first = bytes_of.startup("alice", draw.one([bytes_of.VERSION, 2 << 16, 80877103, 80877102, 0]))
+    first = raw_messages.startup("alice", draw.one([raw_messages.VERSION, 2 << 16, 80877103, 80877102, 0]))
     with suppress(OSError, EOFError):
         line = socket.create_connection(("127.0.0.1", served.postgres), timeout=PATIENCE)
         with line:
@@ -103,12 +103,14 @@ def check_messages(served: Server, draw: Mutations, incidents: Incidents) -> Non
 def check_session(served: Server, draw: Mutations, incidents: Incidents) -> None:
     """The same of somebody who is logged in."""
     with suppress(OSError, EOFError):
-        line = bytes_of.Bytes(served.postgres)
+        line = raw_messages.Bytes(served.postgres)
         with line.line:
             line.login(PASSWORD)
             for _ in range(1 + draw.below(5)):
                 sql = draw.one(SQL)
-                message = draw.one([bytes_of.query(sql), bytes_of.parse(sql), bytes_of.bind(), bytes_of.SYNC])
+                message = draw.one(
+                    [raw_messages.query(sql), raw_messages.parse(sql), raw_messages.bind(), raw_messages.SYNC]
+                )
                 line.send(draw.mutate_bytes(message) if draw.below(3) else message)
             line.line.shutdown(socket.SHUT_WR)
             while line.line.recv(65536):

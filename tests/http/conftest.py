@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.pgwire.served import write_data
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     write_data(tmp_path)
-    with both_doors(tmp_path) as running:
+    with both_listeners(tmp_path) as running:
         yield running
 
 
@@ -22,5 +22,5 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def long_lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("http")
     write_data(folder)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         yield running

@@ -1,4 +1,4 @@
-"""A server for tests: both doors in a thread, and clients that are logged in."""
+"""A server for tests: both listeners in a thread, and clients that are logged in."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COUNT = "SELECT COUNT(*) AS n FROM people"
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """Where both doors are, and what is behind them."""
+    """Where both listeners are, and what is behind them."""
 
     url: str
     postgres: int
@@ -75,7 +75,7 @@ def add_people(users: UserAccounts) -> None:
 
 
 @contextmanager
-def both_doors(
+def both_listeners(
     folder: Path,
     certificate: TlsCertificate | None = None,
     slack: float | None = None,

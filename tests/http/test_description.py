@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.http.responses import STATUS_BY_CODE, name_fields
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.pgwire.served import write_data
 
 PATHS = ("/api/ask", "/api/dummy")
@@ -52,7 +52,7 @@ def test_every_route_has_a_summary_and_describes_its_answers_and_refusals(long_l
 
 
 def test_texts_name_fields_and_not_python_arguments(long_lived: Server) -> None:
-    assert name_fields('Give `within="2%"` or `epsilon=`.') == 'Give `within` "2%" or `epsilon`.'
+    assert name_fields('Give `within="2%"` or `epsilon=`.') == "Give `within` 2% or `epsilon`."
     with long_lived.client() as client:
         described = client.get("/api/openapi.json")
         told = client.post("/api/plan", json={"sql": COUNT, "epsilon": "much"}).json()
@@ -67,7 +67,7 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server
     """Two servers whose data differ in everything that a policy does not say."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(both_doors(_folder(tmp_path_factory.mktemp("metrics"), people)))
+            stack.enter_context(both_listeners(_folder(tmp_path_factory.mktemp("metrics"), people)))
             for people in (3_000, 700)
         ]
 

@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import POLICY, write_data
 
@@ -62,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     people["age"][0] = 90
     pq.write_table(pa.table(people), folder / "people.parquet")
     (folder / "privacy.yaml").write_text(WITH_ROLES)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         yield running
 
 
@@ -175,7 +175,7 @@ def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: P
     terms = "posterior: 50%, tail: 1e-3, secret: presence}"
     (tmp_path / "privacy.yaml").write_text(WITH_ROLES.replace("posterior: 5%}", terms))
     body = {"kind": "anonymize", "table": "people", "method": "private", "epsilon": 0.4, "delta": 2e-5}
-    with both_doors(tmp_path) as server, server.client("carl") as carl, server.client("bob") as bob:
+    with both_listeners(tmp_path) as server, server.client("carl") as carl, server.client("bob") as bob:
         assert carl.post("/api/jobs", json=body | {"k": 5}).status_code == 400
         told = done(carl, body | {"analyst": "bob", "level": {"age": 4}})
         assert carl.get(told["result"]).json()["kind"] == "differentially private generalization"

@@ -153,7 +153,7 @@ def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server
     assert server.charges() == 0
 
 
-def test_who_has_spent_everything_is_told_so_at_both_doors(server: Server) -> None:
+def test_who_has_spent_everything_is_told_so_at_both_listeners(server: Server) -> None:
     left = server.curators.ledger.get_remaining_budget("alice")
     assert isinstance(left, PureDP)
     nearly = PureDP(epsilon=Fraction(left.epsilon) * (1 - Fraction(1, 10**12)))
@@ -196,7 +196,7 @@ def test_a_dummy_never_runs_out_of_budget_and_is_refused_what_the_policy_refuses
         assert client.get("/api/ledger").json()["spent"] == 0
 
 
-def test_both_doors_ask_the_same_curator(server: Server) -> None:
+def test_both_listeners_ask_the_same_curator(server: Server) -> None:
     with server.client() as client:
         answer = client.post("/api/ask", json={"sql": COUNT}).json()
     address = {"host": "127.0.0.1", "port": server.postgres, "user": "alice", "password": PASSWORD}

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from discreet.services.serving.tls import TlsCertificate
-from tests.http.served import both_doors
+from tests.http.served import both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, write_data
 from tests.pgwire.test_tls import certificate
@@ -20,7 +20,7 @@ def test_a_client_that_checks_the_certificate_is_served(tmp_path: Path, certific
     write_data(tmp_path)
     trusted = ssl.create_default_context(cafile=str(certificate.certificate_file))
     with (
-        both_doors(tmp_path, certificate) as server,
+        both_listeners(tmp_path, certificate) as server,
         httpx.Client(base_url=server.url, verify=trusted, trust_env=False, timeout=PATIENCE) as client,
     ):
         told = client.post("/api/login", json={"name": "alice", "password": PASSWORD})

@@ -1,4 +1,4 @@
-"""A server for tests: a small policy behind the real door, in a thread."""
+"""A server for tests: a small policy behind the real listener, in a thread."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from discreet.pgwire.postgres_types import PostgresType, decode_parameter, get_encoder
 from discreet.pgwire.utility_commands import split_statements
 from discreet.pgwire.wire_errors import WireError
-from tests.pgwire.bytes_of import (
+from tests.pgwire.raw_messages import (
     FLUSH,
     SYNC,
     TERMINATE,

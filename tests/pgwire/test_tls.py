@@ -19,7 +19,7 @@ from discreet.pgwire.wire_errors import WireError
 from discreet.services.serving.serve_request import ServeRequest
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users.scram_verifier import MECHANISM, Verifier
-from tests.pgwire.bytes_of import Bytes, fields, startup
+from tests.pgwire.raw_messages import Bytes, fields, startup
 from tests.pgwire.served import Served, served
 
 TLS = struct.pack(">ii", 8, 80877103)

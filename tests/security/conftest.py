@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.pgwire.served import Served, served, write_data
 from tests.security.attacked import attacked  # noqa: F401  a fixture
 
@@ -22,7 +22,7 @@ def server(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Server]:
     write_data(tmp_path)
-    with both_doors(tmp_path) as running:
+    with both_listeners(tmp_path) as running:
         yield running
 
 
@@ -31,5 +31,5 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for whatever may be sent."""
     folder = tmp_path_factory.mktemp("fuzzed")
     write_data(folder)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         yield running

@@ -13,8 +13,8 @@ import pytest
 
 from discreet.http.app_context import MAX_PENDING_QUERIES
 from discreet.pgwire import listener as wire
-from tests.http.served import COUNT, Server, both_doors
-from tests.pgwire.bytes_of import (
+from tests.http.served import COUNT, Server, both_listeners
+from tests.pgwire.raw_messages import (
     SYNC,
     Bytes,
     bind,
@@ -53,7 +53,7 @@ def test_a_name_that_nobody_has_keeps_its_salt_over_restarts(tmp_path: Path) -> 
     write_data(tmp_path, 300)
     told = []
     for _ in range(2):
-        with both_doors(tmp_path) as server:
+        with both_listeners(tmp_path) as server:
             told.append([_salt(server.postgres, name) for name in ("alice", "nobody")])
     assert told[0] == told[1]
 

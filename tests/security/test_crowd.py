@@ -1,4 +1,4 @@
-"""A crowd of clients at once, over both doors: the ledger holds, and nobody meets anything but a refusal.
+"""A crowd of clients at once, over both listeners: the ledger holds, and nobody meets anything but a refusal.
 
 By night it is 64 clients, by day 24.
 
@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from discreet.services.serving.admission import Admission
-from tests.http.served import Server, both_doors
+from tests.http.served import Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, write_data
 
@@ -35,7 +35,7 @@ NIGHT = pytest.mark.night
 def crowded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     write_data(tmp_path)
     ledger = None if request.param == "sqlite" else request.getfixturevalue("postgres").schema()
-    with both_doors(tmp_path, ledger=ledger) as running:
+    with both_listeners(tmp_path, ledger=ledger) as running:
         yield running
 
 
@@ -69,10 +69,10 @@ def _crowd(server: Server, seconds: float, clients: int) -> set[str]:
 
     def ask_on(number: int) -> None:
         """At least once each, however slow the machine; then until the time is up."""
-        user, door = ("alice", "bob")[number % 2], (over_http, over_the_wire)[number // 2 % 2]
+        user, listener = ("alice", "bob")[number % 2], (over_http, over_the_wire)[number // 2 % 2]
         try:
             with ExitStack() as stack:
-                ask = door(server, user, stack)
+                ask = listener(server, user, stack)
                 there.wait(PATIENCE)
                 for asked in count(number):
                     told.add(ask(f"SELECT COUNT(*) FROM people WHERE age > {18 + asked % QUESTIONS}"))
@@ -113,7 +113,7 @@ def test_a_crowd_is_answered_at_its_time_or_told_to_come_later_and_nobody_is_sus
     tmp_path: Path, seconds: int, clients: int
 ) -> None:
     write_data(tmp_path)
-    with both_doors(tmp_path, slack=SLACK, admission=Admission(slots=2, longest_wait=1)) as server:
+    with both_listeners(tmp_path, slack=SLACK, admission=Admission(slots=2, longest_wait=1)) as server:
         told = _crowd(server, seconds, clients)
         book = server.curators.ledger
         assert {"200", "429", "53300"} <= told <= {"200", "402", "429", "53300", "53400"}
@@ -126,7 +126,7 @@ def test_who_is_told_to_come_later_learns_when_and_is_not_charged(tmp_path: Path
     write_data(tmp_path)
     admission = Admission(slots=1, longest_wait=1)
     admission.book("somebody", 1_000)
-    with both_doors(tmp_path, slack=1, admission=admission) as server, server.client("alice") as client:
+    with both_listeners(tmp_path, slack=1, admission=admission) as server, server.client("alice") as client:
         refusal = client.post("/api/ask", json={"sql": "SELECT COUNT(*) FROM people", "epsilon": EPSILON})
         assert refusal.status_code == 429
         assert 900 < int(refusal.headers["Retry-After"]) <= 1_000

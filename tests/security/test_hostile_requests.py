@@ -16,7 +16,7 @@ from discreet.http.csrf import CSRF_HEADER
 from discreet.services.users import UserFile
 from discreet.services.users.idempotency_keys import MAX_KEYS_PER_USER, IdempotencyKeys, StoredResponse
 from discreet.services.users.login_throttle import FREE_FAILURES, LoginThrottle
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import CANARY, write_data
 
@@ -30,7 +30,7 @@ SYNTHESIS = {"kind": "synthesize", "table": "people", "analyst": "alice"}
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("hostile")
     write_data(folder, 300)
-    with both_doors(folder) as running:
+    with both_listeners(folder) as running:
         yield running
 
 

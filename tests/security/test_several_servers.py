@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from tests.engines.servers import PostgresServer
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import CANARY, slowed, write_data
 
@@ -31,14 +31,14 @@ def servers(stack: ExitStack, folder: Path, ledger: str) -> list[Server]:
     for name in ("one", "two"):
         (folder / name).mkdir()
         write_data(folder / name)
-        found.append(stack.enter_context(both_doors(folder / name, ledger=ledger)))
+        found.append(stack.enter_context(both_listeners(folder / name, ledger=ledger)))
     return found
 
 
 def test_a_login_and_a_wish_at_one_server_hold_at_the_other(postgres: PostgresServer, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        doors = servers(stack, tmp_path, postgres.schema())
-        client, (one, two) = stack.enter_context(doors[0].client()), [door.url for door in doors]
+        running = servers(stack, tmp_path, postgres.schema())
+        client, (one, two) = stack.enter_context(running[0].client()), [each.url for each in running]
         wish = {"share": 0.1, "reason": "more groups"}
         made = client.post(f"{two}/api/wishes", json=wish)
         assert made.status_code == 201
@@ -52,8 +52,8 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
 ) -> None:
     ledger = postgres.schema()
     with ExitStack() as stack:
-        doors = servers(stack, tmp_path, ledger)
-        clients = [[stack.enter_context(door.client(name)) for name in ("alice", "bob")] for door in doors]
+        running = servers(stack, tmp_path, ledger)
+        clients = [[stack.enter_context(each.client(name)) for name in ("alice", "bob")] for each in running]
         told = [alice.post("/api/ask", json={"sql": COUNT, "epsilon": 0.05}).json() for alice, _ in clients]
         assert [each["repeated"] for each in told] == [False, True]
         assert told[0]["rows"] == told[1]["rows"]
@@ -70,9 +70,9 @@ def test_servers_that_share_a_ledger_share_its_answers_and_its_cap(
             each.start()
         for each in threads:
             each.join()
-        with doors[0].client("carl") as custodian:
+        with running[0].client("carl") as custodian:
             assert "@" not in custodian.get("/api/policy").json()["ledger"]
-        book = doors[0].curators.ledger
+        book = running[0].curators.ledger
         book.verify()
         assert set(codes) == {200, 402}
         assert [len(book.list_entries(name)) for name in ("alice", "bob")] == [16, 16]
@@ -92,10 +92,10 @@ def test_the_same_question_at_two_servers_at_once_is_one_value_and_one_charge(
         assert go.wait(PATIENCE)
 
     with ExitStack() as stack:
-        doors = servers(stack, tmp_path, postgres.schema())
-        clients = [stack.enter_context(door.client()) for door in doors]
-        slowed(doors[0].curators, "alice", held)
-        slowed(doors[1].curators, "alice", asked_twice.set)
+        running = servers(stack, tmp_path, postgres.schema())
+        clients = [stack.enter_context(each.client()) for each in running]
+        slowed(running[0].curators, "alice", held)
+        slowed(running[1].curators, "alice", asked_twice.set)
         pool = stack.enter_context(ThreadPoolExecutor(2))
         body = {"sql": COUNT, "epsilon": 0.05}
         first = pool.submit(clients[0].post, "/api/ask", json=body)
@@ -107,7 +107,7 @@ def test_the_same_question_at_two_servers_at_once_is_one_value_and_one_charge(
         assert told[0]["rows"] == told[1]["rows"]
         assert [each["repeated"] for each in told] == [False, True]
         assert not asked_twice.is_set()
-        assert doors[0].charges() == 1
+        assert running[0].charges() == 1
 
 
 def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_same_bytes(
@@ -120,9 +120,9 @@ def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_sam
         assert go.wait(PATIENCE)
 
     with ExitStack() as stack:
-        doors = servers(stack, tmp_path, postgres.schema())
-        clients = [stack.enter_context(door.client()) for door in doors]
-        slowed(doors[0].curators, "alice", held)
+        running = servers(stack, tmp_path, postgres.schema())
+        clients = [stack.enter_context(each.client()) for each in running]
+        slowed(running[0].curators, "alice", held)
         pool = stack.enter_context(ThreadPoolExecutor(2))
         key = {"Idempotency-Key": "7f3a"}
         sent: dict[str, Any] = {"json": {"sql": COUNT, "epsilon": 0.05}, "headers": key}
@@ -134,7 +134,7 @@ def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_sam
         told = [first.result(), second.result(), clients[1].post("/api/ask", **sent)]
         assert {each.status_code for each in told} == {200}
         assert len({each.content for each in told}) == 1
-        assert doors[1].charges() == 1
+        assert running[1].charges() == 1
         other = clients[1].post("/api/ask", json={"sql": COUNT}, headers=key)
         assert (other.status_code, "another request" in other.text) == (400, True)
 

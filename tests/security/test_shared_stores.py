@@ -22,7 +22,7 @@ from discreet.engines.postgres_connection import fetch_table
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import find_shared_key
 from tests.engines.servers import PostgresServer
-from tests.http.served import both_doors
+from tests.http.served import both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import POLICY, write_data
 
@@ -105,9 +105,9 @@ def test_a_store_that_another_server_uses_is_left_until_that_server_ends(site: S
 def test_questions_alternate_between_servers_of_which_one_is_stopped_and_started(site: Site) -> None:
     for name in ("one", "two"):
         site.write_policy(name)
-    with both_doors(site.folder / "one") as stays, stays.client() as client:
+    with both_listeners(site.folder / "one") as stays, stays.client() as client:
         for start in range(2):
-            with both_doors(site.folder / "two") as comes, comes.client() as other:
+            with both_listeners(site.folder / "two") as comes, comes.client() as other:
                 for least, each in enumerate((client, other, client)):
                     sql = f"SELECT SUM(cost) AS c FROM visits WHERE cost > {10 * start + least}"
                     told = each.post("/api/ask", json={"sql": sql, "epsilon": 0.01})

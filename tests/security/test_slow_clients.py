@@ -1,4 +1,4 @@
-"""Who holds connections of the HTTP door open, and says or takes nothing."""
+"""Who holds connections of the HTTP listener open, and says or takes nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from discreet.http import connections
 from discreet.http.middleware import SECURITY_HEADERS
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import slowed, write_data
 
@@ -28,7 +28,7 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve
     monkeypatch.setattr(connections, "TIMEOUT_SECONDS", SHORT)
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 8)
     write_data(tmp_path, 300)
-    with both_doors(tmp_path) as running:
+    with both_listeners(tmp_path) as running:
         yield running
 
 

@@ -31,7 +31,7 @@ from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines
 from discreet.services.users import Role
 from discreet.sql.planner import QueryPlan
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, POLICY, served, slowed, write_data
 
@@ -39,7 +39,7 @@ SLOWER = 0.25
 GRAIN = SLOWER / 10
 FALSE_ALARM = 1e-9
 QUESTIONS = 8  # of each analyst
-DOORS = {"postgres": ["alice", "a1", "a2", "a3", "a4"], "http": ["bob", "b1", "b2", "b3", "b4"]}
+LISTENERS = {"postgres": ["alice", "a1", "a2", "a3", "a4"], "http": ["bob", "b1", "b2", "b3", "b4"]}
 SLACKS = (4, 16, 96)
 """The next is tried where a busy machine overruns the deadline, which is a fault and not an answer."""
 DELAYS = tuple(SLOWER * 2**step for step in range(9))
@@ -58,17 +58,17 @@ def folder(tmp_path: Path) -> Path:
 def _written(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     write_data(folder)
-    shares = "".join(f"  {name}: {{share: 10%}}\n" for names in DOORS.values() for name in names)
+    shares = "".join(f"  {name}: {{share: 10%}}\n" for names in LISTENERS.values() for name in names)
     (folder / "privacy.yaml").write_text(POLICY.partition("analysts:")[0] + "analysts:\n" + shares)
     return folder
 
 
 @contextmanager
-def _asking(server: Server, door: str, name: str) -> Iterator[Ask]:
-    """How an analyst asks at a door, given the epsilon to spend."""
+def _asking(server: Server, listener: str, name: str) -> Iterator[Ask]:
+    """How an analyst asks at a listener, given the epsilon to spend."""
     if server.users.find(name) is None:
         server.users.add(name, Role.ANALYST, name, PASSWORD)
-    if door == "http":
+    if listener == "http":
         with server.client(name) as client:
             yield lambda epsilon: client.post(
                 "/api/ask", json={"sql": COUNT, "epsilon": epsilon}
@@ -85,12 +85,12 @@ def _asking(server: Server, door: str, name: str) -> Iterator[Ask]:
 
 @contextmanager
 def _timing(
-    server: Server, door: str, name: str, delay: float
+    server: Server, listener: str, name: str, delay: float
 ) -> Iterator[Callable[[Sequence[bool]], Times]]:
     """Asks what was not asked before, one after the other, of an engine that is late or not."""
     seconds = [0.0]
     slowed(server.curators, name, lambda: time.sleep(seconds[0]))
-    with _asking(server, door, name) as ask:
+    with _asking(server, listener, name) as ask:
 
         def timed(lots: Sequence[bool]) -> Times:
             found: Times = []
@@ -110,34 +110,37 @@ def _told_apart(times: Times) -> bool:
     return bool(ks_2samp(slow, quick, alternative="less", method="exact").pvalue < FALSE_ALARM)
 
 
-def _doors_that_tell(folder: Path, slack: float | None, delay: float = SLOWER) -> set[str]:
-    """All analysts ask at once. At either door half of all questions are late, each half as likely."""
+def _listeners_that_tell(folder: Path, slack: float | None, delay: float = SLOWER) -> set[str]:
+    """All analysts ask at once. At either listener half of all questions are late, each half as likely."""
     lots = np.random.default_rng(1)
-    names = [(door, name) for door, names in DOORS.items() for name in names]
-    found: dict[str, Times] = {door: [] for door in DOORS}
+    names = [(listener, name) for listener, names in LISTENERS.items() for name in names]
+    found: dict[str, Times] = {listener: [] for listener in LISTENERS}
     admission = Admission(slots=len(names))
-    with both_doors(folder, slack=slack, admission=admission) as server, ExitStack() as stack:
-        analysts = [(door, stack.enter_context(_timing(server, door, name, delay))) for door, name in names]
+    with both_listeners(folder, slack=slack, admission=admission) as server, ExitStack() as stack:
+        analysts = [
+            (listener, stack.enter_context(_timing(server, listener, name, delay)))
+            for listener, name in names
+        ]
         pool = stack.enter_context(ThreadPoolExecutor(len(analysts)))
-        halves = [lots.permutation(len(each) * QUESTIONS) % 2 == 0 for each in DOORS.values()]
+        halves = [lots.permutation(len(each) * QUESTIONS) % 2 == 0 for each in LISTENERS.values()]
         drawn = np.concatenate(halves).reshape(len(analysts), QUESTIONS).tolist()
         asked = [pool.submit(timed, late) for (_, timed), late in zip(analysts, drawn, strict=True)]
-        for (door, _), times in zip(analysts, asked, strict=True):
-            found[door] += times.result()
-    return {door for door, times in found.items() if _told_apart(times)}
+        for (listener, _), times in zip(analysts, asked, strict=True):
+            found[listener] += times.result()
+    return {listener for listener, times in found.items() if _told_apart(times)}
 
 
 def test_answers_leave_at_a_time_that_does_not_depend_on_the_engine(tmp_path: Path) -> None:
     for slack in SLACKS:
         with suppress(psycopg.Error, httpx.HTTPStatusError):
-            assert _doors_that_tell(_written(tmp_path / str(slack)), slack) == set()
+            assert _listeners_that_tell(_written(tmp_path / str(slack)), slack) == set()
             return
     pytest.fail("the deadline was overrun with every slack")
 
 
 def test_answers_that_do_not_wait_are_told_apart(tmp_path: Path) -> None:
     folders = ((_written(tmp_path / str(delay)), delay) for delay in DELAYS)
-    assert any(_doors_that_tell(folder, None, delay) == set(DOORS) for folder, delay in folders)
+    assert any(_listeners_that_tell(folder, None, delay) == set(LISTENERS) for folder, delay in folders)
 
 
 def test_an_overrun_is_a_fault_that_keeps_the_charge_and_withholds_the_answer(folder: Path) -> None:
@@ -227,9 +230,9 @@ def test_nothing_is_loaded_within_the_time_of_the_first_answer(folder: Path) -> 
 
 
 @contextmanager
-def _looking(server: Server, door: str) -> Iterator[Callable[[], bool]]:
+def _looking(server: Server, listener: str) -> Iterator[Callable[[], bool]]:
     """Whether an analyst can see, elsewhere than in the answer itself, that the question came to an end."""
-    if door == "http":
+    if listener == "http":
         with server.client("alice") as client:
 
             def read(path: str) -> dict[str, Any]:
@@ -249,9 +252,9 @@ def _looking(server: Server, door: str) -> Iterator[Callable[[], bool]]:
         yield lambda: "nothing" in str(connection.execute(f"EXPLAIN {COUNT}".encode()).fetchone())
 
 
-@pytest.mark.parametrize(("door", "fails"), [("http", False), ("http", True), ("postgresql", False)])
+@pytest.mark.parametrize(("listener", "fails"), [("http", False), ("http", True), ("postgresql", False)])
 def test_that_a_question_was_answered_cannot_be_seen_before_its_time(
-    folder: Path, door: str, fails: bool
+    folder: Path, listener: str, fails: bool
 ) -> None:
     """While one connection waits for the answer, another looks whether there is one."""
 
@@ -259,12 +262,12 @@ def test_that_a_question_was_answered_cannot_be_seen_before_its_time(
         if fails:
             raise OSError
 
-    with both_doors(folder, slack=2) as server, ExitStack() as stack:
+    with both_listeners(folder, slack=2) as server, ExitStack() as stack:
         slowed(server.curators, "alice", end)
         deadlines = server.curators.deadlines
         assert deadlines is not None
         least = deadlines.compute_fixed_time(server.curators.for_analyst("alice").plan(COUNT).query_plan)
-        look = stack.enter_context(_looking(server, door))
+        look = stack.enter_context(_looking(server, listener))
         client = stack.enter_context(server.client("alice"))
         pool = stack.enter_context(ThreadPoolExecutor(1))
         began = time.monotonic()
@@ -290,11 +293,11 @@ class Lenient(Deadlines):
         return done
 
 
-@pytest.mark.parametrize("door", ["http", "postgresql"])
-def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, door: str) -> None:
+@pytest.mark.parametrize("listener", ["http", "postgresql"])
+def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, listener: str) -> None:
     """Alice's answer is stored. Were it, or that it is, given to Bob, Bob's would leave before its time."""
     sql = "SELECT COUNT(*) FROM people"
-    with both_doors(folder) as server:
+    with both_listeners(folder) as server:
         server.curators.deadlines = Lenient(policy=server.curators.policy, slack=2)
         least = server.curators.deadlines.compute_fixed_time(
             server.curators.for_analyst("bob").plan(sql).query_plan
@@ -302,7 +305,7 @@ def test_a_question_that_another_has_asked_takes_as_long_as_any(folder: Path, do
         with server.client("alice") as alice:
             told = alice.post("/api/ask", json={"sql": sql}).json()
         began = time.monotonic()
-        if door == "http":
+        if listener == "http":
             with server.client("bob") as bob:
                 planned = bob.post("/api/plan", json={"sql": sql}).json()
                 answer = bob.post("/api/ask", json={"sql": sql}).json()

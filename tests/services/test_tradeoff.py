@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from discreet.accounting.accountant import Accountant
 from discreet.belief import Promise
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
-from discreet.rendering.tradeoff_chart import HEIGHT, WIDTH, TradeoffPlot, draw_tradeoff
+from discreet.rendering.tradeoff_chart import HEIGHT, LEFT, TOP, WIDTH, TradeoffPlot, draw_tradeoff
 from discreet.services.plans import compute_expected_errors
 from discreet.services.tradeoff import compute_tradeoff, list_caps
 from discreet.sql.planner import plan_query
@@ -84,8 +85,12 @@ def test_caps_rise_from_the_prior_and_hold_the_promised_one(prior: float, share:
 def test_the_point_is_drawn_on_the_curve() -> None:
     found = compute_tradeoff(COUNT, POLICY, PROMISE)
     x, y = TradeoffPlot(tradeoff=found).get_position(found.points[3])
-    assert f'cx="{x:.1f}" cy="{y:.1f}"' in draw_tradeoff(found, 3)
-    assert f"{x:.1f},{y:.1f}" in draw_tradeoff(found, 3)
+    picture = draw_tradeoff(found, 3)
+    assert f'cx="{x:.1f}" cy="{y:.1f}"' in picture
+    (curve,) = re.findall(r'<path d="M([^"]*)" stroke="#0072B2"', picture)
+    places = [tuple(map(float, each.split(","))) for each in curve.split("L")]
+    assert places[3] == pytest.approx((x - LEFT, y - TOP), abs=1e-3)
+    assert f'transform="translate({LEFT:.0f},{TOP:.0f})"' in picture
     for each in found.points:
         left, top = TradeoffPlot(tradeoff=found).get_position(each)
         assert 0 < left < WIDTH

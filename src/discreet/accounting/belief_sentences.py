@@ -107,6 +107,18 @@ def describe_report_belief(prior: float, posterior: float, column: str) -> str:
     )
 
 
+def describe_survey_belief(prior: float, posterior: float) -> str:
+    """Return the sentence on the belief after all reports of one person.
+
+    >>> describe_survey_belief(0.01, 0.05)
+    'An attacker who was at most 1% sure of a claim about one person can, after all reports of that person...
+    """
+    return (
+        f"An attacker who was at most {format_percent(prior)} sure of a claim about one person can, after "
+        f"all reports of that person, be at most {format_percent_up(posterior)} sure."
+    )
+
+
 def describe_membership_belief(prior: float, posterior: float, chance: float) -> str:
     """Return the clause on the belief that a person is in a table, which `chance` bounds the exceeding of.
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError
-from discreet.rendering.altair_charts import draw_promise
 from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.rendering.ledger_chart import draw_ledger_chart
 from discreet.rendering.model_view import draw_model
+from discreet.rendering.promise_chart import draw_promise
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from discreet.services.train import TrainedModel

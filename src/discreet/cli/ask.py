@@ -62,15 +62,15 @@ def run_ask(
         proposal = curator.plan_question(request)
         if plot is not None:
             # only with --plot: an answer need not wait for the charting library to load
-            from discreet.rendering.altair_charts import require_chart_path
             from discreet.rendering.answer_chart import require_drawable
+            from discreet.rendering.charts import require_chart_path
 
             require_chart_path(plot)
             require_drawable(proposal.query_plan)
         answer = curator.ask(proposal)
     if plot is not None:
-        from discreet.rendering.altair_charts import save_chart  # see above
         from discreet.rendering.answer_chart import draw_answer_chart
+        from discreet.rendering.charts import save_chart  # see above
 
         save_chart(draw_answer_chart(answer), plot)
     if as_json:

@@ -61,7 +61,7 @@ def run_estimate(
         found = estimate_reports(request)
     if plot is not None:
         # only with --plot: an estimate need not wait for the charting library to load
-        from discreet.rendering.altair_charts import save_chart
+        from discreet.rendering.charts import save_chart
         from discreet.rendering.estimate_chart import draw_estimates
 
         save_chart(draw_estimates(found), plot)

@@ -66,7 +66,7 @@ def run(
             ledger.clear_suspension(clear)
         if plot is not None:
             # only with --plot: the charting library takes most of the command's time to load
-            from discreet.rendering.altair_charts import save_chart
+            from discreet.rendering.charts import save_chart
             from discreet.rendering.ledger_chart import draw_ledger_chart
 
             save_chart(draw_ledger_chart(ledger), plot)

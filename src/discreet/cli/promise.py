@@ -26,7 +26,8 @@ def run(
     made, choice = state_promise(request)
     if plot is not None:
         # only with --plot: the charting library takes most of the command's time to load
-        from discreet.rendering.altair_charts import draw_promise, save_chart
+        from discreet.rendering.charts import save_chart
+        from discreet.rendering.promise_chart import draw_promise
 
         save_chart(draw_promise(made), plot)
     if as_json:

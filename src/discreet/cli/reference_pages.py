@@ -25,7 +25,7 @@ from xml.sax.saxutils import escape
 from discreet.cli.main import COMMAND_GROUPS, COMMANDS, build_app
 from discreet.cli.python_reference import GENERATED_NOTICE, generate_python_page
 from discreet.core.policy import Policy
-from discreet.rendering.svg_charts import BLUE, FAINT, GRAY, GRID_LINE, INK, VERMILLION
+from discreet.rendering.charts import BLUE, FAINT, GRAY, GRID_LINE, INK, VERMILLION
 
 Schema = Mapping[str, Any]
 

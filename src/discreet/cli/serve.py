@@ -18,7 +18,8 @@ from discreet.cli.shared_options import JsonOption
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.http.host_names import normalize_host_names
 from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
-from discreet.rendering.altair_charts import chart_to_svg, draw_promise
+from discreet.rendering.charts import chart_to_svg
+from discreet.rendering.promise_chart import draw_promise
 from discreet.rendering.terminal import Console
 from discreet.services.network_addresses import open_listening_socket, parse_address
 from discreet.services.policies import load_policy

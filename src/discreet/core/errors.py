@@ -10,13 +10,19 @@
     ├── ModelNotMetError         no release meets the requested privacy models    (exit code 4)
     └── EngineFault              outside the promise; the analyst sees a constant text (exit code 5)
 
-A message says what is wrong, where, and what to do next. It never contains a value from the data.
+A message says what is wrong, where, and what to do next. It never contains a value from the data. It names
+a parameter as a Python caller gives it, in backticks with an equals sign: `least_rows=`, or with a value
+`promise="1%:5%"`. Each frontend shows its own name for it: an option, a field or a setting.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from typing import ClassVar, Self
+
+ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
 
 
 class DiscreetError(Exception):
@@ -118,3 +124,20 @@ def require_parameter(
     if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
         raise InvalidParameterError(f"{place}.{name} must be {expected}; got {value}.", hint=hint)
+
+
+def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:
+    """Return a message with each argument as `rename` writes it, given its name and its value or "".
+
+    A value keeps its quotes only if it has a space, so that it can be typed on a command line.
+
+    >>> rename_arguments('Give `k=5`, `within="5%"` or `victim="age 36"`.', "-{} {}".format)
+    'Give -k 5, -within 5% or -victim "age 36".'
+    """
+
+    def replace(found: re.Match[str]) -> str:
+        value = found["value"]
+        plain = value[1:-1] if value[:1] in "'\"" and value[:1] == value[-1:] else value
+        return rename(found["name"], value if " " in plain else plain)
+
+    return ARGUMENT.sub(replace, text)

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
 from anyio import CapacityLimiter
 
-from discreet.core.errors import BudgetError, EngineFault
+from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.http.http_errors import NotFoundError, TooManyRequestsError
 from discreet.http.metrics import Metrics
 from discreet.http.request_bodies import QuestionBody
@@ -24,7 +25,7 @@ from discreet.services.serving.dummy_answers import DummyAnswers
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.api_tokens import ApiTokens
-from discreet.services.users.budget_requests import BudgetRequests
+from discreet.services.users.budget_requests import BudgetRequest, BudgetRequests
 from discreet.services.users.idempotency_keys import IdempotencyKeys
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.sessions import Logins, Sessions
@@ -86,7 +87,7 @@ class AppContext:
     @contextmanager
     def reserve_query_slot(self, analyst: str) -> Iterator[None]:
         """Hold one of the analyst's query slots, so that one analyst cannot occupy all threads."""
-        with self._lock:
+        with self._lock:  # a count and not a semaphore: one too many is refused, not kept waiting
             if self._pending_queries[analyst] >= MAX_PENDING_QUERIES:
                 raise TooManyRequestsError(
                     f"ask: {MAX_PENDING_QUERIES} questions are already waiting.", hint="Ask again later."
@@ -120,6 +121,20 @@ class AppContext:
         finally:
             self.metrics.increment("discreet_questions_total", outcome=outcome)
         return answer
+
+    def request_budget(self, analyst: str, share: float, reason: str) -> BudgetRequest:
+        """Create an analyst's request for a larger share of the promise."""
+        if analyst not in self.curators.policy.analysts:
+            raise RequestError(
+                "budget: this policy has one analyst, who has the whole promise.",
+                hint="A larger promise is the custodian's decision, in the policy.",
+            )
+        return self.budget_requests.create(analyst, Fraction(str(share)), reason)
+
+    def grant_budget(self, number: int, taken_from: str | None) -> BudgetRequest:
+        """Grant a budget request, out of the unassigned budget or out of another analyst's share."""
+        policy, set_shares = self.curators.policy, self.curators.ledger.set_shares
+        return self.budget_requests.grant(number, policy, set_shares, taken_from)
 
     def find_release_file(self, number: int) -> str:
         """Return the path of an open release's file, with the table's name if it is a database."""

@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
 from discreet.http import (
     ask_routes,
-    budget_request_routes,
     job_routes,
     ledger_routes,
     login_routes,
@@ -62,7 +61,6 @@ API_ROUTERS = (
     ask_routes.router,
     ledger_routes.router,
     release_routes.router,
-    budget_request_routes.router,
     job_routes.router,
     job_routes.attack_router,
 )
@@ -79,7 +77,7 @@ def create_app(context: AppContext) -> FastAPI:
         summary="Ask a table anything; learn about no one.",
         version="1",
         openapi_url="/api/openapi.json",
-        docs_url=None,
+        docs_url=None,  # these pages load scripts of another site, which our Content-Security-Policy forbids
         redoc_url=None,
         redirect_slashes=False,  # a redirect would be built from the Host header
         responses=COMMON_ERROR_RESPONSES,
@@ -177,10 +175,10 @@ async def serve_http(
         uvicorn.Config(
             create_app(context),
             http=Connection,
-            access_log=False,
+            access_log=False,  # it would record who asked when
             log_level="warning",
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=False,  # any client can set them, and the login throttle counts addresses
             ws="none",
             lifespan="off",
             ssl_certfile=None if certificate is None else certificate.certificate_file,
@@ -189,7 +187,7 @@ async def serve_http(
         )
     )
     serving = asyncio.create_task(server.serve(sockets=[bound_socket]))
-    while not server.started and not serving.done():
+    while not server.started and not serving.done():  # uvicorn has no event for it
         await asyncio.sleep(0.01)
     on_ready()
     await asyncio.wait((serving, asyncio.create_task(stop_event.wait())), return_when=asyncio.FIRST_COMPLETED)

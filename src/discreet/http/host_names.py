@@ -40,8 +40,8 @@ def normalize_host_names(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if HOST_NAME_PATTERN.fullmatch(name) is None and parse_address(name) is None:
             raise RequestError(
-                "serve: --name takes a host name, without scheme, port and path.",
-                hint="Write --name data.example.org.",
+                "serve: `names=` takes a host name, without scheme, port and path.",
+                hint="Write `names=data.example.org`.",
             )
     return tuple(name.lower().rstrip(".") for name in names)
 

@@ -63,7 +63,7 @@ def start_job(
         context,
         caller,
         idempotency_key,
-        ["job", body.model_dump(mode="json")],
+        ["job", body.model_dump(mode="json")],  # a key is bound to the route and its body
         lambda: _build_work(context, body),
     )
 

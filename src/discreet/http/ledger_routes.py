@@ -1,4 +1,4 @@
-"""Routes that read the policy, the ledger, belief and metrics.
+"""Routes of the ledger: policy, entries, belief and metrics are read, budget requests are made and decided.
 
 An analyst sees public information and the analyst's own entries, never what others asked or spent.
 """
@@ -12,7 +12,15 @@ from fastapi import APIRouter, Query, Response
 from discreet.accounting.accountant import get_amount
 from discreet.core.policy import Policy, Table
 from discreet.http.app_context import AppContext
-from discreet.http.authentication import AuditorCaller, Caller, Context, CurrentCaller, CustodianCaller
+from discreet.http.authentication import (
+    AskingCaller,
+    AuditorCaller,
+    Caller,
+    Context,
+    CurrentCaller,
+    CustodianCaller,
+)
+from discreet.http.request_bodies import BudgetRequestBody, DenialBody, GrantBody
 from discreet.rendering.ledger_view import belief_to_json, ledger_to_json, open_release_to_json
 from discreet.services.addresses import remove_login
 from discreet.services.users import Role
@@ -26,7 +34,7 @@ def get_policy(caller: CurrentCaller, context: Context) -> dict[str, object]:
     terms = context.curators.policy
     if caller.user.role is Role.CUSTODIAN:
         return terms.model_dump(mode="json") | {
-            "engine": remove_login(terms.engine),
+            "engine": remove_login(terms.engine),  # addresses may contain passwords
             "ledger": remove_login(terms.ledger),
         }
     return public_policy_to_json(terms) | {"analysts": _shares_to_json(context, caller)}
@@ -35,8 +43,8 @@ def get_policy(caller: CurrentCaller, context: Context) -> dict[str, object]:
 @router.get("/ledger", tags=["reading"])
 def get_ledger(caller: CurrentCaller, context: Context) -> dict[str, object]:
     """Return entries, expenditure and remaining budget: of everyone, or an analyst's own part."""
-    analyst, alone = _find_visible_analysts(context, caller)
-    told = ledger_to_json(context.curators.ledger, analyst, belief_scope=alone)
+    analyst, belief_scope = _find_visible_analysts(context, caller)
+    told = ledger_to_json(context.curators.ledger, analyst, belief_scope=belief_scope)
     for_custodian = caller.user.role is Role.CUSTODIAN
     releases = context.curators.ledger.list_releases()
     return told | {"releases": [open_release_to_json(each, for_custodian=for_custodian) for each in releases]}
@@ -47,10 +55,10 @@ def get_belief(
     caller: CurrentCaller, context: Context, prior: Annotated[float | None, Query(gt=0, lt=1)] = None
 ) -> dict[str, object]:
     """Return what an attacker may believe after all answers, or after the calling analyst's answers."""
-    book, (_, alone) = context.curators.ledger, _find_visible_analysts(context, caller)
-    now = book.compute_belief(prior, analyst=alone)
+    book, (_, belief_scope) = context.curators.ledger, _find_visible_analysts(context, caller)
+    now = book.compute_belief(prior, analyst=belief_scope)
     return belief_to_json(now, book.promise.posterior) | {
-        "sentence": book.describe_belief(prior, analyst=alone)
+        "sentence": book.describe_belief(prior, analyst=belief_scope)
     }
 
 
@@ -77,6 +85,37 @@ def get_metrics(caller: AuditorCaller, context: Context) -> Response:
         discreet_belief=("What an attacker may believe now.", book.compute_belief().highest),
     )
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/wishes", tags=["budget"])
+def list_budget_requests(caller: CurrentCaller, context: Context) -> dict[str, object]:
+    """Return an analyst's own budget requests, or all of them for other roles."""
+    analyst = caller.analyst if caller.user.role is Role.ANALYST else None
+    return {"wishes": [each.to_json() for each in context.budget_requests.list_all(analyst)]}
+
+
+@router.post("/wishes", tags=["budget"], status_code=201)
+def create_budget_request(
+    body: BudgetRequestBody, caller: AskingCaller, context: Context
+) -> dict[str, object]:
+    """Ask the custodian for a larger share of the promise."""
+    return context.request_budget(caller.analyst, body.share, body.reason).to_json()
+
+
+@router.post("/wishes/{number}/grant", tags=["budget"])
+def grant_budget_request(
+    number: int, body: GrantBody, caller: CustodianCaller, context: Context
+) -> dict[str, object]:
+    """Enlarge the share, out of the unassigned budget or out of another analyst's share."""
+    return context.grant_budget(number, body.taken_from).to_json()
+
+
+@router.post("/wishes/{number}/deny", tags=["budget"])
+def deny_budget_request(
+    number: int, body: DenialBody, caller: CustodianCaller, context: Context
+) -> dict[str, object]:
+    """Deny the request and leave the share unchanged."""
+    return context.budget_requests.deny(number, body.note).to_json()
 
 
 def public_policy_to_json(policy: Policy) -> dict[str, object]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi import Response
 
-from discreet.core.errors import DiscreetError
+from discreet.core.errors import DiscreetError, rename_arguments
 from discreet.services.answers import Answer
 from discreet.services.serving.job import JobFailure
 from discreet.services.users.idempotency_keys import StoredResponse
@@ -42,11 +42,12 @@ STATUS_BY_CODE = {
 """The HTTP status of each error code; several codes share a status."""
 
 
-ARGUMENT = re.compile(r"`([a-z_]+)=([^`]*)`")
 OPTION_PATTERN = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
 SERVER_OPTIONS = ("name", "slack")
 """Options of the server's command line, which are no fields of a request."""
 COMMAND_PREFIX = "discreet "
+FIELDS_BY_ARGUMENT = {"earlier": "with", "logarithmic": "log", "others": "with"}
+"""Fields of request bodies that are not named like the argument of the request."""
 
 
 class ResponseFormat(StrEnum):
@@ -89,7 +90,7 @@ def name_fields(text: str) -> str:
     """Return a text whose Python arguments, and options of a command line, are named as fields of a body.
 
     >>> name_fields('Give `within="2%"` `least_rows=100`; or ask with `epsilon=`.')
-    'Give `within` "2%" `least_rows` 100; or ask with `epsilon`.'
+    'Give `within` 2% `least_rows` 100; or ask with `epsilon`.'
     """
     named = name_arguments(text)
     return named if COMMAND_PREFIX in named else OPTION_PATTERN.sub(_option_to_field, named)
@@ -97,7 +98,11 @@ def name_fields(text: str) -> str:
 
 def name_arguments(text: str) -> str:
     """Return a text whose Python arguments are named as fields of a body."""
-    return ARGUMENT.sub(lambda found: f"`{found[1]}` {found[2]}".rstrip(), text)
+    return rename_arguments(text, _argument_to_field)
+
+
+def _argument_to_field(name: str, value: str) -> str:
+    return f"`{FIELDS_BY_ARGUMENT.get(name, name)}` {value}".rstrip()
 
 
 def _option_to_field(option: re.Match[str]) -> str:

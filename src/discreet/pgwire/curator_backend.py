@@ -30,7 +30,7 @@ from discreet.core.errors import DiscreetError, RequestError
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Session, Values
 from discreet.pgwire.catalog import Catalog, is_catalog_query
 from discreet.pgwire.postgres_types import PostgresType
-from discreet.pgwire.session_settings import SessionSettings, name_settings_in_hints
+from discreet.pgwire.session_settings import SessionSettings
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
 from discreet.services.plans import Plan
@@ -197,9 +197,8 @@ class _CuratorSession:
         return self._settings.shows_intervals
 
     def plan(self, sql: str, values: Values) -> Plan:
-        with name_settings_in_hints():
-            request = make_request(QuestionRequest, sql=sql, values=tuple(values), **self.question_options)
-            return self.backend.curators.plan(self.analyst, request)
+        request = make_request(QuestionRequest, sql=sql, values=tuple(values), **self.question_options)
+        return self.backend.curators.plan(self.analyst, request)
 
 
 @dataclass
@@ -221,13 +220,15 @@ class _Question:
 
     def _plan_columns(self, values: Values, with_bounds: bool) -> Columns:
         proposal = self._plan_question(values)
-        session, door = self.session, self.session.backend
-        with door.curators.hold_planning_slot():
-            cache, plan = door.column_cache, proposal.query_plan
-            return cache.get_columns(session.analyst, proposal.key, plan, with_bounds)
+        backend = self.session.backend
+        with backend.curators.hold_planning_slot():
+            return backend.column_cache.get_columns(
+                self.session.analyst, proposal.key, proposal.query_plan, with_bounds
+            )
 
     def _plan_question(self, values: Values) -> Plan:
         """Return the proposal under the current settings; plan again if they have changed."""
+        # types, too: 1, 1.0 and True are equal in Python and different questions
         terms = tuple(values), tuple(map(type, values)), tuple(self.session.question_options.items())
         if self._last_proposal is None or self._last_proposal[0] != terms:
             self._last_proposal = terms, self.session.plan(self.sql, values)
@@ -236,8 +237,7 @@ class _Question:
     def run(self, values: Values, should_continue: Callable[[], bool]) -> Result:
         proposal, beside = self._plan_question(values), self.session.shows_intervals
         self.session.backend.require_valid_login(self.session.user)
-        with name_settings_in_hints():
-            answer = self.session.backend.curators.ask(self.session.analyst, proposal, should_continue)
+        answer = self.session.backend.curators.ask(self.session.analyst, proposal, should_continue)
         return Result(rows=_list_rows(answer, beside), notices=format_notices(answer))
 
 

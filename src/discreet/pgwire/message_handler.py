@@ -270,6 +270,7 @@ class MessageHandler:
         """Wait for a task; raise if the client cancels it first."""
         assert self._cancel_future is not None
         both: set[asyncio.Future[Any]] = {future, self._cancel_future}
+        # not cancelled: a thread cannot be, and a charged statement must be finished
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             self._cancel_future = None

@@ -5,12 +5,10 @@ Of `discreet.epsilon`, `discreet.share` and `discreet.within`, the one that was 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.question_request import QuestionFields
@@ -60,8 +58,6 @@ DISCREET_SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "discreet.raw": ("off", _parse_flag),
     "discreet.intervals": ("off", _parse_flag),
 }
-ARGUMENT = re.compile(r"`(epsilon|share|within|least_rows)=([^`]*)`")
-"""A parameter as services name it in messages."""
 COST_SETTINGS = ("discreet.epsilon", "discreet.share", "discreet.within")
 POSTGRES_SETTINGS: Mapping[str, str] = {
     "application_name": "",
@@ -158,17 +154,3 @@ def _require_valid_setting(name: str, value: str | None, computed: Mapping[str, 
         )
     if name == "datestyle" and "iso" not in value.lower():
         raise WireError("22023", "Only the date style ISO is supported.", hint="SET datestyle TO 'ISO'.")
-
-
-@contextmanager
-def name_settings_in_hints() -> Iterator[None]:
-    """Rewrite the hints of errors raised within: settings in place of Python arguments."""
-    try:
-        yield
-    except RequestError as refusal:
-        hint = ARGUMENT.sub(lambda found: _format_setting(found[1], found[2].strip("'\"")), refusal.hint)
-        raise type(refusal)(refusal.message, hint=hint) from None
-
-
-def _format_setting(name: str, value: str) -> str:
-    return f"SET discreet.{name} = {value}" if value else f"discreet.{name}"

@@ -1,12 +1,14 @@
 """Errors as clients see them: a SQLSTATE and a text that reveals nothing about the data.
 
-The text of a `DiscreetError` follows from request and policy alone, so it is passed on. Neither the text nor
+The text of a `DiscreetError` follows from request and policy alone, so it is passed on; where it names an
+argument such as `epsilon=0.5`, clients see the setting: SET discreet.epsilon = 0.5. Neither the text nor
 the type of any other error is, because both may depend on data: the backend logs it, and the client gets the
 constant text that the backend returns.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +20,9 @@ from discreet.core.errors import (
     EngineFault,
     InvalidParameterError,
     RequestError,
+    rename_arguments,
 )
+from discreet.services.question_request import QuestionFields
 
 SQLSTATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (BudgetError, "53400"),
@@ -29,6 +33,8 @@ SQLSTATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (EngineFault, "58000"),
 )
 INTERNAL_ERROR = "XX000"
+COMMAND_LINE_OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b(?: (\d+(?:\.\d+)?%?))?")
+PYTHON_HINT = re.compile(r", in Python [^.;]+")
 
 
 class WireError(Exception):
@@ -57,6 +63,20 @@ def build_error_report(error: Exception, log_fault: Callable[[Exception], Discre
     for kind, state in SQLSTATES:
         if isinstance(error, kind):
             assert isinstance(error, DiscreetError)
-            return ErrorReport(sqlstate=state, message=error.message, hint=error.hint)
+            message, hint = map(_name_settings, (error.message, error.hint))
+            return ErrorReport(sqlstate=state, message=message, hint=hint)
     fault = log_fault(error)
     return ErrorReport(sqlstate=INTERNAL_ERROR, message=fault.message, hint=fault.hint)
+
+
+def _name_settings(text: str) -> str:
+    text = COMMAND_LINE_OPTION.sub(
+        lambda found: _format_setting(found[1].replace("-", "_"), found[2] or ""), PYTHON_HINT.sub("", text)
+    )
+    return rename_arguments(text, _format_setting)
+
+
+def _format_setting(name: str, value: str) -> str:
+    if name not in QuestionFields.model_fields:
+        return f"{name} {value}".rstrip()
+    return f"SET discreet.{name} = {value}" if value else f"discreet.{name}"

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
-from discreet.rendering.altair_charts import apply_style
-from discreet.rendering.svg_charts import BLUE, FAINT, INK
+from discreet.rendering.charts import BLUE, FAINT, INK, apply_style
 from discreet.services.answers import Answer, build_empty_answer
 from discreet.sql.planner import QueryPlan
 

@@ -9,9 +9,7 @@ import altair as alt
 
 from discreet.attacks.findings import Finding, Findings, Points
 from discreet.belief.wording import format_percent
-from discreet.rendering.altair_charts import apply_style, chart_to_svg
-from discreet.rendering.report_document import Picture
-from discreet.rendering.svg_charts import (
+from discreet.rendering.charts import (
     BLUE,
     FAINT,
     GRAY,
@@ -19,9 +17,12 @@ from discreet.rendering.svg_charts import (
     VERMILLION,
     Bar,
     BarRow,
+    apply_style,
+    chart_to_svg,
     draw_bars,
     draw_steps,
 )
+from discreet.rendering.report_document import Picture
 from discreet.services.attack.evaluation import JudgedRun
 
 MAX_VICTIMS, MAX_LABEL_LENGTH = 8, 46

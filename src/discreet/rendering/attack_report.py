@@ -15,6 +15,7 @@ from discreet.attacks.anonymization_criteria import Criteria
 from discreet.attacks.findings import Finding
 from discreet.belief.wording import format_number, format_percent
 from discreet.core.errors import RequestError
+from discreet.core.output_files import write_output
 from discreet.rendering.attack_charts import draw_attack_charts
 from discreet.rendering.attack_view import (
     describe_strongest_claim,
@@ -31,7 +32,6 @@ from discreet.rendering.report_document import (
     Grid,
     Paragraph,
     Section,
-    write_private_report,
 )
 from discreet.services.attack.belief_bounds import BeliefBound
 from discreet.services.attack.evaluation import NOTICE, AttackEvaluation, JudgedRun
@@ -72,7 +72,7 @@ def write_attack_report(evaluation: AttackEvaluation, path: Path) -> None:
         made = build_report(evaluation, *more, day=day)
         text = made.to_html() if path.suffix.lower() == ".html" else made.to_markdown()
     try:
-        write_private_report(text, path)
+        write_output(path, text, private=True)  # the custodian's alone
     except OSError as error:
         reason = error.strerror or "the system refuses"
         raise RequestError(f"{path} cannot be written: {reason}.", hint="Name another file.") from None

@@ -10,9 +10,8 @@ from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.local.baskets import ItemsetSupports
 from discreet.local.estimates import MeanEstimate
-from discreet.rendering.altair_charts import apply_style
+from discreet.rendering.charts import BLUE, FAINT, INK, apply_style
 from discreet.rendering.estimate_view import list_estimate_rows
-from discreet.rendering.svg_charts import BLUE, FAINT, INK
 from discreet.services.collect.estimate import EstimateResult
 
 MAX_BARS = 40
@@ -26,7 +25,7 @@ def draw_estimates(found: Sequence[EstimateResult]) -> alt.VConcatChart:
 def _draw_panel(found: EstimateResult) -> alt.LayerChart:
     """Return a panel of shares with intervals; only the largest, if there are many."""
     if isinstance(found.estimate, MeanEstimate):
-        raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave --plot out.")
+        raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave `plot=` out.")
     told, of = ("support", "item") if isinstance(found.estimate, ItemsetSupports) else ("share", "value")
     rows = list_estimate_rows(found)
     if len(rows) > MAX_BARS:

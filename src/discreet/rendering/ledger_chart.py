@@ -10,7 +10,7 @@ import altair as alt
 from discreet.accounting.entries import NonPrivateRelease
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise, wording
-from discreet.rendering.svg_charts import FAINT, INK, VERMILLION
+from discreet.rendering.charts import FAINT, GRID_LINE, INK, VERMILLION, apply_style
 
 WIDTH, HEIGHT, SUBTITLE_LENGTH = 560, 300, 88
 
@@ -42,19 +42,7 @@ def draw_ledger_chart(
         else []
     )
     title = alt.Title("The most that can be believed, answer by answer", subtitle=words, offset=14)
-    return (
-        alt.layer(*layers)
-        .properties(width=width, height=height, title=title)
-        .configure(
-            font="DejaVu Sans, Helvetica, Arial, sans-serif",
-            title=alt.TitleConfig(
-                anchor="start", color=INK, subtitleColor=FAINT, fontSize=14, subtitleFontSize=11
-            ),
-            axis=alt.AxisConfig(labelColor=FAINT, titleColor=INK, domainColor=FAINT, tickColor=FAINT),
-            view=alt.ViewConfig(stroke=None),
-            background="white",
-        )
-    )
+    return apply_style(alt.layer(*layers).properties(width=width, height=height, title=title))
 
 
 def _make_belief_scale(promise: Promise) -> alt.Scale:
@@ -74,7 +62,7 @@ def _draw_stairs(steps: Sequence[Step], last: int, promise: Promise) -> alt.Laye
         y=alt.Y(
             "belief:Q",
             title=title,
-            axis=alt.Axis(format="~%", gridColor="#EEF1F4", tickCount=6),
+            axis=alt.Axis(format="~%", gridColor=GRID_LINE, tickCount=6),
             scale=_make_belief_scale(promise),
         ),
     )

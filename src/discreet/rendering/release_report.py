@@ -22,10 +22,12 @@ from discreet.anonymity.utility.classification_utility import measure_classifica
 from discreet.anonymity.utility.utility_measures import MEASURES, compute_column_losses, measure_height
 from discreet.anonymity.utility.workload_error import draw_workload, measure_workload_error
 from discreet.belief.wording import format_count, format_number, format_percent
+from discreet.core.output_files import write_output
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.rendering import attack_report
 from discreet.rendering.anonymize_view import format_examples, list_risk_rows
+from discreet.rendering.charts import BLUE, FAINT, VERMILLION, Bar, BarRow, draw_bars, draw_steps
 from discreet.rendering.report_document import (
     Document,
     DocumentPart,
@@ -33,9 +35,7 @@ from discreet.rendering.report_document import (
     Paragraph,
     Picture,
     Section,
-    write_private_report,
 )
-from discreet.rendering.svg_charts import BLUE, FAINT, VERMILLION, Bar, BarRow, draw_bars, draw_steps
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.evaluation import AttackEvaluation
 
@@ -67,7 +67,7 @@ SAYS = {
 def write_report(document: Document, published: ReleaseTarget) -> Path:
     """Write the report beside the published file, readable by its owner only."""
     path = published.make_companion_path("report.html")
-    write_private_report(document.to_html(), path)
+    write_output(path, document.to_html(), private=True)  # the custodian's alone
     return path
 
 

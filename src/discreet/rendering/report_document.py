@@ -1,7 +1,8 @@
 """Report documents: one self-contained HTML page, or Markdown, from the same parts.
 
 Figures are inline SVG, so the page fetches nothing; Markdown has the captions instead. A notice at the top
-says who may read the document.
+says who may read the document. The HTML is a few tags around escaped text: the template engine is installed
+with the server only.
 """
 
 from __future__ import annotations
@@ -9,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-
-from discreet.core.output_files import write_output
 
 STYLE = """
 :root { color-scheme: light; }
@@ -139,8 +137,3 @@ def _escape_markdown(text: str) -> str:
     for mark in "\\`*_|<>":
         text = text.replace(mark, "\\" + mark)
     return " ".join(text.split())
-
-
-def write_private_report(text: str, path: Path) -> None:
-    """Write a file that only its owner may read: the report is the custodian's."""
-    write_output(path, text, private=True)

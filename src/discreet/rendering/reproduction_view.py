@@ -17,9 +17,8 @@ from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
 from discreet.papers import ComparedValue, Reproduction, Verdict
 from discreet.papers import reproduction as papers
-from discreet.rendering.altair_charts import apply_style, chart_to_svg
+from discreet.rendering.charts import BLUE, VERMILLION, apply_style, chart_to_svg
 from discreet.rendering.report_document import Document, DocumentPart, Grid, Paragraph, Picture, Section
-from discreet.rendering.svg_charts import BLUE, VERMILLION
 
 STYLES = {Verdict.MATCHES: "green", Verdict.DIFFERS: "yellow", Verdict.ADDED: "dim", Verdict.SAMPLE: "dim"}
 MAX_REASON_LINES = 4

@@ -1,36 +1,28 @@
 """The trade-off as SVG: errors over caps on belief, the promised cap as a line, and a movable point.
 
 The x axis has the log odds of the cap, so that equal steps are equal privacy losses; the y axis is
-logarithmic.
+logarithmic. The margins are fixed, so that the place of every point is known: the page's script moves the
+point there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+import altair as alt
+
 from discreet.belief.odds import logit
-from discreet.belief.wording import format_number, format_percent
-from discreet.rendering.svg_charts import (
-    BLUE,
-    FAINT,
-    GRID_LINE,
-    INK,
-    VERMILLION,
-    draw_label,
-    draw_line,
-    wrap_svg,
-)
+from discreet.belief.wording import format_percent
+from discreet.rendering.charts import BLUE, GRID_LINE, INK, VERMILLION, apply_style, chart_to_svg
 from discreet.services.tradeoff import Tradeoff, TradeoffPoint
 
 WIDTH, HEIGHT = 380.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 24.0, 42.0
 CAP_TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
-TICK_SPACING = 34.0
 MAX_TICKS = 6
-POINT_ID_PREFIX = "at"
-"""Prefix of the movable point's id in the page."""
+POINT_ID = "at-point"
+"""The id of the movable point in the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,40 +53,58 @@ class TradeoffPlot:
 def draw_tradeoff(tradeoff: Tradeoff, index: int) -> str:
     """Return the curve with the movable point at one of its points."""
     plot = TradeoffPlot(tradeoff=tradeoff)
-    path = "".join(
-        f"{'L' if place else 'M'}{x:.1f},{y:.1f}"
-        for place, (x, y) in enumerate(plot.get_position(each) for each in tradeoff.points)
+    chart = apply_style(alt.layer(*_draw_promised_cap(plot), _draw_curve(plot))).properties(
+        width=WIDTH - LEFT - RIGHT,
+        height=HEIGHT - TOP - BOTTOM,
+        padding={"left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
+        autosize="none",
     )
+    svg = chart_to_svg(chart, f"± {tradeoff.unit} by what may be believed at most")
     x, y = plot.get_position(tradeoff.points[index])
-    parts = [
-        *_draw_cap_axis(plot),
-        *_draw_error_axis(plot),
-        *_draw_promised_cap(plot),
-        f'<path d="{path}" fill="none" stroke="{BLUE}" stroke-width="2.5"/>',
-        f'<circle id="{POINT_ID_PREFIX}-point" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{VERMILLION}"/>',
-    ]
-    return wrap_svg(WIDTH, HEIGHT, parts, f"± {tradeoff.unit} by what may be believed at most")
+    point = f'<circle id="{POINT_ID}" cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{VERMILLION}"/>'
+    return f"{svg.removesuffix('</svg>')}{point}</svg>"
 
 
 def _get_plotted_error(point: TradeoffPoint) -> float:
     return max(point.error, 0.5)
 
 
-def _draw_cap_axis(plot: TradeoffPlot) -> Iterator[str]:
-    points, free = plot.tradeoff.points, -math.inf
-    for cap in CAP_TICKS:
-        if points[0].posterior <= cap <= points[-1].posterior and plot.get_x(cap) >= free:
-            x, free = plot.get_x(cap), plot.get_x(cap) + TICK_SPACING
-            yield draw_line(x, TOP, x, HEIGHT - BOTTOM, {"stroke": GRID_LINE})
-            yield draw_label(x, HEIGHT - BOTTOM + 13, format_percent(cap), color=FAINT)
-    yield draw_label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "may be believed at most")
-
-
-def _draw_error_axis(plot: TradeoffPlot) -> Iterator[str]:
-    for error in _list_round_numbers(*plot.y_range):
-        y = plot.get_y(error)
-        yield draw_line(LEFT, y, WIDTH - RIGHT, y, {"stroke": GRID_LINE})
-        yield draw_label(LEFT - 8, y, f"± {format_number(error)}", anchor="end", color=FAINT)
+def _draw_curve(plot: TradeoffPlot) -> alt.Chart:
+    points = plot.tradeoff.points
+    values = [{"odds": logit(each.posterior), "error": _get_plotted_error(each)} for each in points]
+    cap_axis = alt.Axis(
+        values=[logit(cap) for cap in CAP_TICKS if points[0].posterior <= cap <= points[-1].posterior],
+        labelExpr="format(1 / (1 + exp(-datum.value)), '~%')",
+        labelOverlap="greedy",
+        gridColor=GRID_LINE,
+        domain=False,
+        ticks=False,
+    )
+    error_axis = alt.Axis(
+        values=_list_round_numbers(*plot.y_range),
+        labelExpr="'± ' + format(datum.value, ',~f')",
+        gridColor=GRID_LINE,
+        domain=False,
+        ticks=False,
+    )
+    return (
+        alt.Chart(alt.Data(values=values))
+        .mark_line(color=BLUE, strokeWidth=2.5)
+        .encode(
+            x=alt.X(
+                "odds:Q",
+                title="may be believed at most",
+                axis=cap_axis,
+                scale=alt.Scale(domain=[values[0]["odds"], values[-1]["odds"]], nice=False),
+            ),
+            y=alt.Y(
+                "error:Q",
+                title=None,
+                axis=error_axis,
+                scale=alt.Scale(type="log", domain=plot.y_range, nice=False),
+            ),
+        )
+    )
 
 
 def _list_round_numbers(low: float, high: float) -> list[float]:
@@ -108,12 +118,13 @@ def _list_round_numbers(low: float, high: float) -> list[float]:
     return fitting
 
 
-def _draw_promised_cap(plot: TradeoffPlot) -> Iterator[str]:
+def _draw_promised_cap(plot: TradeoffPlot) -> tuple[alt.Chart, alt.Chart]:
     cap = plot.tradeoff.points[plot.tradeoff.promised_index].posterior
-    x = plot.get_x(cap)
-    yield draw_line(
-        x, TOP, x, HEIGHT - BOTTOM, {"stroke": INK, "stroke-width": 1.2, "stroke-dasharray": "5 3"}
+    frame = alt.Chart(alt.Data(values=[{"odds": logit(cap)}])).encode(x="odds:Q")
+    label = frame.mark_text(
+        text=f"promised: {format_percent(cap)}",
+        color=INK,
+        align="left" if plot.get_x(cap) < WIDTH / 2 else "right",
+        baseline="bottom",
     )
-    yield draw_label(
-        x, TOP - 11, f"promised: {format_percent(cap)}", anchor="start" if x < WIDTH / 2 else "end"
-    )
+    return frame.mark_rule(color=INK, strokeDash=[5, 3], strokeWidth=1.2), label.encode(y=alt.value(-6))

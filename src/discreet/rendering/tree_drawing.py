@@ -1,4 +1,4 @@
-"""A decision tree as SVG text, laid out so that no two boxes touch.
+"""A decision tree as SVG text, laid out so that no two boxes touch: Vega-Lite has no layout for trees.
 
 It grows from left to right, so that it is as wide as it is deep, and one scrolls down through its leaves:
 these stand below each other, a node beside the middle of its children; yes goes up. A bar in a leaf shows the

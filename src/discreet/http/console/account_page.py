@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.http.console.page import Page, redirect_to, require_login
+from discreet.http.console.page import LoggedInPage, Page, redirect_to
 from discreet.services.users import Role
 from discreet.services.users.api_tokens import MAX_LABEL_LENGTH, MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
@@ -19,7 +17,6 @@ ROLE_PERMISSIONS = {
     Role.ANALYST: "plans, tries and asks within a share, and reads their own part of the ledger",
     Role.AUDITOR: "reads the whole ledger and all certificates",
 }
-LoggedInPage = Annotated[Page, Depends(require_login)]
 
 
 @router.get("/account")
@@ -48,14 +45,12 @@ def _issue_token(page: Page, label: str, days: str) -> str:
         raise RequestError("tokens: a token needs a label.", hint="Say what it is for.")
     if not days.isascii() or not days.isdigit() or len(days) > 4:
         raise RequestError("tokens: days must be a whole number.", hint="Say for how many days it is valid.")
-    assert page.caller is not None
-    stamp = page.caller.user.stamp
+    stamp = page.required_caller.user.stamp
     return page.context.tokens.issue(page.user_name, label, days=int(days), stamp=stamp)[1]
 
 
 def _build_template_context(page: Page) -> dict[str, object]:
-    assert page.caller is not None
-    user = page.caller.user
+    user = page.required_caller.user
     return {
         "may": ROLE_PERMISSIONS[user.role],
         "analyst": user.analyst,

@@ -18,8 +18,8 @@ from discreet.http.console.page import CHART_WIDTH, Page, require_login
 from discreet.http.http_errors import ForbiddenError
 from discreet.http.request_bodies import QuestionBody
 from discreet.http.responses import ResponseFormat, build_answer_response, to_http_response
-from discreet.rendering.altair_charts import chart_to_svg
 from discreet.rendering.answer_chart import draw_answer_chart
+from discreet.rendering.charts import chart_to_svg
 from discreet.services.answers import Answer, format_cell
 from discreet.services.plans import Plan
 from discreet.services.request_fields import make_request

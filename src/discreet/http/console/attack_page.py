@@ -24,7 +24,7 @@ from discreet.http.console.job_progress import (
     wait_for_progress,
 )
 from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
-from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
+from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.progress import ProgressCallback
 from discreet.services.record_evaluation import (
     BeliefAfterRelease,

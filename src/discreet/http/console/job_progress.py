@@ -68,7 +68,7 @@ def _describe_progress(job: Job, job_path: str) -> dict[str, object]:
     """Return the state of each stage of a running job."""
     at = job.stages.index(job.stage) if job.stage in job.stages else -1
     words = [
-        "done" if place < at else "under way" if place == at else "to do" for place in range(len(job.stages))
+        "done" if place < at else "running" if place == at else "to do" for place in range(len(job.stages))
     ]
     return {
         "share": job.fraction_done,

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
 from discreet.accounting.accountant import format_figure, name_unit
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.number_checks import parse_probability
-from discreet.http.authentication import Caller
-from discreet.http.console.page import CHART_WIDTH, Page, redirect_to, require_login
+from discreet.http.console.page import CHART_WIDTH, LoggedInPage, Page, redirect_to
 from discreet.http.http_errors import ForbiddenError
-from discreet.rendering.altair_charts import chart_to_svg
+from discreet.rendering.charts import chart_to_svg
 from discreet.rendering.ledger_chart import draw_ledger_chart
 from discreet.rendering.ledger_view import list_accounts
 from discreet.services.users import Role
 
 router = APIRouter(include_in_schema=False)
 MAX_ENTRIES = 200
-LoggedInPage = Annotated[Page, Depends(require_login)]
 
 
 @router.get("/ledger")
@@ -42,10 +37,10 @@ async def submit_decision(page: LoggedInPage) -> Response:
 
 
 def _apply_decision(page: Page, fields: dict[str, str]) -> None:
-    context, caller, do = page.context, _require_caller(page), fields.get("do")
+    context, caller, do = page.context, page.required_caller, fields.get("do")
     if do == "wish" and caller.user.role is Role.ANALYST:
         share = parse_probability("share", fields.get("share", ""))
-        context.budget_requests.create(caller.analyst, Fraction(str(share)), fields.get("reason", "")[:1000])
+        context.request_budget(caller.analyst, share, fields.get("reason", "")[:1000])
         return
     if caller.user.role is not Role.CUSTODIAN:
         raise ForbiddenError("Only the custodian decides this.")
@@ -56,15 +51,13 @@ def _apply_decision(page: Page, fields: dict[str, str]) -> None:
     if not number.isdecimal() or len(number) > 9:
         raise RequestError("budget: there is no such budget request.")
     if do == "grant":
-        taken = fields.get("taken_from") or None
-        curators = context.curators
-        context.budget_requests.grant(int(number), curators.policy, curators.ledger.set_shares, taken)
+        context.grant_budget(int(number), fields.get("taken_from") or None)
     else:
         context.budget_requests.deny(int(number), fields.get("note", "")[:1000])
 
 
 def _build_template_context(page: Page) -> dict[str, object]:
-    book, caller = page.context.curators.ledger, _require_caller(page)
+    book, caller = page.context.curators.ledger, page.required_caller
     own = caller.analyst if caller.user.role is Role.ANALYST else None
     alone = None if own is None else page.context.curators.for_analyst(own).belief_scope
     last, whole = book.list_entries(own)[: -MAX_ENTRIES - 1 : -1], book.get_accountant().limit
@@ -93,8 +86,3 @@ def _draw_ledger(ledger: Ledger, analyst: str | None) -> str:
             ledger, analyst=analyst, show_sentence=False, width=CHART_WIDTH + 60, height=CHART_WIDTH
         )
     )
-
-
-def _require_caller(page: Page) -> Caller:
-    assert page.caller is not None
-    return page.caller

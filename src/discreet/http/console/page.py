@@ -11,20 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Annotated
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError
 from discreet.http.app_context import AppContext
-from discreet.http.authentication import (
-    SESSION_COOKIE,
-    Caller,
-    get_app_context,
-)
+from discreet.http.authentication import SESSION_COOKIE, Caller, get_app_context
 from discreet.http.csrf import CSRF_FIELD, require_csrf_field
 from discreet.http.http_errors import ForbiddenError
 from discreet.http.responses import STATUS_BY_CODE, error_to_json
@@ -81,10 +78,15 @@ class Page:
     caller: Caller | None
 
     @property
+    def required_caller(self) -> Caller:
+        """The user of a page that requires a login."""
+        assert self.caller is not None
+        return self.caller
+
+    @property
     def user_name(self) -> str:
         """The name of the user who is logged in."""
-        assert self.caller is not None
-        return self.caller.user.name
+        return self.required_caller.user.name
 
     @property
     def is_custodian(self) -> bool:
@@ -121,6 +123,7 @@ class Page:
 
     async def read_form(self) -> Mapping[str, str]:
         """Return the fields of a form after the CSRF check, without the CSRF token."""
+        # not request.form(), which needs another library; our forms have no files
         fields = dict(parse_qsl((await self.request.body()).decode(errors="replace"), keep_blank_values=True))
         token = fields.pop(CSRF_FIELD, "")
         session = None if self.caller is None else self.caller.session
@@ -162,6 +165,11 @@ def require_custodian(request: Request) -> Page:
     if not page.is_custodian:
         raise ForbiddenError("This page is for custodians.", hint="Log in as one.")
     return page
+
+
+VisitorPage = Annotated[Page, Depends(get_visitor_page)]
+LoggedInPage = Annotated[Page, Depends(require_login)]
+CustodianPage = Annotated[Page, Depends(require_custodian)]
 
 
 def redirect_to(location: str) -> RedirectResponse:

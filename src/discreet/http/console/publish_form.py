@@ -9,7 +9,6 @@ Inputs      follow from `AnonymizeFields`: a section for each panel of fields, l
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from discreet.anonymity.models.model_parsing import (
     list_variants,
     parse_variant,
 )
-from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.errors import DiscreetError, RequestError, rename_arguments
 from discreet.core.policy import Column, Policy, Role, Table
 from discreet.rendering.hierarchy_view import build_tree
 from discreet.services.anonymize.anonymize_request import (
@@ -49,7 +48,6 @@ COLUMN_MODELS = {
 }
 """The models of a sensitive column, which is chosen from a list."""
 
-ARGUMENT = re.compile("`([a-z_]+)=[^`]*`")
 ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"
 RECODINGS = tuple(each for each in METHODS if each != PRIVATE)
 FORMATS = ("csv", "parquet")
@@ -227,7 +225,7 @@ class PublishForm:
             choices=self._list_choices(name),
             blank=BLANKS.get(name, ""),
             usual=USUAL.get(name, ""),
-            help=ARGUMENT.sub(r"\1", field.description or ""),
+            help=rename_arguments(field.description or "", lambda name, _: name),
             is_check=field.annotation is bool,
         )
 

@@ -43,8 +43,8 @@ from discreet.rendering.anonymize_view import (
     list_risk_rows,
 )
 from discreet.rendering.attack_view import describe_verdict
+from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.rendering.release_report import render_release_report
-from discreet.rendering.svg_charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import build_certificate

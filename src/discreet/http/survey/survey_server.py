@@ -11,18 +11,24 @@ Page        may run this server's script and no other, and cannot submit a form:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
+import jinja2
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from discreet.accounting.belief_sentences import describe_survey_belief
 from discreet.belief import highest_posterior
-from discreet.belief.wording import format_percent, format_percent_up
+from discreet.belief.wording import format_count, format_percent, format_percent_up
 from discreet.core.errors import RequestError
 from discreet.http.host_names import (
     CrossOriginError,
@@ -30,16 +36,20 @@ from discreet.http.host_names import (
     normalize_host_names,
     require_own_host,
 )
-from discreet.http.survey.results_page import render_results_page
-from discreet.http.survey.submissions import MAX_BODY_BYTES, parse_submission
 from discreet.local.estimates import CONFIDENCE
-from discreet.rendering.estimate_view import figures_to_json
+from discreet.local.report_formats import BitFormat
+from discreet.rendering.estimate_view import figures_to_json, list_estimate_rows
 from discreet.rendering.terminal import Console
 from discreet.services.collect.collect_requests import SurveyRequest
+from discreet.services.collect.estimate import EstimateResult
+from discreet.services.collect.report_files import ReportDescription
 from discreet.services.collect.report_store import ReportStore
 from discreet.services.collect.surveys import BatchedResults, Survey, load_survey
 from discreet.services.network_addresses import is_loopback, open_listening_socket, parse_address
 
+MAX_BODY_BYTES = 1 << 16
+SUBMISSION_KEYS = {"survey", "ticket", "reports"}
+REFRESH_SECONDS = 20
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -207,3 +217,88 @@ async def _read_body(request: Request) -> bytes:
         if len(body) > MAX_BODY_BYTES:
             raise RequestError("The reports are too long.")
     return body
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A ticket, and for each question the codes of the answers in its report."""
+
+    ticket: bytes
+    reports: tuple[tuple[int, ...], ...]
+
+
+def parse_submission(survey: Survey, body: bytes) -> Submission:
+    """Return a submission that this survey's operators can produce, or raise."""
+    sent = _parse_object(body)
+    _require_valid(
+        sent["survey"] == survey.id, "The survey has changed since this page was opened. Reload it."
+    )
+    ticket, reports = sent["ticket"], sent["reports"]
+    whole = isinstance(ticket, str) and re.fullmatch("[0-9a-f]{32}", ticket) is not None
+    _require_valid(whole, "A ticket must be 32 hexadecimal digits.")
+    listed = isinstance(reports, list) and len(reports) == len(survey.questions)
+    _require_valid(listed, "Reports must be one list for each question.")
+    pairs = zip(survey.descriptions, reports, strict=True)
+    return Submission(
+        ticket=bytes.fromhex(ticket), reports=tuple(_parse_codes(each, codes) for each, codes in pairs)
+    )
+
+
+def _parse_object(body: bytes) -> dict[str, Any]:
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError):
+        sent = None
+    _require_valid(isinstance(sent, dict), "Reports must be JSON.")
+    _require_valid(
+        set(sent) == SUBMISSION_KEYS,
+        "The JSON object must have survey, ticket and reports, and nothing else.",
+    )
+    found: dict[str, Any] = sent
+    return found
+
+
+def _parse_codes(description: ReportDescription, given: Any) -> tuple[int, ...]:
+    form = description.operator.report_format
+    assert isinstance(form, BitFormat)
+    codes = given if isinstance(given, list) else []
+    # not isinstance: true and false are integers to Python, and no codes
+    whole = all(type(code) is int and 0 <= code < form.width for code in codes)
+    fits = whole and len(codes) == len(set(codes)) == form.ones
+    _require_valid(fits, "Some reports cannot come from this survey's operators.")
+    return tuple(codes)
+
+
+def _require_valid(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise RequestError(sentence)
+
+
+def render_results_page(survey: Survey, found: Sequence[EstimateResult]) -> str:
+    """Return the page of estimates with error bars; there are none before the first batch."""
+    results = [
+        (question, each, list_estimate_rows(each))
+        for question, each in zip(survey.questions if found else (), found, strict=True)
+    ]
+    summary = (
+        _summarize_results(survey, found) if found else f"Results appear after {survey.batch:,} reports."
+    )
+    return _load_results_template().render(
+        survey=survey, results=results, summary=summary, refresh_seconds=REFRESH_SECONDS
+    )
+
+
+@cache
+def _load_results_template() -> jinja2.Template:
+    text = files("discreet.http.survey").joinpath("results.html").read_text(encoding="utf-8")
+    return jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(text)
+
+
+def _summarize_results(survey: Survey, found: Sequence[EstimateResult]) -> str:
+    clients, prior = found[0].estimate.clients, survey.promise.prior
+    belief = describe_survey_belief(prior, highest_posterior(prior, survey.epsilon))
+    return (
+        f"Estimated from {format_count(clients, 'randomized report', 'randomized reports')}; the page "
+        f"changes after {survey.batch:,} more. Lines are {format_percent(found[0].confidence)} intervals. "
+        f"{belief}"
+    )

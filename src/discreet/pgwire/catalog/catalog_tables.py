@@ -32,6 +32,22 @@ COLUMN_TYPES: Mapping[ColumnType, tuple[int, str]] = {
     ColumnType.DATE: (1082, "date"),
     ColumnType.TIMESTAMP: (1114, "timestamp without time zone"),
 }
+EMPTY_TABLES = frozenset(
+    """
+    pg_aggregate pg_amop pg_amproc pg_attrdef pg_auth_members pg_available_extensions pg_cast
+    pg_collation pg_conversion pg_cursors pg_db_role_setting pg_default_acl pg_depend pg_enum
+    pg_event_trigger pg_extension pg_foreign_data_wrapper pg_foreign_server pg_foreign_table pg_group
+    pg_index pg_indexes pg_inherits pg_init_privs pg_language pg_largeobject pg_largeobject_metadata
+    pg_locks pg_matviews pg_opclass pg_operator pg_opfamily pg_parameter_acl pg_partitioned_table
+    pg_policies pg_policy pg_prepared_statements pg_proc pg_publication pg_publication_namespace
+    pg_publication_rel pg_publication_tables pg_range pg_replication_slots pg_rewrite pg_rules
+    pg_seclabel pg_sequence pg_sequences pg_shdepend pg_shdescription pg_stat_activity
+    pg_stat_user_tables pg_statistic_ext pg_stats pg_subscription pg_subscription_rel pg_timezone_names
+    pg_transform pg_trigger pg_ts_config pg_ts_dict pg_ts_parser pg_ts_template pg_user_mapping
+    pg_user_mappings pg_views
+    """.split()  # noqa: SIM905  (one line for each name otherwise)
+)
+"""Tables of PostgreSQL's catalog that have no rows here."""
 KNOWN_TYPES = (
     (16, "bool", "boolean", 1, "B", 1000),
     (18, "char", '"char"', 1, "Z", 1002),

@@ -1,7 +1,10 @@
 """Rewriting of catalog queries from PostgreSQL's SQL to the built-in catalog's DuckDB SQL.
 
-A catalog query reads only tables of the catalog and calls only functions of `catalog_functions`: everything
-else is refused before anything is run.
+Allowed     A catalog query reads only tables of the catalog and calls only functions of `catalog_functions`:
+            everything else is refused before anything is run.
+Empty       Most tables of PostgreSQL's catalog are always empty here. A SELECT from one has no rows, whatever
+            its other clauses, and in a LEFT JOIN its columns are NULL. So these clauses need no support, and
+            most client queries about triggers, policies or partitions are answered by this alone.
 """
 
 from __future__ import annotations
@@ -19,12 +22,7 @@ from discreet.pgwire.catalog.catalog_functions import (
     PRIVILEGE_FUNCTIONS,
     STANDARD_FUNCTIONS,
 )
-from discreet.pgwire.catalog.empty_tables import (
-    eliminate_empty_tables,
-    find_builtin_name,
-    find_output_name,
-    is_catalog_table,
-)
+from discreet.pgwire.catalog.catalog_tables import EMPTY_TABLES
 from discreet.pgwire.wire_errors import WireError
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.query_parameters import fill_parameters
@@ -44,6 +42,7 @@ DUCKDB_TYPES = {
 SERIES_NODE = exp.ExplodingGenerateSeries
 READ_STATEMENTS = (exp.Select, exp.SetOperation, exp.Values)
 WRITE_NODES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock)
+CATALOG_SCHEMAS = ("pg_catalog", "information_schema")
 ROLE_TABLES = ("pg_roles", "pg_user", "pg_authid")
 ROLE_ROW = {
     "oid": 10,
@@ -264,3 +263,77 @@ def _alias_outputs(statement: exp.Expr) -> None:
             for each in select.expressions
         ]
         select.set("expressions", outputs)
+
+
+def eliminate_empty_tables(node: exp.Expr, table_names: Set[str]) -> exp.Expr:
+    """Return a SELECT without its empty tables; other nodes unchanged."""
+    source = node.args.get("from_") if isinstance(node, exp.Select) else None
+    if source is None:
+        return node
+    joins = node.args.get("joins") or []
+    outer = [each for each in joins if each.side == "LEFT" and _is_empty(each.this, table_names)]
+    for each in outer:
+        _remove_outer_join(node, each)
+    inner = [source.this, *(each.this for each in joins if each.side not in ("LEFT", "FULL"))]
+    if not any(_is_empty(each, table_names) for each in inner):
+        return node
+    own = [each for each in node.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is node]
+    if own and node.args.get("group") is None:
+        return _aggregate_no_rows(node)
+    outputs = [exp.alias_(exp.Null(), find_output_name(each), quoted=True) for each in node.expressions]
+    return exp.select(*outputs).where(exp.false())
+
+
+def _aggregate_no_rows(select: exp.Expr) -> exp.Expr:
+    """Return a SELECT of aggregates over no rows, which has one row."""
+    for column in list(select.find_all(exp.Column)):
+        if column.find_ancestor(exp.Select) is select:
+            column.replace(exp.Null())
+    nothing = exp.select(exp.Null()).where(exp.false()).subquery("nothing")
+    select.set("from_", exp.From(this=nothing))
+    for part in ("joins", "where", "order"):
+        select.set(part, None)
+    return select
+
+
+def _is_empty(table: exp.Expr, table_names: Set[str]) -> bool:
+    if not isinstance(table, exp.Table) or isinstance(table.this, exp.Func) or not is_catalog_table(table):
+        return False
+    if find_builtin_name(table) in table_names:
+        return False
+    if table.name in EMPTY_TABLES or table.db == "information_schema":
+        return True
+    raise WireError("42P01", "There is no such table in the catalog.")
+
+
+def _remove_outer_join(select: exp.Expr, join: exp.Join) -> None:
+    alias = join.this.alias_or_name
+    for column in list(select.find_all(exp.Column)):
+        if column.table == alias:
+            column.replace(exp.alias_(exp.Null(), column.name) if column.parent is select else exp.Null())
+    join.pop()
+
+
+def is_catalog_table(table: exp.Table) -> bool:
+    """Return True if a table is one of the catalog, by its name."""
+    return table.db in CATALOG_SCHEMAS or (not table.db and table.name.startswith("pg_"))
+
+
+def find_builtin_name(table: exp.Table) -> str:
+    """Return the name of a catalog table in the built-in catalog."""
+    return f"information_schema.{table.name}" if table.db == "information_schema" else table.name
+
+
+def find_output_name(node: exp.Expr) -> str:
+    """Return PostgreSQL's name of an output column without an alias."""
+    if isinstance(node, exp.Alias | exp.Column):
+        return node.alias or node.name
+    if isinstance(node, exp.Cast | exp.Paren):
+        return find_output_name(node.this)
+    if isinstance(node, exp.Dot):
+        return find_output_name(node.expression)
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    if isinstance(node, exp.Func):
+        return "version" if isinstance(node, exp.CurrentVersion) else node.sql_name().lower()
+    return "?column?"

@@ -1,4 +1,4 @@
-"""What an untrusted analyst tries at the PostgreSQL door, and what comes of it."""
+"""What an untrusted analyst tries at the PostgreSQL listener, and what comes of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.services.users.login_throttle import LoginThrottle
-from tests.pgwire.bytes_of import SYNC, Bytes, Message, bind, describe, execute, fields, kinds, parse, query
+from tests.pgwire.raw_messages import (
+    SYNC,
+    Bytes,
+    Message,
+    bind,
+    describe,
+    execute,
+    fields,
+    kinds,
+    parse,
+    query,
+)
 from tests.pgwire.served import CANARY, PASSWORD, Served, served, write_data
 from tests.security.canary import canary
 

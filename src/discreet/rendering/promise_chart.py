@@ -1,43 +1,16 @@
-"""Altair charts, rendered offline. Whatever a color shows is also given as text."""
+"""Chart of a promise: the attacker's belief before and at most after, as people out of a hundred."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import altair as alt
 import numpy as np
-import vl_convert
 
 from discreet.belief import Promise, compute_belief, wording
-from discreet.core.errors import RequestError
-from discreet.core.output_files import require_output, write_output
-from discreet.rendering.svg_charts import FAINT, GRAY, INK, VERMILLION
+from discreet.rendering.charts import FAINT, GRAY, GRID_LINE, INK, VERMILLION, apply_style
 
 PERSON_SHAPE = "M0,-1a.34,.34 0 1 1 -.001,0zM-.52,1v-.75a.52,.5 0 0 1 1.04,0v.75z"
-
-
-def require_chart_path(path: Path) -> None:
-    """Refuse a path that no chart can be written to."""
-    if path.suffix.lower() not in (".svg", ".png"):
-        raise RequestError(f"A chart is a .svg or .png file; got {path.name}.", hint="Name such a file.")
-    require_output(path)
-
-
-def save_chart(chart: alt.Chart | alt.HConcatChart | alt.VConcatChart, path: Path) -> None:
-    """Write a chart as SVG or PNG, by the file's suffix."""
-    require_chart_path(path)
-    specification = chart.to_json()
-    if path.suffix.lower() == ".svg":
-        content = vl_convert.vegalite_to_svg(specification).encode()
-    else:
-        content = vl_convert.vegalite_to_png(specification, scale=2)
-    write_output(path, content)
-
-
-def chart_to_svg(chart: alt.Chart | alt.LayerChart) -> str:
-    """Return a chart as SVG text, for inclusion in a page."""
-    return vl_convert.vegalite_to_svg(chart.to_json())
 
 
 def _draw_people(share: float, title: str, subtitle: str) -> alt.LayerChart:
@@ -62,7 +35,7 @@ def _draw_belief_curve(promise: Promise) -> alt.LayerChart:
         {"before": float(p), "after": compute_belief(float(p), loss).highest, "same": float(p)}
         for p in priors
     ]
-    percent = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], grid=True, gridColor="#EEF1F4")
+    percent = alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], grid=True, gridColor=GRID_LINE)
     frame = alt.Chart(alt.Data(values=points)).encode(
         x=alt.X("before:Q", title="belief before", axis=percent, scale=alt.Scale(domain=[0, 1]))
     )
@@ -87,16 +60,4 @@ def draw_promise(promise: Promise) -> alt.HConcatChart:
             _draw_belief_curve(promise),
             spacing=40,
         )
-    )
-
-
-def apply_style(chart: alt.Chart) -> alt.Chart:
-    """Apply fonts, colors and background that all charts share."""
-    title = alt.TitleConfig(anchor="start", color=INK, subtitleColor=FAINT, fontSize=14, subtitleFontSize=11)
-    return chart.configure(
-        font="DejaVu Sans, Helvetica, Arial, sans-serif",
-        title=title,
-        axis=alt.AxisConfig(labelColor=FAINT, titleColor=INK, domainColor=FAINT, tickColor=FAINT),
-        view=alt.ViewConfig(stroke=None),
-        background="white",
     )

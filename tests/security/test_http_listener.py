@@ -1,4 +1,4 @@
-"""What an untrusted analyst tries at the HTTP door, and what comes of it."""
+"""What an untrusted analyst tries at the HTTP listener, and what comes of it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from discreet.core.exact_values import Exact
 from discreet.http.csrf import CSRF_HEADER
-from tests.http.served import COUNT, Server, both_doors
+from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
 from tests.pgwire.served import CANARY, Slow, write_data
 from tests.security.canary import canary
-from tests.security.test_postgres_door import FORBIDDEN, NEIGHBOURS, TRAPS
+from tests.security.test_postgres_listener import FORBIDDEN, NEIGHBOURS, TRAPS
 
 PATHS = ("/api/plan", "/api/ask", "/api/dummy")
 
@@ -69,7 +69,7 @@ def _asked(stack: ExitStack, folder: Path, odd: tuple[int, str]) -> httpx.Client
     people["age"] = [odd[0], *(40 for _ in people["age"][1:])]
     people["town"] = [odd[1], *("1" for _ in people["town"][1:])]
     pq.write_table(pa.table(people), folder / "people.parquet")
-    return stack.enter_context(stack.enter_context(both_doors(folder)).client())
+    return stack.enter_context(stack.enter_context(both_listeners(folder)).client())
 
 
 def _without_noise(told: httpx.Response, form: str) -> object:
