@@ -35,8 +35,11 @@ from discreet.services.addresses import (
     require_engine_address,
     resolve_ledger_address,
 )
-from discreet.services.hierarchy_preview import find_hierarchy_misfit
-from discreet.services.policy_errors import find_nearest_name, format_validation_errors
+from discreet.services.policy_errors import (
+    find_hierarchy_misfit,
+    find_nearest_name,
+    format_validation_errors,
+)
 from discreet.services.yaml_reader import (
     KeyPath,
     Scalar,
