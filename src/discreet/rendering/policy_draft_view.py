@@ -61,7 +61,7 @@ def show_draft(console: Console, draft: PolicyDraft) -> None:
     for table in draft.tables:
         for remark in _list_remarks(table):
             print_line(remark)
-    password = describe_omitted_password(draft.engine or "")
+    password = None if draft.engine is None else describe_omitted_password(draft.engine)
     if password is not None:
         print_line(password)
     where = "" if output == DEFAULT_POLICY else f" --policy {shlex.quote(str(output))}"
