@@ -338,7 +338,6 @@ def _find_cross_entry_problems(policy: Policy) -> Problems:
 
 
 def _find_hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
-    """Return what is wrong between a column and its hierarchy, or None."""
     named = column.hierarchy
     if named is not None and named not in policy.hierarchies:
         meant = find_nearest_name(named, policy.hierarchies)

@@ -247,7 +247,6 @@ def _describe_given(given: object) -> str:
 
 
 def _find_model(place: KeyPath) -> type[BaseModel]:
-    """Return the model that the entries at a key path belong to."""
     match place:
         case ("promise",):
             return PromiseTerms
