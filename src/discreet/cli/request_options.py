@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
 import typer
-from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from discreet.cli.option_names import name_options
-from discreet.services.request_fields import find_refusal, get_form
+from discreet.services.request_fields import Request, get_form, make_request
 
-Request = TypeVar("Request", bound=BaseModel)
 Command = Callable[..., None]
 
 
@@ -43,7 +41,7 @@ def options_from(model: type[Request], *, panels: Sequence[str] = ()) -> Callabl
         names = [name for name, form in forms.items() if form.is_option]
         # arguments first, as help lists groups in the order of their first member
         names.sort(key=lambda name: (not forms[name].is_argument, _rank_panel(panels, forms[name].panel)))
-        options = {name: _list_flags(name, field)[-1] for name, field in model.model_fields.items()}
+        options = {name: max(_list_flags(name, field), key=len) for name, field in model.model_fields.items()}
         parameters = [_build_parameter(name, model.model_fields[name], options) for name in names]
         parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
         annotations = {each.name: each.annotation for each in parameters}
@@ -62,10 +60,7 @@ def build_request(model: type[Request], values: Mapping[str, object]) -> Request
         for name, field in model.model_fields.items()
         if values.get(name) not in (None, [])
     }
-    try:
-        return model(**given)
-    except ValidationError as error:
-        raise find_refusal(error) from None
+    return make_request(model, **given)
 
 
 def _parse_value(field: FieldInfo, value: object) -> object:

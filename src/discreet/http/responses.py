@@ -42,11 +42,11 @@ STATUS_BY_CODE = {
 """The HTTP status of each error code; several codes share a status."""
 
 
+ARGUMENT = re.compile(r"`([a-z_]+)=([^`]*)`")
 OPTION_PATTERN = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
 SERVER_OPTIONS = ("name", "slack")
 """Options of the server's command line, which are no fields of a request."""
 COMMAND_PREFIX = "discreet "
-PYTHON_HINT_PATTERN = re.compile(r", in Python [^.;]+")
 
 
 class ResponseFormat(StrEnum):
@@ -81,16 +81,23 @@ def build_error_response(error: DiscreetError) -> StoredResponse:
 
 
 def error_to_json(error: DiscreetError | JobFailure) -> dict[str, str]:
-    """Return an error as a JSON object; its hint names request fields instead of command-line options."""
-    message, hint = (
-        _options_to_fields(PYTHON_HINT_PATTERN.sub("", text)) for text in (error.message, error.hint)
-    )
-    return {"error": message, "code": error.code, "hint": hint}
+    """Return an error as a JSON object, which names the fields of a body."""
+    return {"error": name_fields(error.message), "code": error.code, "hint": name_fields(error.hint)}
 
 
-def _options_to_fields(text: str) -> str:
-    """Return a text with options written as fields, unless it quotes a whole command."""
-    return text if COMMAND_PREFIX in text else OPTION_PATTERN.sub(_option_to_field, text)
+def name_fields(text: str) -> str:
+    """Return a text whose Python arguments, and options of a command line, are named as fields of a body.
+
+    >>> name_fields('Give `within="2%"` `least_rows=100`; or ask with `epsilon=`.')
+    'Give `within` "2%" `least_rows` 100; or ask with `epsilon`.'
+    """
+    named = name_arguments(text)
+    return named if COMMAND_PREFIX in named else OPTION_PATTERN.sub(_option_to_field, named)
+
+
+def name_arguments(text: str) -> str:
+    """Return a text whose Python arguments are named as fields of a body."""
+    return ARGUMENT.sub(lambda found: f"`{found[1]}` {found[2]}".rstrip(), text)
 
 
 def _option_to_field(option: re.Match[str]) -> str:

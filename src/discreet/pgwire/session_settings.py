@@ -9,12 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import cast
 
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 from discreet.pgwire.wire_errors import WireError
-from discreet.services.serving.curators import QuestionOptions
+from discreet.services.question_request import QuestionFields
 
 FLAG_VALUES = {
     "on": True,
@@ -61,8 +60,8 @@ DISCREET_SETTINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "discreet.raw": ("off", _parse_flag),
     "discreet.intervals": ("off", _parse_flag),
 }
-COMMAND_LINE_OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b(?: (\d+(?:\.\d+)?%?))?")
-PYTHON_HINT = re.compile(r", in Python [^.;]+")
+ARGUMENT = re.compile(r"`(epsilon|share|within|least_rows)=([^`]*)`")
+"""A parameter as services name it in messages."""
 COST_SETTINGS = ("discreet.epsilon", "discreet.share", "discreet.within")
 POSTGRES_SETTINGS: Mapping[str, str] = {
     "application_name": "",
@@ -128,13 +127,14 @@ class SessionSettings:
         return [(name, self.get(name) or "") for name in names]
 
     @property
-    def question_options(self) -> QuestionOptions:
+    def question_options(self) -> dict[str, object]:
+        """The fields of a question that settings decide."""
         values = {name: self.changed.get(name, default) for name, (default, _) in DISCREET_SETTINGS.items()}
         read = {
             name.removeprefix("discreet."): DISCREET_SETTINGS[name][1](value) if value else None
             for name, value in values.items()
         }
-        return cast("QuestionOptions", {name: read[name] for name in QuestionOptions.__annotations__})
+        return {name: read[name] for name in QuestionFields.model_fields if name in read}
 
     @property
     def shows_intervals(self) -> bool:
@@ -162,16 +162,13 @@ def _require_valid_setting(name: str, value: str | None, computed: Mapping[str, 
 
 @contextmanager
 def name_settings_in_hints() -> Iterator[None]:
-    """Rewrite the hints of errors raised within: settings in place of command-line options."""
+    """Rewrite the hints of errors raised within: settings in place of Python arguments."""
     try:
         yield
     except RequestError as refusal:
-        hint = COMMAND_LINE_OPTION.sub(
-            lambda found: _format_setting(found[1], found[2]), PYTHON_HINT.sub("", refusal.hint)
-        )
+        hint = ARGUMENT.sub(lambda found: _format_setting(found[1], found[2].strip("'\"")), refusal.hint)
         raise type(refusal)(refusal.message, hint=hint) from None
 
 
-def _format_setting(name: str, value: str | None) -> str:
-    setting = f"discreet.{name.replace('-', '_')}"
-    return f"SET {setting} = {value}" if value else setting
+def _format_setting(name: str, value: str) -> str:
+    return f"SET discreet.{name} = {value}" if value else f"discreet.{name}"

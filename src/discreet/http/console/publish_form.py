@@ -37,7 +37,8 @@ from discreet.services.anonymize.anonymize_request import (
     AnonymizeRequest,
 )
 from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_policy_table
-from discreet.services.hierarchy_preview import find_hierarchy_misfit, preview_hierarchy
+from discreet.services.hierarchy_preview import preview_hierarchy
+from discreet.services.policy_errors import find_hierarchy_misfit
 from discreet.services.request_fields import find_refusal, get_form, split_names
 
 MODEL_OPTIONS_BY_NAME = {option.name: option for option in MODEL_OPTIONS}
