@@ -9,7 +9,7 @@ from discreet.belief import Belief
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult
 from discreet.services.count_publication import ReleasedCounts
-from discreet.services.curator import Budget
+from discreet.services.plans import Budget
 from discreet.services.stream import Stream
 from discreet.services.synthesize.synthetic_table import SyntheticTable
 from discreet.services.train import TrainedModel

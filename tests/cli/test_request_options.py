@@ -31,6 +31,7 @@ class Order(BaseModel):
         ),
     ] = Field(default_factory=dict)
     doubt: Annotated[float | None, *accept_probability("--doubt"), CommandLine(typed=str)] = None
+    seats: Annotated[int, Field(description="At most 8."), CommandLine(least=1, most=8, metavar="SEATS")] = 2
     hot: Annotated[bool, Field(description="Heat it.")] = False
     table: Annotated[int | None, CommandLine(is_option=False)] = None
 
@@ -65,6 +66,8 @@ def test_what_is_not_typed_keeps_the_default_of_the_field() -> None:
 def test_help_has_every_field_with_its_description() -> None:
     told = run_order("--help")[0]
     assert all(text in told for text in ("What to eat.", "--plates", "How many.", "SPICE=2.", "--loud"))
+    assert "--seats SEATS" in told
+    assert "1<=x<=8" in told
     assert "--table" not in told
     assert "--no-hot" not in told
 

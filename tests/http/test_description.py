@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from discreet.http.responses import STATUS_BY_CODE
+from discreet.http.responses import STATUS_BY_CODE, name_fields
 from tests.http.served import COUNT, Server, both_listeners
 from tests.pgwire.served import write_data
 
@@ -49,6 +49,17 @@ def test_every_route_has_a_summary_and_describes_its_answers_and_refusals(long_l
                 assert schema == {"$ref": "#/components/schemas/ErrorBody"}, (path, status)
     refusals = {status for _, _, each in operations for status in each["responses"] if status >= "400"}
     assert refusals | {"405"} == {str(status) for status in STATUS_BY_CODE.values()}
+
+
+def test_texts_name_fields_and_not_python_arguments(long_lived: Server) -> None:
+    assert name_fields('Give `within="2%"` or `epsilon=`.') == 'Give `within` "2%" or `epsilon`.'
+    with long_lived.client() as client:
+        described = client.get("/api/openapi.json")
+        told = client.post("/api/plan", json={"sql": COUNT, "epsilon": "much"}).json()
+    fields = described.json()["components"]["schemas"]["QuestionBody"]["properties"]
+    assert fields["share"]["description"].startswith("Instead of `epsilon`: ")
+    assert not re.search("`[a-z_]+=", described.text)
+    assert told["error"] == "`epsilon` must be a finite number such as 0.5; got much."
 
 
 @pytest.fixture(scope="module")

@@ -147,7 +147,7 @@ def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server
         told = client.post("/api/ask", json={"sql": COUNT, "epsilon": 1})
         assert (told.status_code, told.json()["code"]) == (402, "budget")
         assert "left to alice" in told.json()["error"]
-        assert told.json()["hint"].startswith("What would still fit: epsilon 0.8")
+        assert told.json()["hint"].startswith("What would still fit: `epsilon` 0.8")
         plan = client.post("/api/plan", json={"sql": COUNT, "epsilon": 1}).json()
         assert plan["fits"] is False
     assert server.charges() == 0

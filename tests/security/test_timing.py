@@ -26,6 +26,7 @@ from scipy.stats import ks_2samp
 
 from discreet.accounting.entries import EntryState
 from discreet.core.errors import EngineFault
+from discreet.services.question_request import QuestionRequest
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines
 from discreet.services.users import Role
@@ -163,11 +164,16 @@ def test_how_long_an_overrun_goes_on_cannot_be_told_from_what_comes_next(folder:
         try:
             curators.for_analyst("alice").ask(other, epsilon=0.01)
             slowed(curators, "alice", ended.wait)
+            question = QuestionRequest(sql=COUNT, epsilon=0.01)
             with pytest.raises(EngineFault):
-                curators.ask("alice", curators.plan("alice", COUNT, epsilon=0.01))
-            refused = pool.submit(lambda: curators.ask("alice", curators.plan("alice", COUNT, epsilon=0.01)))
+                curators.ask("alice", curators.plan("alice", question))
+            refused = pool.submit(lambda: curators.ask("alice", curators.plan("alice", question)))
             assert "suspended" in str(refused.exception(PATIENCE))
-            stored = pool.submit(lambda: curators.ask("alice", curators.plan("alice", other, epsilon=0.01)))
+            stored = pool.submit(
+                lambda: curators.ask(
+                    "alice", curators.plan("alice", QuestionRequest(sql=other, epsilon=0.01))
+                )
+            )
             assert stored.result(PATIENCE).repeated
         finally:
             ended.set()

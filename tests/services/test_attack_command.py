@@ -364,7 +364,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(
 def test_columns_hierarchies_and_bounds_come_from_certificate_and_policy(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_samples(folder / "sample", None)
+    write_samples(folder / "sample")
     policy = str(write_policy(folder / "sample"))
     assert (
         discreet("anonymize", "census", "-p", policy, "-k", "20", "--suppress", "5%", "-o", "r.parquet") == 0
@@ -398,7 +398,7 @@ def test_a_curator_is_attacked_with_its_whole_budget_and_nothing_is_charged(
     assert discreet("attack", str(path), "--claim", answerers.CLAIM, "--victims", "6") == 0
     told = " ".join(capsys.readouterr().out.split())
     assert low < found["informed adversary"]["success"] < high or high == 1
-    assert "where the share lies with 95% confidence" in told
+    assert "then its 95% confidence interval" in told
     assert re.search(r"\d–\d+(\.\d+)?%", told)
     page = (folder / "out.html").read_text()
     for words in ("NIST SP 800-226", "replace-one", "unit of privacy", "side channel", "epsilon", "trust"):
@@ -560,7 +560,7 @@ def test_where_rows_are_counted_and_not_people_the_terminal_says_so(
     words = ("attack", str(tmp_path / "release.csv"), "--policy", str(tmp_path / "privacy.yaml"))
     assert discreet(*words) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.index("Rows are counted, and people may have several") < said.index("linkage")
+    assert said.index("Rows are counted, although people may have several") < said.index("linkage")
 
 
 def test_no_attack_is_right_of_more_people_than_there_are(

@@ -151,7 +151,7 @@ def test_a_refusal_for_budget_says_what_is_left_and_what_would_fit(curator: Cura
     with pytest.raises(BudgetError) as refusal:
         curator.ask("SELECT COUNT(*) FROM people", epsilon=1)
     assert "0.65" in refusal.value.message
-    assert "--epsilon 0.65" in refusal.value.hint
+    assert "`epsilon=0.65" in refusal.value.hint
     assert "±" in refusal.value.hint
     assert len(curator.ledger.list_entries()) == 1
     curator.ask("SELECT COUNT(*) FROM people", epsilon=0.65)

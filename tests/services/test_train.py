@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -194,7 +193,7 @@ def test_the_former_name_of_the_command_is_refused_with_its_present_one(
 def test_a_model_of_a_ledger_from_before_the_command_was_renamed_is_not_charged_again(folder: Path) -> None:
     """Ledgers of `discreet mine` store models under a key with that word."""
     request = TrainRequest(kind="tree", table="people", target="ill", epsilon=0.5)
-    terms = asdict(request) | {"criterion": "gini", "selection": "permute-and-flip"}
+    terms = request.model_dump() | {"criterion": "gini", "selection": "permute-and-flip"}
     with Curator.open(folder / "privacy.yaml") as curator:
         plan = plan_model(curator, request)
         stored = release_or_replay(

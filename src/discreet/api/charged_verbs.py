@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
-from discreet.core.errors import RequestError
+from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.answers import Answer
@@ -49,11 +49,11 @@ def ask(
     *,
     analyst: str | None = None,
     epsilon: Real | None = None,
-    share: Real | None = None,
+    share: Real | str | None = None,
     within: Real | str | None = None,
     least_rows: int | None = None,
     split: Mapping[str, Real] | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: Real | str = CONFIDENCE,
     raw: bool = False,
     values: Sequence[Scalar | float] = (),
 ) -> Answer:
@@ -272,6 +272,8 @@ def _open_curator(source: Source, analyst: str | None) -> Iterator[Curator]:
     elif isinstance(source, Policy):
         with Curator.open_policy(source, analyst=analyst) as curator:
             yield curator
+    elif not isinstance(source, str | Path):
+        raise InvalidParameterError(f"`source=` must be a curator, a policy or its path; got {source}.")
     else:
         with Curator.open(source, analyst=analyst) as curator:
             yield curator

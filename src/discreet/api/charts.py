@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError
 from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.rendering.ledger_chart import draw_ledger_chart
 from discreet.rendering.model_view import draw_model
@@ -54,4 +55,9 @@ def draw(
         return Drawing(draw_model(subject))
     if isinstance(subject, Answer):
         return draw_answer_chart(subject)
+    if not isinstance(subject, Curator):
+        raise InvalidParameterError(
+            f"draw: there is nothing to draw in {type(subject).__name__}.",
+            hint="Give a promise, an answer, a curator or a trained tree.",
+        )
     return draw_ledger_chart(subject.ledger, analyst=subject.belief_scope)

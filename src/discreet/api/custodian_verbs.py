@@ -18,6 +18,7 @@ from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
 from discreet.api.arguments import Names, parse_choice, refuse_invalid_arguments
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
+from discreet.core.errors import InvalidParameterError
 from discreet.core.policy import Policy
 from discreet.rendering.release_report import render_release_report
 from discreet.services import sample
@@ -32,6 +33,7 @@ from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
 from discreet.services.policies import load_policy
 from discreet.services.progress import ignore_progress
+from discreet.services.request_fields import make_request
 
 
 class Anonymizer(anonymizer.Anonymizer):
@@ -196,7 +198,7 @@ def audit(
     epsilon: float | None = None,
     delta: float | None = None,
     runs: int | None = None,
-    confidence: float = DEFAULT_CONFIDENCE,
+    confidence: float | str = DEFAULT_CONFIDENCE,
     posterior: bool = False,
     session: bool = False,
 ) -> AuditResult:
@@ -210,19 +212,10 @@ def audit(
     >>> audit("discrete-laplace", epsilon=1, runs=20_000).holds
     True
     """
-    if not isinstance(audited, str):
-        here, there = audited
-        found = audit_epsilon(
-            here,
-            there,
-            claimed=1 if epsilon is None else epsilon,
-            delta=0 if delta is None else delta,
-            runs=DEFAULT_RUNS if runs is None else runs,
-            confidence=confidence,
-        )
-        return AuditResult(epsilon_audit=found)
-    request = AuditRequest(
-        audited=audited,
+    samplers = None if isinstance(audited, str) else _require_samplers(audited)
+    request = make_request(
+        AuditRequest,
+        audited="two samplers" if samplers else audited,
         epsilon=epsilon,
         delta=delta,
         runs=runs,
@@ -230,9 +223,30 @@ def audit(
         posterior=posterior,
         session=session,
     )
+    if samplers:
+        found = audit_epsilon(
+            *samplers,
+            claimed=1 if request.epsilon is None else request.epsilon,
+            delta=0 if request.delta is None else request.delta,
+            runs=DEFAULT_RUNS if request.runs is None else request.runs,
+            confidence=request.confidence,
+        )
+        return AuditResult(epsilon_audit=found)
     if isinstance(policy, str | Path):
         policy = load_policy(Path(policy))
+    if not isinstance(policy, Policy | None):
+        raise InvalidParameterError(f"`policy=` must be a policy or its path; got {policy}.")
     return run_audit(request, policy)
+
+
+def _require_samplers(audited: object) -> tuple[Sampler, Sampler]:
+    if not (isinstance(audited, Sequence) and len(audited) == 2 and all(map(callable, audited))):
+        raise InvalidParameterError(
+            f"audit: there is nothing to audit in {type(audited).__name__}.",
+            hint="Give the name of a mechanism, a question in SQL, or two functions.",
+        )
+    here, there = audited
+    return here, there
 
 
 def write_sample_data(folder: Path | str = "sample") -> Path:

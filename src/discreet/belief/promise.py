@@ -67,13 +67,17 @@ class Promise:
 
     def __init__(
         self,
-        prior: Real,
-        posterior: Real,
+        prior: Real | str,
+        posterior: Real | str,
         *,
         secret: Relation | str = Relation.VALUE,
         group: int = 1,
-        tail: Real = 0.0,
+        tail: Real | str = 0.0,
     ) -> None:
+        prior, posterior, tail = (
+            parse_probability(f"Promise.{name}", value) if isinstance(value, str) else value
+            for name, value in (("prior", prior), ("posterior", posterior), ("tail", tail))
+        )
         require_probability(self, "prior", prior)
         require_probability(self, "posterior", posterior)
         require_parameter(

@@ -9,55 +9,23 @@ from typing import Annotated
 import typer
 
 from discreet.cli.progress_bar import show_progress
+from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import ModelNotMetError, RequestError
-from discreet.core.number_checks import parse_number, parse_probability
-from discreet.mechanisms import MECHANISMS, get_mechanism_name
 from discreet.rendering import audit_view
 from discreet.rendering.terminal import Console
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.policies import load_policy
 
-MECHANISM_NAMES = ", ".join(get_mechanism_name(kind) for kind in MECHANISMS)
 
-
+@options_from(AuditRequest)
 def run(
-    subject: Annotated[
-        str,
-        typer.Argument(
-            metavar="MECHANISM|SQL",
-            help=f"A question under a policy; or one of {MECHANISM_NAMES} (geometric is discrete-laplace).",
-        ),
-    ],
+    request: AuditRequest,
+    *,
     policy: Annotated[
         Path | None,
         typer.Option("--policy", "-p", help="The policy of a question; privacy.yaml by default."),
     ] = None,
-    epsilon: Annotated[
-        str | None,
-        typer.Option(
-            help="The epsilon to check, or of each question of a session; 1 or the policy's by default."
-        ),
-    ] = None,
-    delta: Annotated[str | None, typer.Option(help="For mechanisms that have one; 1e-6 by default.")] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="How often to run it on each of two neighbouring databases.")
-    ] = None,
-    posterior: Annotated[
-        bool,
-        typer.Option(
-            "--posterior",
-            help="For a question: also compare attackers' beliefs with the promise.",
-        ),
-    ] = False,
-    session: Annotated[
-        bool,
-        typer.Option(
-            "--session",
-            help="Audit the whole curator: ask a question until the budget is spent.",
-        ),
-    ] = False,
-    confidence: Annotated[str, typer.Option(help="The confidence of the bound.")] = "95%",
     as_json: JsonOption = False,
 ) -> None:
     """Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon.
@@ -67,22 +35,13 @@ def run(
 
     Reads no data and charges nothing: mechanisms run on numbers, questions on generated tables.
     """
-    request = AuditRequest(
-        audited=subject,
-        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
-        delta=None if delta is None else parse_number("--delta", delta),
-        runs=runs,
-        confidence=parse_probability("--confidence", confidence),
-        posterior=posterior,
-        session=session,
-    )
-    policy = policy or (_default_policy() if is_question(subject) else None)
+    policy = policy or (_default_policy() if is_question(request.audited) else None)
     with show_progress() as report_progress:
         found = run_audit(request, None if policy is None else load_policy(policy), report_progress)
     if as_json:
         print(json.dumps(audit_view.audit_to_json(found)))
     else:
-        audit_view.print_audit(Console(), subject, found)
+        audit_view.print_audit(Console(), request.audited, found)
     if not found.holds:
         raise typer.Exit(ModelNotMetError.exit_code)
 

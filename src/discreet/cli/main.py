@@ -191,7 +191,8 @@ def _list_typed_options() -> dict[str, str]:
     command: Any = typer.main.get_command(build_app(words))
     for word in words[:2]:
         command = getattr(command, "commands", {}).get(word, command)
-    return {each.name: each.opts[-1] for each in command.params if each.opts[-1].startswith("-")}
+    longest = ((each.name, max(each.opts, key=len)) for each in command.params)
+    return {name: option for name, option in longest if option.startswith("-")}
 
 
 def _find_typed_command() -> str:

@@ -121,7 +121,6 @@ def _format_model(name: str, schema: Schema, defined: Schema) -> str:
 
 
 def _describe_type(schema: Schema, defined: Schema) -> str:
-    """Return a field's type in a few words."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return _describe_type(defined[name], defined) if "enum" in defined[name] else name

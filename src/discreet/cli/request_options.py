@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
 import typer
-from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from discreet.services.request_fields import CommandLine, find_refusal
+from discreet.cli.option_names import name_options
+from discreet.services.request_fields import CommandLine, Request, make_request
 
-Request = TypeVar("Request", bound=BaseModel)
 Command = Callable[..., None]
 
 
@@ -39,7 +38,10 @@ def options_from(model: type[Request]) -> Callable[[Command], Command]:
 
         # arguments first, as help lists groups in the order of their first member
         fields = sorted(model.model_fields.items(), key=lambda each: not _get_form(each[1]).is_argument)
-        parameters = [_build_parameter(name, field) for name, field in fields if _get_form(field).is_option]
+        flags = {name: max(_list_flags(name, field), key=len) for name, field in fields}
+        parameters = [
+            _build_parameter(name, field, flags) for name, field in fields if _get_form(field).is_option
+        ]
         parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
         annotations = {each.name: each.annotation for each in parameters}
         run_with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -57,10 +59,7 @@ def build_request(model: type[Request], values: Mapping[str, object]) -> Request
         for name, field in model.model_fields.items()
         if values.get(name) not in (None, [])
     }
-    try:
-        return model(**given)
-    except ValidationError as error:
-        raise find_refusal(error) from None
+    return make_request(model, **given)
 
 
 def _parse_value(field: FieldInfo, value: object) -> object:
@@ -68,17 +67,18 @@ def _parse_value(field: FieldInfo, value: object) -> object:
     return value if parse is None else parse(value)
 
 
-def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+def _build_parameter(name: str, field: FieldInfo, flags: Mapping[str, str]) -> inspect.Parameter:
     form = _get_form(field)
+    told = name_options(form.help or field.description or "", flags)
     required = field.is_required()
     typed = form.typed or _get_typed(field.annotation)
     default = inspect.Parameter.empty if required else form.default or _get_default(field, typed)
     if form.is_argument:
-        info: Any = typer.Argument(help=form.help or field.description, metavar=form.metavar)
+        info: Any = typer.Argument(help=told, metavar=form.metavar)
     else:
         info = typer.Option(
             *_list_flags(name, field),
-            help=form.help or field.description,
+            help=told,
             min=form.least,
             max=form.most,
             metavar=form.metavar,
@@ -91,7 +91,8 @@ def _build_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
 
 
 def _get_form(field: FieldInfo) -> CommandLine:
-    return next((each for each in field.metadata if isinstance(each, CommandLine)), CommandLine())
+    """Return the form in a field's annotation: the last one, as the first may come with its type."""
+    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
 
 
 def _list_flags(name: str, field: FieldInfo) -> tuple[str, ...]:

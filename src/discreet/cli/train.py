@@ -9,40 +9,23 @@ from typing import Annotated
 import typer
 
 from discreet.cli.progress_bar import show_progress
+from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
 from discreet.core.errors import RequestError
-from discreet.core.number_checks import parse_number
 from discreet.core.output_files import require_output, write_output
 from discreet.rendering import model_view
 from discreet.rendering.terminal import Console
 from discreet.services.curator import Curator
-from discreet.services.request_fields import split_names
 from discreet.services.train import TrainRequest, train_private_model
 
 
+@options_from(TrainRequest)
 def run(
-    kind: Annotated[str, typer.Argument(help="tree, forest, bayes or regression.")],
-    table: Annotated[str, typer.Argument(help="A table of the policy.")],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
+    request: TrainRequest,
+    *,
     policy: PolicyOption = DEFAULT_POLICY,
     analyst: AnalystOption = None,
     engine: EngineOption = None,
-    epsilon: Annotated[str | None, typer.Option(help="The epsilon that the model may cost.")] = None,
-    delta: Annotated[str, typer.Option(help="For a forest, if the promise has a tail.")] = "0",
-    features: Annotated[
-        str | None, typer.Option(help="Columns to learn from: a,b,c; all by default.")
-    ] = None,
-    log: Annotated[str | None, typer.Option(help="Columns to divide on a log scale: a,b.")] = None,
-    depth: Annotated[
-        int | None, typer.Option(help="The depth of a tree; by default, chosen from the rows and epsilon.")
-    ] = None,
-    criterion: Annotated[
-        str | None, typer.Option(help="For a tree: gini|max|gain, the score of splits; gini by default.")
-    ] = None,
-    selection: Annotated[
-        str | None,
-        typer.Option(help="For a tree: exponential|permute-and-flip|laplace, the selection of splits."),
-    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The model as .json.")] = None,
     draw: Annotated[Path | None, typer.Option(help="The tree as .svg.")] = None,
     as_json: JsonOption = False,
@@ -50,20 +33,10 @@ def run(
     """Train a model on noisy counts, charged like a question; repeating it is free."""
     _require_ending("--output", output, ".json")
     _require_ending("--draw", draw, ".svg")
-    if draw is not None and kind in ("forest", "bayes"):
-        raise RequestError(f"A {kind} is not one tree to draw.", hint="Leave --draw out, or train a tree.")
-    request = TrainRequest(
-        kind=kind,
-        table=table,
-        target=target,
-        epsilon=None if epsilon is None else parse_number("--epsilon", epsilon),
-        delta=parse_number("--delta", delta),
-        features=split_names(features) or None,
-        logarithmic=split_names(log),
-        depth=depth,
-        criterion=criterion,
-        selection=selection,
-    )
+    if draw is not None and request.kind in ("forest", "bayes"):
+        raise RequestError(
+            f"A {request.kind} is not one tree to draw.", hint="Leave --draw out, or train a tree."
+        )
     with (
         show_progress() as tell,
         Curator.open(policy, analyst=analyst, engine=engine, progress=tell) as curator,

@@ -101,7 +101,7 @@ class AppContext:
 
     def plan(self, analyst: str, question: QuestionBody) -> Plan:
         """Return the proposal for an analyst's question: free, and without reading data."""
-        return self.curators.plan(analyst, question.sql, **question.spending)
+        return self.curators.plan(analyst, question.request)
 
     def ask(self, analyst: str, question: QuestionBody) -> Answer | EngineFault:
         """Return the answer to an analyst's question, and count the outcome in the metrics.

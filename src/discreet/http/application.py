@@ -41,7 +41,7 @@ from discreet.http.console.page import (
 )
 from discreet.http.http_errors import MethodNotAllowedError, NotFoundError, TooManyRequestsError
 from discreet.http.middleware import SecurityMiddleware
-from discreet.http.openapi import COMMON_ERROR_RESPONSES, set_route_summaries
+from discreet.http.openapi import COMMON_ERROR_RESPONSES, name_described_fields, set_route_summaries
 from discreet.http.responses import build_error_response, to_http_response
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users.sessions import ThrottledLoginError
@@ -87,6 +87,7 @@ def create_app(context: AppContext) -> FastAPI:
         app.include_router(set_route_summaries(router))
     app.add_exception_handler(DiscreetError, _handle_discreet_error)
     app.add_exception_handler(RedirectError, _handle_redirect)
+    name_described_fields(app)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_exception)
     app.add_middleware(

@@ -69,5 +69,5 @@ async def ask_made_up_data(
 ) -> Response:
     """Answer a question on people made up from the policy: free, and about nobody."""
     with context.reserve_query_slot(caller.analyst):
-        answer = await to_thread.run_sync(lambda: context.dummies.ask(body.sql, body.spending))
+        answer = await to_thread.run_sync(lambda: context.dummies.ask(body.request))
     return to_http_response(build_answer_response(answer, response_format, is_made_up=True))

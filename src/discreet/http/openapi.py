@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, FastAPI, Header, Query
 from fastapi.routing import APIRoute
 
 from discreet.http.request_bodies import ErrorBody
-from discreet.http.responses import MEDIA_TYPES, ResponseFormat
+from discreet.http.responses import MEDIA_TYPES, ResponseFormat, name_arguments
 
 OpenApiResponses = dict[int | str, dict[str, Any]]
 ERROR_DESCRIPTIONS = {
@@ -41,6 +42,17 @@ IdempotencyKeyHeader = Annotated[
     str | None,
     Header(alias="Idempotency-Key", description="The same request under the same key is charged once."),
 ]
+
+
+def name_described_fields(app: FastAPI) -> None:
+    """Name fields in the document's descriptions, which come from requests, as an HTTP client gives them."""
+    describe = app.openapi
+
+    def describe_with_fields() -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(name_arguments(json.dumps(describe(), ensure_ascii=False)))
+        return document
+
+    app.openapi = describe_with_fields  # type: ignore[method-assign]
 
 
 def set_route_summaries(router: APIRouter) -> APIRouter:

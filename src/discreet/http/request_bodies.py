@@ -13,16 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.question_request import QuestionFields, QuestionRequest
 from discreet.services.release_cache import MIN_EPSILON
-from discreet.services.serving.curators import QuestionOptions
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
 from discreet.services.users.api_tokens import MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
-from discreet.sql.planner import CONFIDENCE
 
 MAX_SQL_LENGTH = 100_000
 ShortText = Annotated[str, Field(max_length=200)]
-FiniteNumber = Annotated[float, Field(allow_inf_nan=False)]
 UnitInterval = Annotated[float, Field(gt=0, lt=1)]
 ShortTexts = Annotated[tuple[ShortText, ...], Field(max_length=100)]
 Integers = Annotated[tuple[int, ...], Field(max_length=100)]
@@ -58,28 +56,14 @@ class TokenBody(RequestBody):
     days: Annotated[int, Field(ge=1, le=MAX_TOKEN_DAYS)] = DEFAULT_TOKEN_DAYS
 
 
-class QuestionBody(RequestBody):
+class QuestionBody(QuestionFields):
     """A query, its cost and the form of its answer; at most one of epsilon, share and within."""
 
     sql: Annotated[str, Field(min_length=1, max_length=MAX_SQL_LENGTH)]
-    epsilon: Annotated[float | None, Field(gt=0, allow_inf_nan=False)] = None
-    share: Annotated[float | None, Field(gt=0, le=1)] = None
-    within: FiniteNumber | Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,6})?%$")] | None = None
-    least_rows: Annotated[int | None, Field(ge=1, le=10**12)] = None
-    confidence: UnitInterval = CONFIDENCE
-    raw: bool = False
 
     @property
-    def spending(self) -> QuestionOptions:
-        """The fields that decide cost and accuracy, without the SQL."""
-        return QuestionOptions(
-            epsilon=self.epsilon,
-            share=self.share,
-            within=self.within,
-            least_rows=self.least_rows,
-            confidence=self.confidence,
-            raw=self.raw,
-        )
+    def request(self) -> QuestionRequest:
+        return QuestionRequest(**dict(self))
 
 
 class BudgetRequestBody(RequestBody):
@@ -164,10 +148,8 @@ class AuditBody(AuditRequest):
 
     kind: Literal["audit"]
     audited: Annotated[str, Field(min_length=1, max_length=MAX_SQL_LENGTH)]
-    epsilon: PositiveNumber | None = None
     delta: UnitInterval | None = None
     runs: Annotated[int | None, Field(ge=1, le=10_000_000)] = None
-    confidence: UnitInterval = 0.95
 
 
 JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody, Field(discriminator="kind")]

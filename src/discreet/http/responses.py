@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi import Response
 
-from discreet.core.errors import DiscreetError, rename_arguments
+from discreet.core.errors import ARGUMENT, DiscreetError
 from discreet.services.answers import Answer
 from discreet.services.serving.job import JobFailure
 from discreet.services.users.idempotency_keys import StoredResponse
@@ -48,7 +48,6 @@ SERVER_OPTIONS = ("name", "slack")
 COMMAND_PREFIX = "discreet "
 FIELDS_BY_ARGUMENT = {"earlier": "with", "logarithmic": "log", "others": "with"}
 """Fields of request bodies that are not named like the argument of the request."""
-PYTHON_HINT_PATTERN = re.compile(r", in Python [^.;]+")
 
 
 class ResponseFormat(StrEnum):
@@ -83,21 +82,28 @@ def build_error_response(error: DiscreetError) -> StoredResponse:
 
 
 def error_to_json(error: DiscreetError | JobFailure) -> dict[str, str]:
-    """Return an error as a JSON object; its hint names request fields instead of command-line options."""
-    message, hint = (
-        _options_to_fields(PYTHON_HINT_PATTERN.sub("", text)) for text in (error.message, error.hint)
-    )
-    return {"error": message, "code": error.code, "hint": hint}
+    """Return an error as a JSON object, which names the fields of a body."""
+    return {"error": name_fields(error.message), "code": error.code, "hint": name_fields(error.hint)}
 
 
-def _options_to_fields(text: str) -> str:
-    """Return a text with arguments and options written as fields, unless it quotes a whole command."""
-    text = rename_arguments(text, _argument_to_field)
-    return text if COMMAND_PREFIX in text else OPTION_PATTERN.sub(_option_to_field, text)
+def name_fields(text: str) -> str:
+    """Return a text whose Python arguments, and options of a command line, are named as fields of a body.
+
+    >>> name_fields('Give `within="2%"` `least_rows=100`; or ask with `epsilon=`.')
+    'Give `within` "2%" `least_rows` 100; or ask with `epsilon`.'
+    """
+    named = name_arguments(text)
+    return named if COMMAND_PREFIX in named else OPTION_PATTERN.sub(_option_to_field, named)
 
 
-def _argument_to_field(name: str, value: str) -> str:
-    return f"{FIELDS_BY_ARGUMENT.get(name, name)} {value}".rstrip()
+def name_arguments(text: str) -> str:
+    """Return a text whose Python arguments are named as fields of a body."""
+    return ARGUMENT.sub(_argument_to_field, text)
+
+
+def _argument_to_field(argument: re.Match[str]) -> str:
+    name = FIELDS_BY_ARGUMENT.get(argument["name"], argument["name"])
+    return f"`{name}` {argument['value']}".rstrip()  # the value in its quotes, as JSON has it
 
 
 def _option_to_field(option: re.Match[str]) -> str:

@@ -125,7 +125,6 @@ def _split_boundary(bound: int) -> list[int]:
 
 @compile_kernel
 def _look_up_patterns(octets: Octets, windows: Words16, patterns: Octets) -> None:
-    """Write the patterns of the windows."""
     width = octets.shape[1]
     for i in range(octets.shape[0]):
         for j in range(width):

@@ -139,7 +139,6 @@ def _compute_amplification(matrix: Floats) -> float:
 
 
 def _multiply_tridiagonal(vector: Floats, outer: float, inner: float, corner: float) -> Floats:
-    """Return the product of a tridiagonal matrix and a vector."""
     found = inner * vector
     found[0], found[-1] = corner * vector[0], corner * vector[-1]
     found[1:] += outer * vector[:-1]

@@ -132,7 +132,6 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
         return np.asarray(kept * near + (1 - kept) * shares.sum() / self.values)
 
     def _compute_eigenvalues(self) -> NDArray[Any]:
-        """Return the eigenvalue of the matrix at each frequency."""
         found = np.fft.rfft(self._apply_matrix(np.eye(1, self.values)[0])).real
         # the row is symmetric about the first value, so its transform is real
         if np.abs(found).min() < 1e-12:

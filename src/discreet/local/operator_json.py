@@ -80,7 +80,6 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _parse_fractions(value: Any) -> Any:
-    """Return texts as fractions, also within lists."""
     if isinstance(value, list):
         return [_parse_fractions(each) for each in value]
     try:

@@ -176,7 +176,6 @@ class Rappor(FrequencyOracle):
         return np.concatenate(found, axis=1)
 
     def _cohort_filters(self, cohort: int) -> Booleans:
-        """Return the filters of one cohort: values, bits."""
         return unpack_bits(self.bloom_filters[cohort], self.width)
 
     def estimate_raw_shares(self, counts: ReportCounts) -> Floats:

@@ -93,7 +93,7 @@ class Schema:
             if name not in numbers:
                 raise RequestError(
                     f"train: {name} is no number that is used, so a log scale says nothing of it.",
-                    hint="Leave it out of --log.",
+                    hint="Leave it out of `logarithmic=`.",
                 )
 
     @property

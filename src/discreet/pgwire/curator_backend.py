@@ -34,7 +34,9 @@ from discreet.pgwire.session_settings import SessionSettings
 from discreet.pgwire.wire_errors import WireError
 from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
 from discreet.services.plans import Plan
-from discreet.services.serving.curators import Curators, QuestionOptions
+from discreet.services.question_request import QuestionRequest
+from discreet.services.request_fields import make_request
+from discreet.services.serving.curators import Curators
 from discreet.services.users import User, UserLookup
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
@@ -187,7 +189,7 @@ class _CuratorSession:
         return self._settings.list_all()
 
     @property
-    def question_options(self) -> QuestionOptions:
+    def question_options(self) -> dict[str, object]:
         return self._settings.question_options
 
     @property
@@ -195,7 +197,8 @@ class _CuratorSession:
         return self._settings.shows_intervals
 
     def plan(self, sql: str, values: Values) -> Plan:
-        return self.backend.curators.plan(self.analyst, sql, values=values, **self.question_options)
+        request = make_request(QuestionRequest, sql=sql, values=tuple(values), **self.question_options)
+        return self.backend.curators.plan(self.analyst, request)
 
 
 @dataclass
@@ -308,9 +311,10 @@ def format_explain(proposal: Plan) -> list[str]:
     lines = [f"cost: epsilon {format_number(proposal.cost)} of {format_number(plan.promise.epsilon)}"]
     if proposal.repeated:
         lines = ["cost: nothing: the same question was answered before"]
-    for each in proposal.expected_errors:
-        error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
-        lines.append(f"error at {format_percent(plan.confidence)}: {each.name}: {error} ({each.mechanism})")
+    lines += [
+        f"error at {format_percent(plan.confidence)}: {each.name}: {each.description} ({each.mechanism})"
+        for each in proposal.expected_errors
+    ]
     groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}"
     lines.append(f"groups: {groups}")
     highest = format_percent_up(proposal.belief_after.highest)

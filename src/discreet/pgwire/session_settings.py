@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import parse_number, parse_probability, require_count, require_positive
 from discreet.pgwire.wire_errors import WireError
-from discreet.services.serving.curators import QuestionOptions
+from discreet.services.question_request import QuestionFields
 
 FLAG_VALUES = {
     "on": True,
@@ -124,13 +123,14 @@ class SessionSettings:
         return [(name, self.get(name) or "") for name in names]
 
     @property
-    def question_options(self) -> QuestionOptions:
+    def question_options(self) -> dict[str, object]:
+        """The fields of a question that settings decide."""
         values = {name: self.changed.get(name, default) for name, (default, _) in DISCREET_SETTINGS.items()}
         read = {
             name.removeprefix("discreet."): DISCREET_SETTINGS[name][1](value) if value else None
             for name, value in values.items()
         }
-        return cast("QuestionOptions", {name: read[name] for name in QuestionOptions.__annotations__})
+        return {name: read[name] for name in QuestionFields.model_fields if name in read}
 
     @property
     def shows_intervals(self) -> bool:

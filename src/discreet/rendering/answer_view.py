@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from discreet.belief.wording import format_number, format_number_up, format_percent
-from discreet.services.answers import INTERVAL_NOTE, Answer, format_cell
+from discreet.belief.wording import format_number, format_percent
+from discreet.services.answers import Answer, format_cell
 from discreet.services.plans import Plan
 
 MAX_ROWS = 200
@@ -14,23 +14,15 @@ MAX_ROWS = 200
 
 def show_proposal(console: Console, proposal: Plan) -> None:
     """Print cost, error, belief before and after, neighbor relation and groups."""
-    plan, promise = proposal.query_plan, proposal.query_plan.promise
+    plan = proposal.query_plan
     table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
     for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
         table.add_column(heading)
     for each in proposal.expected_errors:
-        error = f"± {format_number_up(each.error95)}" if each.error95 is not None else each.note
-        table.add_row(each.name, each.mechanism, format_percent(each.share), error)
+        table.add_row(each.name, each.mechanism, format_percent(each.share), each.description)
     console.print(table)
     groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}, as declared"
-    prior, posterior = format_percent(proposal.belief_before.prior), format_percent(promise.posterior)
-    facts = [
-        ("cost", f"epsilon {format_number(proposal.cost)} of {format_number(promise.epsilon)}"),
-        ("belief", f"{prior} → {proposal.belief_change} (promise: {posterior})"),
-        *([("not covered", proposal.uncovered)] if proposal.uncovered else []),
-        ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
-        ("bounding", plan.bounding.description),
-    ]
+    facts = [*proposal.list_facts(), ("bounding", plan.bounding.description)]
     if plan.least_rows is not None:
         facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))
     show_facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
@@ -47,14 +39,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     console.print(table)
     if answer.table.num_rows > MAX_ROWS:
         console.print(f"… {answer.table.num_rows - MAX_ROWS:,} more rows; --csv prints all.", style="dim")
-    if any(end is not None for low, _ in answer.intervals.values() for end in low):
-        console.print(f"± at {answer.confidence:.0%}. {INTERVAL_NOTE}", style="dim", highlight=False)
-    if answer.no_interval:
-        console.print(answer.no_interval_sentence, style="dim", highlight=False, markup=False)
-    if answer.rank_errors:
-        told = "; ".join(f"{name}: {found.description}" for name, found in answer.rank_errors.items())
-        remarks = dict.fromkeys(found.remark for found in answer.rank_errors.values() if found.remark)
-        note = " ".join([f"At {answer.confidence:.0%}, {told}.", *remarks])
+    for note in answer.list_notes():
         console.print(note, style="dim", highlight=False, markup=False)
     charge = f"epsilon {format_number(answer.epsilon)}"
     if answer.repeated:

@@ -67,7 +67,6 @@ def _make_estimate_table(
 
 
 def _round_to_error(value: float, error: float) -> str:
-    """Return a value rounded to two digits of its error."""
     digits = 1 - math.floor(math.log10(error))
     return f"{round(value, digits):,.{max(digits, 0)}f}"
 

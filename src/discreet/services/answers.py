@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,27 +18,21 @@ from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
 from discreet.engines.duckdb import query_released_tables
-from discreet.services.released_tables import arrow_to_pandas, arrow_to_polars, describe_cost
+from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.sql.accuracy import RankError
 from discreet.sql.plan_execution import Release, build_empty_release
 from discreet.sql.planner import QueryPlan
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
 IntervalBounds = tuple[list[float | None], list[float | None]]
-INTERVAL_NOTE = (
-    "Each interval covers the clamped and bounded quantity of its group; it does not hold what clamping and "
-    "bounding changed."
-)
+INTERVAL_NOTE = "Intervals cover the noise, not what clamping values and limiting a person's rows changed."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Answer:
+class Answer(ReleasedTable):
     """A released answer; `belief` bounds what an attacker can believe after all releases, this one included.
 
-    `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank.
+    `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank,
+    and for decisions such as BOOL_OR from how many rows on they are right.
     `no_interval` has, for other noisy columns without an interval, the reason.
     """
 
@@ -64,8 +58,6 @@ class Answer:
             [format_cell(self, name, place, value) for name, value in row.items()]
             for place, row in enumerate(first)
         ]
-        has_intervals = any(end is not None for low, _ in self.intervals.values() for end in low)
-        ranks = "; ".join(f"{name}: {found.description}" for name, found in self.rank_errors.items())
         return build_summary(
             build_table(
                 self.table.column_names,
@@ -74,9 +66,7 @@ class Answer:
                 right=self.measures,
                 row_count=self.table.num_rows,
             ),
-            build_note(f"± at {self.confidence:.0%}. {INTERVAL_NOTE}" if has_intervals else ""),
-            build_note(self.no_interval_sentence),
-            build_note(f"At {self.confidence:.0%}, {ranks}." if ranks else ""),
+            *map(build_note, self.list_notes()),
             build_facts([("cost", self._describe_cost()), ("belief", self.sentence)]),
         )
 
@@ -88,6 +78,19 @@ class Answer:
         """The noisy columns, in the order of the table."""
         noisy = {*self.intervals, *self.rank_errors, *self.no_interval}
         return [name for name in self.table.column_names if name in noisy]
+
+    def list_notes(self) -> list[str]:
+        """Return what a reader of the table must know of its errors, in sentences."""
+        notes = []
+        if any(end is not None for low, _ in self.intervals.values() for end in low):
+            notes.append(f"± at {self.confidence:.0%}. {INTERVAL_NOTE}")
+        if self.no_interval:
+            notes.append(self.no_interval_sentence)
+        if self.rank_errors:
+            told = "; ".join(f"{name}: {found.description}" for name, found in self.rank_errors.items())
+            remarks = dict.fromkeys(found.remark for found in self.rank_errors.values() if found.remark)
+            notes.append(" ".join([f"At {self.confidence:.0%}, {told}.", *remarks]))
+        return notes
 
     @property
     def no_interval_sentence(self) -> str:
@@ -102,31 +105,35 @@ class Answer:
         """Return the released values as an Arrow table."""
         return self.table
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the released values as a pandas frame."""
-        return arrow_to_pandas(self.table)
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the released values as a polars frame."""
-        return arrow_to_polars(self.table)
-
     @property
     def rows(self) -> list[list[object]]:
         """The rows as lists, in the order of the columns."""
         return [list(row.values()) for row in self.table.to_pylist()]
 
     def to_json(self) -> dict[str, object]:
-        """Return the answer as a JSON object; `intervals` is null if no column has a valid one."""
+        """Return the answer as a JSON object; `intervals` is null if no column has a valid one.
+
+        `decisions` has, for each BOOL_OR and BOOL_AND, the probability that it is `wrong` in a group where no
+        row settles it, or at least `rows` do.
+        """
+        decisions = {name: found for name, found in self.rank_errors.items() if found.is_decision}
         intervals = {
             name: [list(pair) for pair in zip(low, high, strict=True)]
             for name, (low, high) in self.intervals.items()
+            if name not in decisions
         }
         return {
             "columns": self.table.column_names,
             "rows": [[_to_json_value(value) for value in row] for row in self.rows],
             "intervals": None if self.no_interval and not self.intervals else intervals,
             "no_interval": dict(self.no_interval),
-            "ranks": {name: found.to_json() for name, found in self.rank_errors.items()},
+            "ranks": {
+                name: found.to_json() for name, found in self.rank_errors.items() if name not in decisions
+            },
+            "decisions": {
+                name: {"wrong": round(1 - self.confidence, 12), "rows": found.rows, "why": found.description}
+                for name, found in decisions.items()
+            },
             "confidence": self.confidence,
             "epsilon": self.epsilon,
             "belief": {
@@ -208,11 +215,15 @@ def _escape_formulas(table: pa.Table) -> pa.Table:
 
 
 def add_interval_bounds(table: pa.Table, intervals: Mapping[str, IntervalBounds]) -> pa.Table:
-    """Return the table with interval bounds as columns of their own: name, name.low, name.high."""
+    """Return the table with interval bounds as columns of their own: name, name.low, name.high.
+
+    What is true or false has none.
+    """
     columns: dict[str, Any] = {}
     for name in table.column_names:
         columns[name] = table[name]
-        for end, values in zip(("low", "high"), intervals.get(name, ()), strict=False):
+        ends = () if pa.types.is_boolean(table[name].type) else intervals.get(name, ())
+        for end, values in zip(("low", "high"), ends, strict=False):
             columns[f"{name}.{end}"] = pa.array(values, pa.float64())
     return pa.table(columns)
 

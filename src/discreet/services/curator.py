@@ -16,22 +16,20 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
 import pyarrow as pa
 
-from discreet.accounting.accountant import Cost, format_amount
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.belief import Belief, Promise
+from discreet.belief import Promise
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.core.guarantees import Guarantee
-from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -39,9 +37,11 @@ from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
 from discreet.services.ledgers import open_ledger, resolve_analyst
-from discreet.services.plans import Plan, QuestionPricing, suggest_smaller_epsilon
+from discreet.services.plans import Budget, Plan, QuestionPricing, suggest_smaller_epsilon
 from discreet.services.policies import compute_policy_version, get_promise, load_policy
 from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
+from discreet.services.question_request import QuestionRequest
+from discreet.services.request_fields import make_request
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.accuracy import find_measures_by_column, find_rank_error
 from discreet.sql.expression_tree import Scalar
@@ -51,28 +51,8 @@ from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Budget:
-    """The privacy budget of an analyst: what is spent and left, and the belief that all answers allow."""
-
-    spent: Cost
-    left: Cost
-    belief: Belief
-    sentence: str
-
-    def __repr__(self) -> str:
-        spent, left = format_amount(self.spent, up=True), format_amount(self.left)
-        return f"<Budget: {spent} spent, {left} left>"
-
-    def _repr_html_(self) -> str:
-        facts = [
-            ("spent", format_amount(self.spent, up=True)),
-            ("left", format_amount(self.left)),
-            ("belief", self.sentence),
-        ]
-        return build_summary(build_facts(facts, caption="Budget"))
+VERB = re.compile(r"^ask(?=[.:])")
+"""The verb that the planner's refusals begin with."""
 
 
 class Curator(Closeable):
@@ -170,31 +150,47 @@ class Curator(Closeable):
         sql: str,
         *,
         epsilon: Real | None = None,
-        share: Real | None = None,
+        share: Real | str | None = None,
         within: Real | str | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
-        confidence: float = CONFIDENCE,
+        confidence: Real | str = CONFIDENCE,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
     ) -> Plan:
         """Return what a question would do and cost. Charges nothing, reads no data.
 
-        `within` is the largest error allowed for every measure; "2%" is a share of ranks. For AVG and MEDIAN
-        it needs `least_rows`, the number of rows that every group is assumed to have. `split` gives columns
-        weights for their part of epsilon. `values` are the values of the parameters $1, $2 ….
+        `share` and `confidence` may be texts such as "5%". `within` is the largest error allowed for every
+        measure; "2%" is a share of ranks. For AVG and MEDIAN it needs `least_rows`, the number of rows that
+        every group is assumed to have. `split` gives columns weights for their part of epsilon. `values` are
+        the values of the parameters $1, $2 ….
         """
-        spent = self.ledger.get_accountant(self.belief_scope)
-        priced = self._pricing.plan_by_epsilon(
-            sql,
-            leak=getattr(spent.limit, "delta", 0),
-            confidence=confidence,
-            split=split,
+        request = make_request(
+            QuestionRequest,
+            sql=sql,
+            epsilon=epsilon,
+            share=share,
+            within=within,
             least_rows=least_rows,
+            split=split,
+            confidence=confidence,
             raw=raw,
             values=values,
         )
-        made = priced(self._pricing.choose_epsilon(priced, epsilon=epsilon, share=share, within=within))
+        return self.plan_question(request, verb="plan")
+
+    def plan_question(self, request: QuestionRequest, *, verb: str = "ask") -> Plan:
+        """Return the plan of a request; `verb` is what a refusal begins with."""
+        try:
+            return self._plan_question(request)
+        except RequestError as refusal:
+            message = VERB.sub(verb, refusal.message)
+            raise type(refusal)(message, hint=refusal.hint) from None
+
+    def _plan_question(self, request: QuestionRequest) -> Plan:
+        spent = self.ledger.get_accountant(self.belief_scope)
+        priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
+        made = priced(self._pricing.choose_epsilon(request, priced))
         self._work_limits.require_within_limits(made)
         self._require_valid_statements(made)
         key = self._compute_key(made)
@@ -203,7 +199,7 @@ class Curator(Closeable):
         fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
         return Plan(
-            text=fill_parameters(parse_statement(sql), values).sql("duckdb") if values else sql,
+            text=_write_question(request),
             query_plan=made,
             key=key,
             belief_before=before,
@@ -219,11 +215,11 @@ class Curator(Closeable):
         question: str | Plan,
         *,
         epsilon: Real | None = None,
-        share: Real | None = None,
+        share: Real | str | None = None,
         within: Real | str | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
-        confidence: float = CONFIDENCE,
+        confidence: Real | str = CONFIDENCE,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
         run_with_deadline: Callable[[Callable[[], Release]], Release | LateResult[Release]] = lambda work: (
@@ -238,16 +234,19 @@ class Curator(Closeable):
         if isinstance(question, Plan):
             proposal = self._require_own_plan(question)
         else:
-            proposal = self.plan(
-                question,
-                epsilon=epsilon,
-                share=share,
-                within=within,
-                least_rows=least_rows,
-                split=split,
-                confidence=confidence,
-                raw=raw,
-                values=values,
+            proposal = self.plan_question(
+                make_request(
+                    QuestionRequest,
+                    sql=question,
+                    epsilon=epsilon,
+                    share=share,
+                    within=within,
+                    least_rows=least_rows,
+                    split=split,
+                    confidence=confidence,
+                    raw=raw,
+                    values=values,
+                )
             )
         try:
             found = self.release_or_replay(
@@ -410,3 +409,10 @@ class Curator(Closeable):
             self._engine.close()
         finally:
             self.ledger.close()
+
+
+def _write_question(request: QuestionRequest) -> str:
+    """Return the question as the ledger records it, with the values of its parameters filled in."""
+    if not request.values:
+        return request.sql
+    return fill_parameters(parse_statement(request.sql), request.values).sql("duckdb")

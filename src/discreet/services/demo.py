@@ -26,6 +26,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
 from discreet.services.policies import load_policy
+from discreet.services.progress import ignore_progress
 from discreet.services.sample import SAMPLES, write_policy, write_samples
 from discreet.services.sample.census import PEOPLE
 
@@ -64,7 +65,7 @@ class Demo:
 
 
 def run_demo(
-    folder: Path, *, random: Randomness | None = None, progress: Callable[[str], None] | None = None
+    folder: Path, *, random: Randomness | None = None, progress: Callable[[str], None] = ignore_progress
 ) -> Demo:
     """Write the sample into `folder` if it is missing, then ask, compare and attack."""
     write_samples(folder, progress)

@@ -149,7 +149,6 @@ def _find_source(name: str, table: Table) -> str | None:
 
 
 def _find_folders(source: str) -> set[Path]:
-    """Return the folders of the files that a pattern matches."""
     file = split_source(source)[0]
     if not glob.has_magic(file):
         return set()

@@ -1,4 +1,4 @@
-"""The plan of a question as an analyst sees it: its cost and expected errors, before anything is spent.
+"""The plan of a question and the budget, as an analyst sees them before anything is spent.
 
 `QuestionPricing` chooses the epsilon. A plan depends on text, policy and epsilon only, so recent plans are
 cached: a repeated question is planned once for each epsilon.
@@ -7,12 +7,12 @@ cached: a repeated question is planned once for each epsilon.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.accountant import Cost
+from discreet.accounting.accountant import Cost, format_amount
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import RequestError
@@ -20,6 +20,7 @@ from discreet.core.guarantees import PureDP
 from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real, require_probability
 from discreet.core.policy import Policy
+from discreet.services.question_request import QuestionRequest
 from discreet.sql.accuracy import describe_open_error, find_error_bound, find_least_epsilon, find_rank_error
 from discreet.sql.expression_tree import Column, Scalar
 from discreet.sql.planner import DecomposedMeasure, QueryPlan, plan_query
@@ -48,6 +49,11 @@ class ExpectedError:
     rows95: float | None = None
     note: str = ""
 
+    @property
+    def description(self) -> str:
+        """The ±, or the note where there is none."""
+        return self.note if self.error95 is None else f"± {format_number_up(self.error95)}"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
@@ -75,24 +81,22 @@ class Plan:
         return f"<Plan of {names}: {spent}, belief {self._describe_belief()}>"
 
     def _repr_html_(self) -> str:
-        promise = self.query_plan.promise
         rows = [
-            [
-                each.name,
-                each.mechanism,
-                format_percent(each.share),
-                each.note if each.error95 is None else f"± {format_number_up(each.error95)}",
-            ]
+            [each.name, each.mechanism, format_percent(each.share), each.description]
             for each in self.expected_errors
         ]
         columns = ["measure", "noise", "share", f"error, {format_percent(self.query_plan.confidence)}"]
-        facts = [
+        return build_summary(build_table(columns, rows, caption="Plan"), build_facts(self.list_facts()))
+
+    def list_facts(self) -> list[tuple[str, str]]:
+        """Return cost, belief before and after, and neighbor relation, each with its name."""
+        promise = self.query_plan.promise
+        return [
             ("cost", f"epsilon {format_number(self.cost)} of {format_number(promise.epsilon)}"),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
             *([("not covered", self.uncovered)] if self.uncovered else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
-        return build_summary(build_table(columns, rows, caption="Plan"), build_facts(facts))
 
     def _describe_belief(self) -> str:
         return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
@@ -167,6 +171,28 @@ def _find_mechanism(plan: QueryPlan, output: DecomposedMeasure) -> object:
     return plan.noisy_primitives[output.primitive_names[0]].noise
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Budget:
+    """The privacy budget of an analyst: what is spent and left, and the belief that all answers allow."""
+
+    spent: Cost
+    left: Cost
+    belief: Belief
+    sentence: str
+
+    def __repr__(self) -> str:
+        spent, left = format_amount(self.spent, up=True), format_amount(self.left)
+        return f"<Budget: {spent} spent, {left} left>"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("spent", format_amount(self.spent, up=True)),
+            ("left", format_amount(self.left)),
+            ("belief", self.sentence),
+        ]
+        return build_summary(build_facts(facts, caption="Budget"))
+
+
 class QuestionPricing:
     """Plans and epsilons of questions under one policy."""
 
@@ -174,53 +200,36 @@ class QuestionPricing:
         self._policy, self._promise = policy, promise
         self._cached_plan = lru_cache(MAX_CACHED_PLANS, typed=True)(self._plan)
 
-    def plan_by_epsilon(
-        self,
-        sql: str,
-        *,
-        leak: Real,
-        confidence: float,
-        split: Mapping[str, Real] | None,
-        least_rows: int | None,
-        raw: bool,
-        values: Sequence[Scalar | float],
-    ) -> Callable[[Real], QueryPlan]:
+    def plan_by_epsilon(self, request: QuestionRequest, *, leak: Real) -> Callable[[Real], QueryPlan]:
         """Return a function from epsilon to the question's plan."""
-        weights = tuple((split or {}).items())
+        weights = tuple(request.split.items())
         # True == 1 would share a cache entry, but they are different SQL constants.
-        typed = tuple((type(value), value) for value in values)
+        typed = tuple((type(value), value) for value in request.values)
+        accuracy = (request.confidence, weights, request.least_rows, request.raw)
 
         def plan_at(epsilon: Real) -> QueryPlan:
-            return self._cached_plan(sql, epsilon, leak, confidence, weights, least_rows, raw, typed)
+            return self._cached_plan(request.sql, epsilon, leak, *accuracy, typed)
 
         return plan_at
 
-    def choose_epsilon(
-        self,
-        plan_at: Callable[[Real], QueryPlan],
-        *,
-        epsilon: Real | None,
-        share: Real | None,
-        within: Real | str | None,
-    ) -> Real:
+    def choose_epsilon(self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]) -> Real:
         """Return the epsilon: as given, as a share of the promise, from an error, or the policy's default."""
-        asked = (("epsilon", epsilon), ("share", share), ("within", within))
-        given = [name for name, value in asked if value is not None]
+        given = [name for name in ("epsilon", "share", "within") if getattr(request, name) is not None]
         if len(given) > 1:
             raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
-        if within is not None:
-            return find_least_epsilon(within, plan_at)
-        if share is not None:
-            require_probability("ask", "share", share)
-            return Fraction(self._promise.epsilon) * Fraction(share)
-        if epsilon is not None:
-            return epsilon
-        if self._policy.epsilon is not None:
-            return self._policy.epsilon
-        raise RequestError(
-            "ask: no epsilon is given.",
-            hint="Give --epsilon 0.1, --share 5% or --within, or set epsilon in the policy.",
-        )
+        if request.within is not None:
+            return find_least_epsilon(request.within, plan_at)
+        if request.share is not None:
+            require_probability("ask", "share", request.share)
+            return Fraction(self._promise.epsilon) * Fraction(request.share)
+        epsilon = self._policy.epsilon if request.epsilon is None else request.epsilon
+        if epsilon is None:
+            plan_at(self._promise.epsilon)  # a misspelled name is refused first: no epsilon would help it
+            raise RequestError(
+                "ask: no epsilon is given.",
+                hint='Give `epsilon=0.1`, `share="5%"` or `within=`, or set epsilon in the policy.',
+            )
+        return epsilon
 
     def _plan(
         self,
@@ -261,4 +270,4 @@ def suggest_smaller_epsilon(proposal: Plan, remaining: Cost) -> str:
         for each in compute_expected_errors(proposal.plan_at(fits))
         if each.error95
     )
-    return f"What would still fit: --epsilon {float(fits)}" + (f" → {errors}." if errors else ".")
+    return f"What would still fit: `epsilon={float(fits)}`" + (f" → {errors}." if errors else ".")

@@ -35,8 +35,11 @@ from discreet.services.addresses import (
     require_engine_address,
     resolve_ledger_address,
 )
-from discreet.services.hierarchy_preview import find_hierarchy_misfit
-from discreet.services.policy_errors import find_nearest_name, format_validation_errors
+from discreet.services.policy_errors import (
+    find_hierarchy_misfit,
+    find_nearest_name,
+    format_validation_errors,
+)
 from discreet.services.yaml_reader import (
     KeyPath,
     Scalar,
@@ -335,7 +338,6 @@ def _find_cross_entry_problems(policy: Policy) -> Problems:
 
 
 def _find_hierarchy_problem(name: str, column: Column, policy: Policy) -> str | None:
-    """Return what is wrong between a column and its hierarchy, or None."""
     named = column.hierarchy
     if named is not None and named not in policy.hierarchies:
         meant = find_nearest_name(named, policy.hierarchies)

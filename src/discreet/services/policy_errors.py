@@ -1,17 +1,29 @@
-"""Pydantic's validation errors of a policy as sentences: what is wrong, and what to write instead."""
+"""Errors of a policy as sentences: what is wrong, and what to write instead.
+
+They are pydantic's, of single entries, or about a hierarchy that does not fit its column.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from discreet.core.hierarchy_entry import HierarchyEntry, MaskAlphabet, MaskSide, MissingValues, Period
+from discreet.core.hierarchy_entry import (
+    HierarchyEntry,
+    MaskAlphabet,
+    MaskSide,
+    MissingValues,
+    Period,
+    iterate_leaf_paths,
+)
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import (
     Analyst,
@@ -26,6 +38,15 @@ from discreet.core.policy import (
 )
 from discreet.services.yaml_reader import KeyPath
 
+NUMBER_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
+DATE_TYPES = (ColumnType.DATE, ColumnType.TIMESTAMP)
+TEXT_TYPES = (ColumnType.TEXT, ColumnType.CATEGORY, ColumnType.INTEGER)
+HIERARCHY_TYPES: dict[str, tuple[ColumnType, ...]] = {
+    "widths": NUMBER_TYPES,
+    "cuts": NUMBER_TYPES,
+    "dates": DATE_TYPES,
+    "mask": TEXT_TYPES,
+}
 SYNONYMS = {
     "low": ("min", "minimum", "lower", "from", "lower_bound"),
     "high": ("max", "maximum", "upper", "to", "upper_bound"),
@@ -226,7 +247,6 @@ def _describe_given(given: object) -> str:
 
 
 def _find_model(place: KeyPath) -> type[BaseModel]:
-    """Return the model that the entries at a key path belong to."""
     match place:
         case ("promise",):
             return PromiseTerms
@@ -238,3 +258,42 @@ def _find_model(place: KeyPath) -> type[BaseModel]:
             return Link
         case _:
             return Policy
+
+
+def find_hierarchy_misfit(name: str, entry: HierarchyEntry, column: Column) -> str | None:
+    """Return what does not fit (type, domain or uncovered values), or None."""
+    allowed = HIERARCHY_TYPES.get(entry.kind, tuple(ColumnType))
+    if column.type not in allowed:
+        listed = " or ".join(kind.value for kind in allowed)
+        return f"the hierarchy {name} ({entry.kind}) needs type {listed}; this has {column.type.value}"
+    if entry.kind in ("widths", "cuts", "dates"):
+        return _find_domain_misfit(name, entry, column)
+    covered = _list_covered_values(entry)
+    missing = [value for value in column.values or () if covered is not None and value not in covered]
+    if missing:
+        return f"the hierarchy {name} lacks the value {missing[0]}: add it there"
+    return None
+
+
+def _find_domain_misfit(name: str, entry: HierarchyEntry, column: Column) -> str | None:
+    if entry.low is None and column.low is None:
+        return f"the hierarchy {name} needs low and high, here or with the hierarchy"
+    if entry.low is None or entry.high is None or column.low is None or column.high is None:
+        return None
+    low, high = _to_comparable((entry.low, entry.high))
+    if not all(low <= bound <= high for bound in _to_comparable((column.low, column.high))):
+        return f"the hierarchy {name} goes from {entry.low} to {entry.high}, which leaves out some of this"
+    return None
+
+
+def _to_comparable(bounds: Iterable[int | Decimal | date]) -> tuple[Decimal, ...]:
+    return tuple(
+        Decimal(bound.toordinal()) if isinstance(bound, date) else Decimal(bound) for bound in bounds
+    )
+
+
+def _list_covered_values(entry: HierarchyEntry) -> frozenset[str] | None:
+    """Return the values of a hierarchy that is written out in the policy, or None."""
+    if entry.kind == "order":
+        return frozenset(entry.order or ())
+    return frozenset(path[-1] for path in iterate_leaf_paths(entry.tree)) if entry.kind == "tree" else None

@@ -51,7 +51,7 @@ def resolve_epsilon(curator: Curator, epsilon: Real | None, verb: str) -> Real:
     if usual is None:
         raise RequestError(
             f"{verb}: no epsilon is given.",
-            hint="Give --epsilon 0.5, or set epsilon in the policy.",
+            hint="Give `epsilon=0.5`, or set epsilon in the policy.",
         )
     require_min_epsilon(verb, usual)
     return usual

@@ -1,4 +1,4 @@
-"""Released rows that a user converts to a frame and looks at: shared by counts and synthetic tables."""
+"""Released rows that a user converts to a frame: shared by answers, counts and synthetic tables."""
 
 from __future__ import annotations
 
@@ -27,11 +27,20 @@ class ReleasedTable(ABC):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the released rows as a pandas frame."""
-        return arrow_to_pandas(self.to_arrow())
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            raise RequestError("pandas is not installed.", hint="Run pip install pandas.") from None
 
     def to_polars(self) -> pl.DataFrame:
         """Return the released rows as a polars frame."""
-        return arrow_to_polars(self.to_arrow())
+        try:
+            import polars as pl
+        except ImportError:
+            raise RequestError("polars is not installed.", hint="Run pip install polars.") from None
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     def _summarize_rows(self, caption: str, facts: Sequence[tuple[str, str]]) -> str:
         """Return the first rows and the facts as HTML."""
@@ -52,25 +61,6 @@ def describe_cost(epsilon: Real, delta: Real, entry: int, *, repeated: bool) -> 
     """
     cost = f"epsilon {format_number(float(epsilon))}" + (f", delta {float(delta):g}" if delta else "")
     return f"{'nothing: asked before' if repeated else cost} (entry {entry})"
-
-
-def arrow_to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Return an Arrow table as a pandas frame."""
-    try:
-        return table.to_pandas()
-    except ImportError:
-        raise RequestError("pandas is not installed.", hint="Run pip install pandas.") from None
-
-
-def arrow_to_polars(table: pa.Table) -> pl.DataFrame:
-    """Return an Arrow table as a polars frame."""
-    try:
-        import polars as pl
-    except ImportError:
-        raise RequestError("polars is not installed.", hint="Run pip install polars.") from None
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _is_number(kind: pa.DataType) -> bool:

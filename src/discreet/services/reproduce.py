@@ -36,7 +36,7 @@ def make_inputs(folder: Path, *, required: bool) -> ReproductionInputs:
     if required and not there:
         raise DataError(
             f"reproduce: {folder} does not have {' and '.join(FILES)}.",
-            hint="Name the folder of UCI's Adult files, or leave --adult out to use the made-up census.",
+            hint="Name the folder of UCI's Adult files, or leave `adult=` out to use the made-up census.",
         )
     return ReproductionInputs(
         open_engine=lambda tables: DuckDBPublisher({}, tables),

@@ -6,18 +6,23 @@ command line, `CommandLine` in its annotation does; `cli/request_options.py` rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 
 from discreet.core.errors import DiscreetError, InvalidParameterError
-from discreet.core.number_checks import parse_probability
+from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
+
+Request = TypeVar("Request", bound=BaseModel)
+Schema = dict[str, Any]
 
 MAX_TEXT_LENGTH = 1_000
 """Of a value that is parsed: more is refused unread."""
+TEXT: Schema = {"type": "string"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +59,14 @@ class CommandLine:
     """The heading under which help lists the option."""
 
 
+def make_request(model: type[Request], **fields: object) -> Request:
+    """Return the request of a Python call; a wrong argument is refused in one sentence."""
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        raise find_refusal(error) from None
+
+
 def find_refusal(error: ValidationError) -> DiscreetError:
     """Return the error that a validator raised, or one sentence on the first wrong field."""
     first = error.errors()[0]
@@ -64,23 +77,43 @@ def find_refusal(error: ValidationError) -> DiscreetError:
     return InvalidParameterError(f"{place}: {first['msg']}.")
 
 
-def accept_text(read: Callable[[object], object], *, nullable: bool = False) -> tuple[Any, ...]:
-    """Return annotations of a field that accepts a text: its JSON form stays a text, its value is typed."""
-    text = {"type": "string"}
-    schema: dict[str, Any] = {"anyOf": [text, {"type": "null"}]} if nullable else text
+def accept_text(
+    read: Callable[[object], object], *, nullable: bool = False, schema: Sequence[Schema] = (TEXT,)
+) -> tuple[Any, ...]:
+    """Return annotations of a field that `read` makes of a text or a value; its JSON form is a text.
+
+    `schema` has the JSON schemas of what it accepts.
+    """
+    accepted = [*schema, *([{"type": "null"}] if nullable else [])]
     return (
-        PlainValidator(partial(_read_text, read, nullable)),
+        PlainValidator(partial(_read_value, read, nullable)),
         PlainSerializer(_to_text, when_used="json"),
-        WithJsonSchema(schema),
+        WithJsonSchema(accepted[0] if len(accepted) == 1 else {"anyOf": accepted}),
     )
 
 
-def accept_probability(option: str, *, nullable: bool = True) -> tuple[Any, ...]:
+def accept_number(name: str, *, nullable: bool = True, **bounds: object) -> tuple[Any, ...]:
+    """Return annotations of a number, which may be a text; `bounds` are those of its JSON schema."""
+    read = partial(read_number, name)
+    accepted = accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
+    return *accepted, CommandLine(typed=str)
+
+
+def accept_probability(name: str, *, nullable: bool = True) -> tuple[Any, ...]:
     """Return annotations of a probability: 5%, 0.05 or 1/20."""
-    return accept_text(partial(_read_probability, option), nullable=nullable)
+    read = partial(_read_probability, name)
+    accepted = accept_text(read, nullable=nullable, schema=({"type": "number"}, TEXT))
+    return *accepted, CommandLine(typed=str)
 
 
-def _read_text(read: Callable[[object], object], nullable: bool, value: object) -> object:
+def read_number(name: str, value: object) -> Real:
+    """Return a number that was given as such or as a text; `name` is for its error."""
+    if isinstance(value, int | float | Fraction) and is_real(value):
+        return value
+    return parse_number(name, str(value)[:MAX_TEXT_LENGTH].strip().lstrip("±"))
+
+
+def _read_value(read: Callable[[object], object], nullable: bool, value: object) -> object:
     if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
         raise InvalidParameterError(f"A value must have at most {MAX_TEXT_LENGTH:,} characters.")
     return None if value is None and nullable else read(value)
@@ -90,8 +123,10 @@ def _to_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _read_probability(option: str, value: object) -> float:
-    return parse_probability(option, str(value))
+def _read_probability(name: str, value: object) -> Real:
+    if isinstance(value, int | float | Fraction) and is_real(value) and 0 <= value <= 1:
+        return value
+    return parse_probability(name, str(value)[:MAX_TEXT_LENGTH])
 
 
 def split_names(text: str | None) -> tuple[str, ...]:

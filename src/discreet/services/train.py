@@ -9,9 +9,10 @@ Epsilon is a part of the promise's budget, for the promise's secret, as for a qu
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.belief.belief_update import Belief
 from discreet.core.html_summary import build_facts, build_summary
@@ -21,26 +22,52 @@ from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_cache import release_or_replay, resolve_epsilon
 from discreet.services.released_tables import describe_cost
+from discreet.services.request_fields import CommandLine, accept_number, split_names
 
 # Part of the key under which a ledger stores models. The command was called `mine` once: under another key, a
 # model of an older ledger would be charged a second time.
 STORED_VERB = "mine"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainRequest:
+class TrainRequest(BaseModel):
     """A request to train a model: its kind, table, target, features and budget."""
 
-    kind: str
-    table: str
-    target: str
-    epsilon: Real | None = None
-    delta: Real = 0
-    features: Sequence[str] | None = None
-    logarithmic: Sequence[str] = ()
-    depth: int | None = None
-    criterion: str | None = None
-    selection: str | None = None
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    kind: Annotated[
+        str, Field(description="tree, forest, bayes or regression."), CommandLine(is_argument=True)
+    ]
+    table: Annotated[str, Field(description="A table of the policy."), CommandLine(is_argument=True)]
+    target: Annotated[str, Field(description="The column to predict.")]
+    epsilon: Annotated[
+        Real | None, Field(description="The epsilon that the model may cost."), *accept_number("`epsilon=`")
+    ] = None
+    delta: Annotated[
+        Real,
+        Field(description="For a forest, if the promise has a tail."),
+        *accept_number("`delta=`", nullable=False),
+    ] = 0
+    features: Annotated[
+        tuple[str, ...] | None,
+        Field(description="Columns to learn from: a,b,c; all by default."),
+        CommandLine(typed=str, parse=lambda text: split_names(text) or None),
+    ] = None
+    logarithmic: Annotated[
+        tuple[str, ...],
+        Field(description="Columns to divide on a log scale: a,b."),
+        CommandLine(flags=("--log",), typed=str, parse=split_names),
+    ] = ()
+    depth: Annotated[
+        int | None,
+        Field(description="The depth of a tree; by default, chosen from the rows and epsilon."),
+    ] = None
+    criterion: Annotated[
+        str | None, Field(description="For a tree: gini|max|gain, the score of splits; gini by default.")
+    ] = None
+    selection: Annotated[
+        str | None,
+        Field(description="For a tree: exponential|permute-and-flip|laplace, the selection of splits."),
+    ] = None
 
     @property
     def ledger_text(self) -> str:
@@ -83,6 +110,9 @@ class TrainedModel:
 
 def plan_model(curator: Curator, request: TrainRequest) -> TrainingPlan:
     """Return the plan of a model and its cost; reads no data."""
+    if request.epsilon is None and curator.policy.epsilon is None:
+        # a misspelled name is refused first: no epsilon would help it
+        plan_model(curator, request.model_copy(update={"epsilon": curator.promise.epsilon}))
     return plan_training(
         request.kind,
         curator.policy,
@@ -117,7 +147,7 @@ def train_private_model(
         curator,
         "train",
         request.ledger_text,
-        asdict(request) | {"epsilon": epsilon} | _resolve_defaults(request),
+        request.model_dump() | {"epsilon": epsilon} | _resolve_defaults(request),
         made.guarantee,
         lambda engine, random: train_model(made, engine, random, progress=report_share).to_json(),
         serialize=str.encode,

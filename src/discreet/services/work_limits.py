@@ -120,7 +120,7 @@ class WorkLimits:
             refuse_query(
                 f"one person's rows could take {_format_seconds(seconds)} s of the {given:g} s that the "
                 f"question is given, and at most {PERSON_SHARE:.0%} of them are allowed.",
-                f"{SMALLER_QUERY_HINT}; the custodian can lengthen times with --slack.",
+                f"{SMALLER_QUERY_HINT}; the custodian can lengthen times with discreet serve --slack.",
             )
         if given > longest:
             refuse_query(

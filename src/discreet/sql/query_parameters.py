@@ -6,7 +6,7 @@ sends no types, they are inferred from the declared columns with which each para
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.core.policy import ColumnType, Policy
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.refusal import refuse_query
+from discreet.sql.refusal import format_snippet, refuse_query
 from discreet.sql.sql_names import fold_case
 
 MOST = 1_000
@@ -35,10 +35,16 @@ WHOLE_PARTS = ("decimals", "start", "length")
 
 def fill_parameters(statement: exp.Expr, values: Sequence[Scalar | float]) -> exp.Expr:
     """Return the statement with every $n replaced by its value."""
+    unnumbered = next((each for each in _find_parameters(statement) if _get_position(each) is None), None)
+    if values and unnumbered is not None:
+        refuse_query(
+            f"a parameter is written $1, $2 …, and here it is «{format_snippet(unnumbered)}».",
+            "Number the parameters.",
+        )
     count = count_parameters(statement)
     if count != len(values):
         refuse_query(f"the question has {count} parameters; {len(values)} came.", "Give each a value.")
-    for node in list(statement.find_all(exp.Placeholder, exp.Parameter)):
+    for node in list(_find_parameters(statement)):
         place = _get_position(node)
         if place is not None:
             node.replace(_make_literal(values[place - 1], parent=node.parent))
@@ -47,9 +53,7 @@ def fill_parameters(statement: exp.Expr, values: Sequence[Scalar | float]) -> ex
 
 def count_parameters(statement: exp.Expr) -> int:
     """Return the number of parameters: the highest n of any $n."""
-    count = max(
-        (_get_position(node) or 0 for node in statement.find_all(exp.Placeholder, exp.Parameter)), default=0
-    )
+    count = max((_get_position(node) or 0 for node in _find_parameters(statement)), default=0)
     if count > MOST:
         refuse_query(f"the question has {count:,} parameters.", f"Use at most {MOST:,}.")
     return count
@@ -58,11 +62,15 @@ def count_parameters(statement: exp.Expr) -> int:
 def infer_parameter_kinds(statement: exp.Expr, policy: Policy) -> tuple[ColumnType, ...]:
     """Return the inferred kind of each parameter; text by default."""
     found: dict[int, ColumnType] = {}
-    for node in statement.find_all(exp.Placeholder, exp.Parameter):
+    for node in _find_parameters(statement):
         place, kind = _get_position(node), _infer_kind(node, policy)
         if place is not None and kind is not None:
             found.setdefault(place, kind)
     return tuple(found.get(place + 1, ColumnType.TEXT) for place in range(count_parameters(statement)))
+
+
+def _find_parameters(statement: exp.Expr) -> Iterator[exp.Expr]:
+    return statement.find_all(exp.Placeholder, exp.Parameter)
 
 
 def _get_position(node: exp.Expr) -> int | None:

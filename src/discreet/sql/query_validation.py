@@ -96,7 +96,7 @@ NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.Pow,), "Write it as a product."),
     ((exp.NullSafeEQ, exp.NullSafeNEQ), "Use =, <> and IS NULL."),
     ((exp.DPipe, exp.Concat), "Group by the columns themselves, and put them together outside."),
-    ((exp.Placeholder, exp.Parameter), "Write the value."),
+    ((exp.Placeholder, exp.Parameter), "Write the value, or number the parameters: $1, $2 …."),
     ((exp.Right,), "Use SUBSTR(x, -length)."),
     ((exp.ByteString, exp.RawString, exp.National), "Write text as '…', with '' for a quote."),
     (
@@ -110,7 +110,7 @@ NEAREST: tuple[tuple[tuple[Node, ...], str], ...] = (
     ((exp.Explode,), "Name a table of the policy in FROM."),
     ((exp.Rand, exp.Uuid), "Leave it out: random functions are not answered."),
     ((exp.Values, exp.Unnest, exp.Lateral), "Name a table of the policy in FROM."),
-    ((exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls), "Use MIN or MAX."),
+    ((exp.AnyValue, exp.IgnoreNulls, exp.RespectNulls), "Use MODE, or MIN or MAX of a number."),
     ((exp.PercentileDisc, exp.ApproxQuantile), "Use QUANTILE_CONT(x, 0.9)."),
     ((exp.AggFunc,), "docs/sql.md lists the aggregates that are answered."),
 )
@@ -205,6 +205,8 @@ def _get_sql_name(node: exp.Expr) -> str:
     written = SYMBOLS.get(type(node))
     if written is not None:
         return written
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+        return node.this.sql_name()  # the parser adds IGNORE NULLS, which nobody wrote
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         return node.sql_name()
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()

@@ -325,9 +325,8 @@ def _build_anonymous(node: exp.Expression, scope: Scope) -> Expression:
         part, of = node.expressions
         if isinstance(part, exp.Literal) and part.is_string:
             return _build_date_part(str(part.this), of, node, scope)
-    return refuse_query(
-        f"the function {format_snippet(str(node.this))} is not answered.", "docs/sql.md lists those that are."
-    )
+    hint = "Use BOOL_AND." if str(node.this).lower() == "every" else "docs/sql.md lists those that are."
+    return refuse_query(f"the function {format_snippet(str(node.this))} is not answered.", hint)
 
 
 OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {

@@ -278,8 +278,10 @@ Each may be followed by `FILTER (WHERE …)`.
   released. The answer states instead, under `ranks`, by how many rows each may be off; this does not depend
   on the data. To see the spread in values, ask for more quantiles:
   `QUANTILE_CONT(x, 0.45), MEDIAN(x), QUANTILE_CONT(x, 0.55)`.
-- BOOL_OR and BOOL_AND have no interval either. Under `ranks` stands from how many rows on each is right: a
-  BOOL_OR that is "right where no row is true, or at least 61 rows are" may be either if one to 60 rows are.
+- BOOL_OR and BOOL_AND have no interval either. The answer states instead, under `decisions`, the probability
+  that each is `wrong`, and the `rows` from which on this holds: a BOOL_OR that is "right where no row is
+  true, or at least 61 rows are" is wrong in such groups with a probability of at most 5%, at a confidence of
+  95%. Where one to 60 rows are true it may be either.
 
 ## What an answer costs
 

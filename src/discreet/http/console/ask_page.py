@@ -7,12 +7,10 @@ from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Response
-from pydantic import ValidationError
 
 from discreet.belief.wording import format_number
 from discreet.core.engine_faults import run_guarded
-from discreet.core.errors import DiscreetError, EngineFault, InvalidParameterError
-from discreet.core.number_checks import parse_number
+from discreet.core.errors import DiscreetError, EngineFault
 from discreet.core.policy import Column, Policy, TrueValues
 from discreet.http.app_context import QUERY_LIMITER
 from discreet.http.authentication import Caller
@@ -24,6 +22,7 @@ from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.rendering.charts import chart_to_svg
 from discreet.services.answers import Answer, format_cell
 from discreet.services.plans import Plan
+from discreet.services.request_fields import make_request
 from discreet.services.users import Role
 from discreet.sql.true_values import TrueMeasures, compute_true_values
 
@@ -79,7 +78,7 @@ def _choose_action(
     context = page.context
     works: dict[str, Callable[[], Plan | Answer | EngineFault]] = {
         "plan": lambda: context.plan(analyst, question),
-        "dummy": lambda: context.dummies.ask(question.sql, question.spending),
+        "dummy": lambda: context.dummies.ask(question.request),
     }
     work = works.get(button, lambda: context.ask(analyst, question))
 
@@ -123,18 +122,16 @@ def _explain_refusal(page: Page) -> str:
 
 
 def _parse_question(fields: Mapping[str, str]) -> QuestionBody:
-    way, amount = fields.get("way", "epsilon"), fields.get("amount", "").strip().lstrip("±")
-    cost: dict[str, object] = {}
-    if amount and way in COST_FIELDS:
-        cost = {way: amount if amount.endswith("%") else parse_number(way, amount)}
-    rows = fields.get("least_rows", "").strip()
-    if rows:
-        cost["least_rows"] = rows
-    try:
-        return QuestionBody.model_validate({"sql": fields.get("sql", ""), **cost})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidParameterError(f"{first['loc'][0]}: {first['msg']}.") from None
+    """Return the question of the form, whose `way` says what `amount` is; empty fields are left out."""
+    way = fields.get("way", "epsilon")
+    given = {
+        name: fields[name].strip()
+        for name in FORM_FIELDS
+        if name in QuestionBody.model_fields and name in fields
+    }
+    if way in COST_FIELDS:
+        given[way] = fields.get("amount", "").strip().lstrip("±")
+    return make_request(QuestionBody, **{"sql": ""} | {name: text for name, text in given.items() if text})
 
 
 def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from discreet.belief import Promise
 from discreet.core.errors import DiscreetError
 from discreet.core.neighbor_relations import Relation
 from discreet.http.console.page import Page, require_login
+from discreet.services.promise import PromiseRequest, state_promise
 
 router = APIRouter(include_in_schema=False)
 FIGURES_PER_ROW = 20
@@ -45,11 +45,17 @@ def show_promise(
     kept = page.context.curators.ledger.promise
     before = kept.prior if prior is None else prior / 100
     after = kept.posterior if posterior is None else posterior / 100
+    relation = secret or kept.secret
+    request = PromiseRequest(
+        prior=before,
+        posterior=after,
+        secret=relation.value,
+        group=group or kept.group,
+        tail=kept.tail or None,
+    )
     facts: dict[str, object] = {
-        "prior": before,
-        "posterior": after,
-        "secret": secret or kept.secret,
-        "group": group or kept.group,
+        **dict(request),
+        "secret": relation,
         "kept": kept,
         "across": FIGURES_PER_ROW,
         "before": build_crowd(before),
@@ -57,7 +63,7 @@ def show_promise(
         "made": None,
     }
     try:
-        made = Promise(before, after, secret=secret or kept.secret, group=group or kept.group, tail=kept.tail)
+        made, _ = state_promise(request)
     except DiscreetError as error:
         return page.render_error("promise.html", error, facts)
     said, *more = [line for line in made.explain().splitlines() if line]

@@ -21,7 +21,8 @@ from discreet.core.policy import Column, Policy, Role, Table
 from discreet.rendering.hierarchy_view import build_tree
 from discreet.services.anonymize.anonymize_request import METHODS, OBJECTIVES, PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.table_request import ResolvedTable
-from discreet.services.hierarchy_preview import find_hierarchy_misfit, preview_hierarchy
+from discreet.services.hierarchy_preview import preview_hierarchy
+from discreet.services.policy_errors import find_hierarchy_misfit
 from discreet.services.request_fields import find_refusal
 
 ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"

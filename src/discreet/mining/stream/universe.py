@@ -142,14 +142,14 @@ class Universe:
             if number > MAX_BINS and name not in bins:
                 raise RequestError(
                     f"stream: column {name} has {number:,} values, which are too many to tell apart.",
-                    hint=f"Divide it into bins: --bins {name}=20.",
+                    hint=f'Divide it into bins: `bins="{name}=20"`.',
                 )
         declared = Schema.from_table(
             table, features=columns, bins=every | dict(bins), logarithmic=logarithmic
         )
         schema = cut_at_impossible_ranges(declared, table)
         cells = prod(each.bins for each in schema.attributes)
-        hint = "Name fewer columns, or divide a number into fewer bins with --bins age=10."
+        hint = 'Name fewer columns, or divide a number into fewer bins with `bins="age=10"`.'
         require_parameter(
             cells <= MAX_CELLS, "stream", "columns", f"{cells:,}", f"{MAX_CELLS:,} cells or less", hint=hint
         )

@@ -54,6 +54,7 @@ from discreet.services.audit.question_simulation import (
 from discreet.services.curator import Curator
 from discreet.services.plans import Plan
 from discreet.services.policies import get_promise
+from discreet.services.question_request import QuestionRequest
 from discreet.sql.planner import QueryPlan
 from discreet.sql.relational_algebra import find_scans
 
@@ -119,7 +120,7 @@ class ScratchDatabases:
 
     def plan_question(self, rows: Rows, sql: str, epsilon: Real) -> Plan:
         with Curator.open_policy(self.build_policy(rows)) as curator:
-            return curator.plan(sql, epsilon=epsilon)
+            return curator.plan_question(QuestionRequest(sql=sql, epsilon=epsilon), verb="audit")
 
     def count_exactly(self, plan: QueryPlan, rows: Rows) -> ExactCounts:
         with DuckDB.open(prepare_store(self.build_policy(rows, plan), None)) as engine:

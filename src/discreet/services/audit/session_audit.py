@@ -99,7 +99,7 @@ def _run_session(curator: Curator, sql: str, epsilon: float, max_answers: int) -
             if number == 0:
                 raise RequestError(
                     "audit: the promise does not allow a first question of this epsilon.",
-                    hint="Give a smaller --epsilon.",
+                    hint="Give a smaller `epsilon=`.",
                 ) from None
             break
         measures = set(answer.measures)

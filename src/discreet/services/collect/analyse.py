@@ -201,7 +201,6 @@ def load_task(path: Path) -> AnalysisTask:
 def _load_without_prior(
     file: YamlFile, entries: dict[str, Plain], operators: dict[str, Operator], size: int
 ) -> AnalysisTask:
-    """Return a task without a prior, for domains that are too large to list."""
     for name in entries:
         if name not in ("operators", "promise"):
             file.refuse((name,), f"{size:,} values are too many to list: leave it out; gamma needs no prior")

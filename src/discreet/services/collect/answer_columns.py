@@ -225,7 +225,6 @@ def _find_policy_answers(policy: Policy, name: str, column: str) -> AnswerColumn
 
 
 def _list_declared_values(answers: AnswerColumn) -> tuple[str, ...]:
-    """Return the values that the policy declares for a column."""
     column, place = answers.declaration, f"{answers.name}.{answers.column}"
     if column.values is not None:
         return column.values

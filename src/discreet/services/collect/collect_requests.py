@@ -47,10 +47,6 @@ def _read_range(value: object) -> Range:
     return low, high
 
 
-def _option(*flags: str) -> CommandLine:
-    return CommandLine(flags=flags)
-
-
 Confidence = Annotated[
     float, *accept_probability("`confidence=`", nullable=False), CommandLine(typed=str, default="95%")
 ]
@@ -75,7 +71,11 @@ class RandomizeRequest(_CollectRequest):
         str, Field(description="The column to randomize: answers, one row a person; or items of baskets.")
     ]
     out: Annotated[
-        Path, Field(description="The .parquet file to write the reports to."), _option("--out", "-o")
+        Path,
+        Field(description="The .parquet file to write the reports to."),
+        CommandLine(flags=("--out", "-o")),
+        Field(description="The .parquet file to write the reports to."),
+        CommandLine(flags=("--out", "-o")),
     ]
     promise: Annotated[
         OptionalPromise, Field(description="prior:posterior, such as 1%:5%; the policy's by default.")
@@ -100,7 +100,9 @@ class RandomizeRequest(_CollectRequest):
         Field(description="The column that identifies a row's basket; without it, items are lists."),
     ] = None
     policy: Annotated[
-        Path | None, Field(description="The policy that declares the column."), _option("-p", "--policy")
+        Path | None,
+        Field(description="The policy that declares the column."),
+        CommandLine(flags=("-p", "--policy")),
     ] = None
     operator: Annotated[
         Path | None, Field(description="An OPERATOR.yaml, instead of the best operator for the promise.")
@@ -212,7 +214,7 @@ class SurveyRequest(_CollectRequest):
     names: Annotated[
         tuple[str, ...],
         Field(description="A host name that clients use, besides the address; may be repeated."),
-        _option("--name"),
+        CommandLine(flags=("--name",)),
     ] = ()
     port: Annotated[
         int,

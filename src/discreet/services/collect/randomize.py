@@ -164,7 +164,6 @@ def _require_other_output(answers: AnswerColumn, publisher: Publisher, path: Pat
 
 
 def _run_without_ledger(work: Callable[[Randomness], int], path: Path) -> int:
-    """Randomize a file that is covered by no ledger."""
     try:
         return work(Randomness())
     except OSError as error:

@@ -142,7 +142,6 @@ def load_survey(path: Path) -> Survey:
 
 
 def _parse_batch(file: YamlFile, entries: dict[str, Plain]) -> int:
-    """Return the number of new reports after which the results change."""
     if "batch" not in entries:
         return DEFAULT_BATCH
     text = file.require_text(("batch",), entries["batch"])

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.output_files import replace_output, write_output
+from discreet.services.progress import ignore_progress
 from discreet.services.sample import census as _census
 from discreet.services.sample import hospital as _hospital
 from discreet.services.sample.table_schema import SampleColumn, TableSchema
@@ -35,7 +36,7 @@ tables:
 """
 
 
-def write_samples(folder: Path, progress: Callable[[str], None] | None = None) -> dict[str, Path]:
+def write_samples(folder: Path, progress: Callable[[str], None] = ignore_progress) -> dict[str, Path]:
     """Write all sample tables to `folder` as Parquet, unless current ones exist; return their paths."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,7 @@ def write_policy(folder: Path) -> Path:
     return path
 
 
-def _write_sample(path: Path, name: str, progress: Callable[[str], None] | None) -> Path:
+def _write_sample(path: Path, name: str, progress: Callable[[str], None]) -> Path:
     stamp = _read_stamp(path)
     if stamp == VERSION:
         return path
@@ -65,11 +66,10 @@ def _write_sample(path: Path, name: str, progress: Callable[[str], None] | None)
             hint="Choose another folder, or move the file away.",
         )
     schema, make = SAMPLES[name]
-    if progress is not None:
-        progress(f"making {name}: {schema.meaning}")
-    table = make()
+    progress(f"making {name}: {schema.meaning}")
+    table = make().replace_schema_metadata({_STAMP: VERSION})
     with replace_output(path) as draft:
-        pq.write_table(table.replace_schema_metadata({_STAMP: VERSION}), draft, compression="zstd")
+        pq.write_table(table, draft, compression="zstd")
     return path
 
 

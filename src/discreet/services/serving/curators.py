@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Self, TypedDict
+from typing import Self
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger, resolve_analyst
 from discreet.services.plans import Plan
 from discreet.services.policy_engines import make_engine_opener, require_unchanged_sources
+from discreet.services.question_request import QuestionRequest
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
 from discreet.services.work_limits import LateResult
@@ -122,11 +123,11 @@ class Curators(Closeable):
         with self._planning_slots:
             yield
 
-    def plan(self, analyst: str, sql: str, **terms: Any) -> Plan:
-        """Return the proposal for a question; takes the arguments of `Curator.plan`."""
+    def plan(self, analyst: str, request: QuestionRequest) -> Plan:
+        """Return the proposal for a question."""
         curator = self.for_analyst(analyst)
         with self.hold_planning_slot():
-            return curator.plan(sql, **terms)
+            return curator.plan_question(request)
 
     def ask(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a proposal at its fixed time.
@@ -208,14 +209,3 @@ def _require_not_cancelled(should_continue: Callable[[], bool]) -> None:
 def _load_answer_libraries() -> None:
     """Run one empty answer: loading its libraries would take longer than the first deadline allows."""
     query_released_tables("SELECT n FROM released", {"released": pa.table({"n": [0]})})
-
-
-class QuestionOptions(TypedDict):
-    """The cost and accuracy of a question: keyword arguments of `Curator.plan`."""
-
-    epsilon: float | None
-    share: float | None
-    within: float | str | None
-    least_rows: int | None
-    confidence: float
-    raw: bool

@@ -28,7 +28,7 @@ from discreet.services.audit.neighboring_databases import (
 )
 from discreet.services.curator import Curator
 from discreet.services.policies import get_promise
-from discreet.services.serving.curators import QuestionOptions
+from discreet.services.question_request import QuestionRequest
 
 PERSON_COUNT = 1_000
 VALUES_PER_COLUMN = 200
@@ -46,12 +46,12 @@ class DummyAnswers:
         self._lock = threading.Lock()
         self._dummy_engine: tuple[Policy, DuckDB] | None = None
 
-    def ask(self, sql: str, question_options: QuestionOptions) -> Answer:
+    def ask(self, request: QuestionRequest) -> Answer:
         with self._lock:
             policy, engine = self._dummy_engine = self._dummy_engine or _build_dummy_engine(self._policy)
             with Ledger(MEMORY, get_promise(policy)) as ledger:
                 curator = Curator(policy, ledger=ledger, engine=engine, analyst=SOLE_ANALYST)
-                return replace(curator.ask(sql, **question_options), sentence=DUMMY_SENTENCE)
+                return replace(curator.ask(curator.plan_question(request)), sentence=DUMMY_SENTENCE)
 
     def close(self) -> None:
         with self._lock:

@@ -78,7 +78,6 @@ def _find_signature_algorithm(certificate: bytes) -> bytes:
 
 
 def _locate_der_value(content: bytes, position: int) -> tuple[int, int]:
-    """Return the start and end of the DER value at a position."""
     size, start = content[position + 1], position + 2
     if size & 0x80:
         longer = size & 0x7F

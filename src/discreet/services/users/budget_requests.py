@@ -109,7 +109,6 @@ class BudgetRequests:
 
 
 def _list_requests(rows: SqlTransaction, analyst: str | None = None) -> list[BudgetRequest]:
-    """Return all requests, or those of one analyst."""
     found = [
         _request_from_row(row) for row in rows.execute(f"SELECT {REQUEST_COLUMNS} FROM wish ORDER BY id")
     ]

@@ -252,7 +252,6 @@ def _get_unmatched_hash() -> str:
 def _make_user_row(
     name: str, role: Role, analyst: str | None, password: str, *, must_change_password: bool = False
 ) -> dict[str, str | None]:
-    """Return the row of a user in the storage."""
     return {
         "name": name,
         "role": role.value,

@@ -41,7 +41,7 @@ from discreet.sql.interval_estimates import (
 from discreet.sql.primitives import Grid, choose_grid
 from discreet.sql.refusal import refuse_query
 
-LEAST_ROWS = "Give the least number of rows: --least-rows 100, in Python least_rows=100."
+LEAST_ROWS = "Give the least number of rows: `least_rows=100`."
 
 
 class Average(NumericAggregate, PersonSum, SupportsAnswerTotals):

@@ -86,13 +86,14 @@ class RankError:
     """An error in rows, for measures without an interval: `description` says what `rows` are.
 
     The rank of a selected value is off by at most `rows`; a MODE is at most `rows` rarer; a BOOL_OR is right
-    from `rows` rows on. `remark` is a sentence for the reader of an answer.
+    from `rows` rows on, which makes it a decision. `remark` is a sentence for the reader of an answer.
     """
 
     rows: float
     description: str
     probability: Fraction | None = None
     remark: str = ""
+    is_decision: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object."""
@@ -218,7 +219,7 @@ class Aggregate(ABC):
         return f"rows of the rank of {column}" if is_in_rows else f"in {column}"
 
     def refuse_tolerance(self, tolerance: object) -> NoReturn:
-        """Refuse `--within` as a number, for an error that does not follow from the plan."""
+        """Refuse `within` as a number, for an error that does not follow from the plan."""
         refuse_query(
             f"the error of {self.name.upper()} depends on the data, so {tolerance} cannot be promised "
             "for it.",

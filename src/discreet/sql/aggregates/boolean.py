@@ -108,7 +108,8 @@ class _Decision(SupportsPersonTotals, SupportsAnswerTotals):
         rows = floor(2 * noise.half_widths[0]) + 1
         word = str(self.settling_value).lower()
         enough = "one is" if rows == 1 else f"at least {rows:,} rows are"
-        return RankError(rows=rows, description=f"right where no row is {word}, or {enough}")
+        why = f"right where no row is {word}, or {enough}"
+        return RankError(rows=rows, description=why, is_decision=True)
 
     def describe_error_unit(self, column: str, *, is_in_rows: bool) -> str:
         return f"rows from which {column} is right"

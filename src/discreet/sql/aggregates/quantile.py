@@ -98,8 +98,7 @@ class _RankedAggregate(NumericAggregate, SelectedAggregate):
         refuse_query(
             f"how far {self.name.upper()} is off in values depends on how dense they are, so {tolerance} "
             "cannot be promised for it.",
-            "Give the error in ranks: --within 2% --least-rows 100, in Python within='2%', least_rows=100; "
-            "or ask with epsilon.",
+            'Give the error in ranks: `within="2%"` `least_rows=100`; or ask with epsilon.',
         )
 
 

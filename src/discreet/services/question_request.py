@@ -1,0 +1,139 @@
+"""The question of `ask` and `plan`: options of the command line, HTTP body and console form derive from it.
+
+    QuestionFields     what every frontend can ask for
+    QuestionRequest    also the weights of columns and the values of parameters
+
+Texts are parsed when the request is built. Ranges are checked by the planner, which refuses the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from discreet.core.errors import InvalidParameterError
+from discreet.core.number_checks import Real, parse_number, require_count
+from discreet.services.request_fields import (
+    CommandLine,
+    accept_number,
+    accept_probability,
+    accept_text,
+    read_number,
+)
+from discreet.sql.planner import CONFIDENCE
+
+MAX_LEAST_ROWS = 10**12
+PERCENT = r"^\d{1,3}(\.\d{1,6})?%$"
+
+
+def parse_weights(texts: Sequence[str]) -> dict[str, float]:
+    """Return the weight of each column.
+
+    >>> parse_weights(["n=1", "mean=3"])
+    {'n': 1.0, 'mean': 3.0}
+    """
+    return dict(map(_parse_weight, texts))
+
+
+def _parse_weight(text: str) -> tuple[str, float]:
+    name, sign, weight = text.rpartition("=")
+    if not sign or not name:
+        raise InvalidParameterError(f"`split=` must be a column and its weight, such as n=2; got {text}.")
+    return name, parse_number(f"The weight of {name} in `split=`", weight)
+
+
+def _require_text(value: object) -> object:
+    if not isinstance(value, str):
+        raise InvalidParameterError(f"A question must be SQL, or a plan of it; got {value}.")
+    return value
+
+
+def _read_within(value: object) -> object:
+    """Return an error as a number, or as a text such as 2%, a share of ranks."""
+    text = value.strip().lstrip("±") if isinstance(value, str) else ""
+    return text if text.endswith("%") else read_number("`within=`", value)
+
+
+def _read_least_rows(value: object) -> object:
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    require_count("ask", "least_rows", value)
+    return value
+
+
+def _read_weights(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else {} if value is None else value
+
+
+class QuestionFields(BaseModel):
+    """A query, its cost and the form of its answer; at most one of epsilon, share and within."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    sql: Annotated[
+        str,
+        Field(description="The question, as SQL."),
+        BeforeValidator(_require_text),
+        CommandLine(is_argument=True),
+    ]
+    epsilon: Annotated[
+        Real | None,
+        Field(description="The epsilon that the question may cost."),
+        *accept_number("`epsilon=`", exclusiveMinimum=0),
+    ] = None
+    share: Annotated[
+        Real | None,
+        Field(description="Instead of `epsilon=`: a share of the promise, such as 5%."),
+        *accept_probability("`share=`"),
+    ] = None
+    within: Annotated[
+        Real | str | None,
+        Field(
+            description="Instead of `epsilon=`: the least cost for an error of ± this; for MEDIAN in ranks, "
+            "such as 2%."
+        ),
+        *accept_text(
+            _read_within, nullable=True, schema=({"type": "number"}, {"type": "string", "pattern": PERCENT})
+        ),
+        CommandLine(typed=str),
+    ] = None
+    least_rows: Annotated[
+        int | None,
+        Field(description="Your assumption of the least rows in a group; for `within=` of AVG and MEDIAN."),
+        *accept_text(
+            _read_least_rows,
+            nullable=True,
+            schema=({"type": "integer", "minimum": 1, "maximum": MAX_LEAST_ROWS},),
+        ),
+    ] = None
+    confidence: Annotated[
+        Real,
+        Field(description="The confidence of the intervals."),
+        *accept_probability("`confidence=`", nullable=False),
+        CommandLine(typed=str, default="95%"),
+    ] = CONFIDENCE
+    raw: Annotated[bool, Field(description="Leave negative counts as they are.")] = False
+
+
+class QuestionRequest(QuestionFields):
+    """A question with the weights by which columns share its cost, and the values of its parameters."""
+
+    split: Annotated[
+        dict[str, Any],
+        Field(description="Weights by which columns share the cost."),
+        BeforeValidator(_read_weights),
+        CommandLine(
+            typed=list[str],
+            parse=parse_weights,
+            help="Weights by which columns share the cost: `split=n=1` `split=mean=3`.",
+        ),
+    ] = Field(default_factory=dict)
+    values: Annotated[
+        tuple[Any, ...],
+        Field(description="The values of the parameters $1, $2 …."),
+        CommandLine(is_option=False),
+    ] = ()
