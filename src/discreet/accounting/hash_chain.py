@@ -112,6 +112,14 @@ class Link:
 
 
 @dataclass(frozen=True)
+class ChainPosition:
+    """The number of links of a chain, and the newest head: later states of the same history extend it."""
+
+    count: int
+    head: str
+
+
+@dataclass(frozen=True)
 class HashChain:
     """The links that one transaction sees."""
 
@@ -190,6 +198,23 @@ class HashChain:
         """Return the newest link, or None for a ledger that is not initialized yet."""
         row = self.rows.execute(f"SELECT {LINK} FROM link ORDER BY id DESC LIMIT 1").fetchone()
         return None if row is None else self.parse_link(row)
+
+    def get_position(self) -> ChainPosition | None:
+        """Return the position of the newest link, or None for a ledger that is not initialized yet."""
+        row = self.rows.execute("SELECT id, head FROM link ORDER BY id DESC LIMIT 1").fetchone()
+        return None if row is None else ChainPosition(*row)
+
+    def find_positions(self, seen: ChainPosition) -> tuple[bool, ChainPosition | None]:
+        """Return whether the chain extends the one that was `seen`, and its newest position; one statement.
+
+        Heads are hashes of everything before them, so the link at `seen.count` decides about all of it.
+        """
+        found = self.rows.execute(
+            "SELECT id, head FROM link WHERE id = :seen OR id = (SELECT max(id) FROM link) ORDER BY id",
+            {"seen": seen.count},
+        ).fetchall()
+        positions = [ChainPosition(*row) for row in found]
+        return seen in positions, positions[-1] if positions else None
 
     def get_link(self, number: int) -> Link | None:
         """Return the link with this id, or None."""
