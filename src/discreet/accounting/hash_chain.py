@@ -204,17 +204,13 @@ class HashChain:
         row = self.rows.execute("SELECT id, head FROM link ORDER BY id DESC LIMIT 1").fetchone()
         return None if row is None else ChainPosition(*row)
 
-    def find_positions(self, seen: ChainPosition) -> tuple[bool, ChainPosition | None]:
-        """Return whether the chain extends the one that was `seen`, and its newest position; one statement.
+    def extends(self, seen: ChainPosition) -> bool:
+        """Return whether the chain is the one that was `seen`, or a later state of it.
 
         Heads are hashes of everything before them, so the link at `seen.count` decides about all of it.
         """
-        found = self.rows.execute(
-            "SELECT id, head FROM link WHERE id = :seen OR id = (SELECT max(id) FROM link) ORDER BY id",
-            {"seen": seen.count},
-        ).fetchall()
-        positions = [ChainPosition(*row) for row in found]
-        return seen in positions, positions[-1] if positions else None
+        found = self.rows.execute("SELECT head FROM link WHERE id = :id", {"id": seen.count}).fetchone()
+        return found is not None and bool(found[0] == seen.head)
 
     def get_link(self, number: int) -> Link | None:
         """Return the link with this id, or None."""

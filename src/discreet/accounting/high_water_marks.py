@@ -361,11 +361,11 @@ def classify_mark(transaction: LedgerTransaction, mark: HighWaterMark) -> MarkSt
     return MarkStanding.CHARGED if is_charged else MarkStanding.UNKNOWN
 
 
-def require_same_history(transaction: LedgerTransaction, seen: ChainPosition) -> ChainPosition | None:
-    """Return the newest position of a ledger; raise an error unless it extends what was `seen` before."""
-    extends, newest = transaction.chain.find_positions(seen)
-    if extends:
-        return newest
+def require_same_history(transaction: LedgerTransaction, seen: ChainPosition) -> None:
+    """Raise an error for a ledger that does not extend what was `seen` of it before."""
+    if transaction.chain.extends(seen):
+        return
+    newest = transaction.chain.get_position()
     place, again = transaction.storage.place, f"{RESTORE} {START_AGAIN}"
     if newest is None or newest.count < seen.count:
         raise make_ledger_error(

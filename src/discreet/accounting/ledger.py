@@ -362,8 +362,10 @@ class Ledger(Closeable):
         return self._read(lambda transaction: transaction.list_separate_ledgers())
 
     def read_mark(self) -> HighWaterMark:
-        """Return the current high-water mark of the ledger."""
-        return self._read(read_mark)
+        """Return the current high-water mark of the ledger, which from now on it is not to be behind."""
+        mark = self._read(read_mark)
+        self._remember(ChainPosition(mark.count, mark.head))
+        return mark
 
     def verify(self) -> None:
         """Check all links, entries and sums; raise an error for a ledger that contradicts itself."""
@@ -400,17 +402,17 @@ class Ledger(Closeable):
         seen = self._seen  # before the snapshot is taken, which may lack what is committed after that
         with self.storage.read_transaction() as rows:
             transaction = self._make_transaction(rows)
-            self._remember(self._require_seen_history(transaction, seen))
+            self._require_seen_history(transaction, seen)
             yield transaction
 
     def _require_seen_history(
         self, transaction: LedgerTransaction, seen: ChainPosition | None, *, after_data: bool = False
-    ) -> ChainPosition | None:
-        """Return the newest position; raise an error for a ledger that was rolled back under this process."""
+    ) -> None:
+        """Raise an error for a ledger that was rolled back under this process."""
         if seen is None:
-            return None
+            return
         try:
-            return require_same_history(transaction, seen)
+            require_same_history(transaction, seen)
         except RequestError:
             if not after_data:
                 raise
