@@ -105,6 +105,17 @@ def test_a_running_server_refuses_an_older_copy_and_writes_nothing_to_it(
         assert dump(place) == older
 
 
+def test_a_server_that_has_only_opened_the_ledger_refuses_an_older_copy(place: str, tmp_path: Path) -> None:
+    with open_with(place) as ledger:
+        ask(ledger, "before")
+        put_back = copy_beneath(place, tmp_path)
+        ask(ledger, "lost")
+    with open_with(place) as opened:
+        put_back()
+        with pytest.raises(RequestError, match="behind what this process has seen"):
+            opened.reserve("alice", "new", SQL, TENTH)
+
+
 def test_an_older_copy_that_has_grown_past_what_was_seen_is_refused(place: str, tmp_path: Path) -> None:
     with open_with(place, tmp_path / "one.mark") as ledger:
         ask(ledger, "before")

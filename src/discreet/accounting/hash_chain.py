@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -121,10 +121,11 @@ class ChainPosition:
 
 @dataclass(frozen=True)
 class HashChain:
-    """The links that one transaction sees."""
+    """The links that one transaction sees; `appended` are the positions of those that it has added."""
 
     rows: SqlTransaction
     storage: LedgerStorage
+    appended: list[ChainPosition] = field(default_factory=list)
 
     def append(
         self,
@@ -141,6 +142,7 @@ class HashChain:
         stamped = {**body, "id": number, "kind": kind.value, "analyst": analyst, "all": sums}
         # sorted and without blanks: the text is hashed, so it must be canonical
         text = json.dumps(stamped, sort_keys=True, separators=(",", ":"))
+        head = hash_link(previous, text)
         self.rows.execute(
             f"INSERT INTO link ({LINK}) VALUES (:id, :kind, :analyst, :body, :previous, :head)",
             {
@@ -149,9 +151,10 @@ class HashChain:
                 "analyst": analyst,
                 "body": text,
                 "previous": previous,
-                "head": hash_link(previous, text),
+                "head": head,
             },
         )
+        self.appended.append(ChainPosition(number, head))
 
     def append_terms(
         self, terms: Mapping[str, object], *, identity: str | None = None, time: str | None = None

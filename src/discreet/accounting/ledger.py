@@ -118,7 +118,7 @@ class Ledger(Closeable):
         self._seen_turn = threading.Lock()
         self.storage = open_storage(str(address))
 
-        def initialize(transaction: LedgerTransaction) -> bool:
+        def initialize(transaction: LedgerTransaction) -> tuple[bool, ChainPosition | None]:
             transaction.accounts.initialize_terms()
             transaction.accounts.check_standings()
             transaction.accounts.set_shares(
@@ -128,10 +128,13 @@ class Ledger(Closeable):
             transaction.accounts.check_totals()
             check_marks(transaction, bound, separate=terms.separate)
             check_units(transaction, terms.units)
-            return transaction.has_history()
+            return transaction.has_history(), transaction.chain.get_position()
 
         try:
-            if self.transact(initialize):
+            has_history, position = self.transact(initialize)
+            if position is not None:
+                self._remember(position)
+            if has_history:
                 self.write_marks()
         except BaseException:
             self.storage.close()
@@ -247,14 +250,15 @@ class Ledger(Closeable):
         """
         abandoned = sorted(self._abandoned)
 
-        def write(rows: SqlTransaction) -> tuple[T, ChainPosition | None]:
+        def write(rows: SqlTransaction) -> tuple[T, list[ChainPosition]]:
             transaction = self._make_transaction(rows)
             self._require_seen_history(transaction, self._seen, after_data=after_data)
             transaction.orphan_entries(abandoned)
-            return work(transaction), transaction.chain.get_position()
+            return work(transaction), transaction.chain.appended
 
-        result, position = self.storage.write(write, after_data=after_data)
-        self._remember(position)  # only now: what was not committed was not seen
+        result, appended = self.storage.write(write, after_data=after_data)
+        for position in appended[-1:]:
+            self._remember(position)  # only now: what was not committed was not seen
         self._abandoned.difference_update(abandoned)
         return result
 
@@ -421,10 +425,10 @@ class Ledger(Closeable):
                 f"charge, and no answer leaves. {RESTORE}"
             ) from None
 
-    def _remember(self, position: ChainPosition | None) -> None:
+    def _remember(self, position: ChainPosition) -> None:
         """Remember the newest committed position that a transaction has seen; it never goes back."""
         with self._seen_turn:
-            if position is not None and (self._seen is None or self._seen.count < position.count):
+            if self._seen is None or self._seen.count < position.count:
                 self._seen = position
 
     def _make_transaction(self, rows: SqlTransaction) -> LedgerTransaction:
