@@ -1,6 +1,8 @@
 """Spark: the engine for tables that are too large for one machine.
 
-Sources     tables of the catalog, Parquet and CSV paths.
+Sources     tables of the catalog and Parquet paths; in a local session also CSV files, which DuckDB reads
+            (`spark_csv`). What Spark's readers take from one row or file to read others by is switched off
+            (`spark_session`).
 Session     one of its own, in UTC, without ANSI mode: `spark:local`, a cluster (`spark://…`), or Spark
             Connect (`sc://…`). Each table of the policy is a view of that session, whose rows are encoded and
             ranked in the cluster.
