@@ -1,4 +1,4 @@
-"""Spark's specification: tables of a catalog and Parquet paths, in a session or a cluster; CSV in a session."""
+"""Spark's specification: tables of a catalog and Parquet paths; in a local session CSV files too."""
 
 from __future__ import annotations
 
