@@ -90,8 +90,9 @@ def _write_text_guard(kind: str) -> str:
 
 def _read_timestamp_units(session: Any, files: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield each column of timestamps in the files with its unit."""
+    settings = session._jsparkSession.sessionState().newHadoopConf()
     with ThreadPoolExecutor(FOOTER_THREADS) as threads:
-        for schema in set(threads.map(lambda file: _read_footer_schema(session, file), files)):
+        for schema in set(threads.map(lambda file: _read_footer_schema(session, settings, file), files)):
             yield from _parse_timestamp_units(schema)
 
 
@@ -114,16 +115,14 @@ def _parse_timestamp_units(schema: str) -> Iterator[tuple[str, str]]:
             yield group, NESTED
 
 
-def _read_footer_schema(session: Any, file: str) -> str:
+def _read_footer_schema(session: Any, settings: Any, file: str) -> str:
     """Return the schema in a file's footer as text; empty if it is not a Parquet file."""
     from py4j.protocol import Py4JJavaError
 
     parquet, hadoop = session._jvm.org.apache.parquet.hadoop, session._jvm.org.apache.hadoop.fs
     path = hadoop.Path(session._jvm.java.net.URI(file))
     try:
-        opened = parquet.ParquetFileReader.open(
-            parquet.util.HadoopInputFile.fromPath(path, session._jsparkSession.sessionState().newHadoopConf())
-        )
+        opened = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(path, settings))
     except Py4JJavaError:
         return ""
     try:

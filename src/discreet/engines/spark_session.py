@@ -145,8 +145,7 @@ def start_session(address: str) -> Any:
             raise RequestError(
                 "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
             )
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+        _apply_settings(session)
         found = {row["key"]: row["value"] for row in session.sql("SET").collect()}
     refused = [name for name, value in SETTINGS.items() if found.get(name) != value]
     if refused:
@@ -155,6 +154,14 @@ def start_session(address: str) -> Any:
             hint="Allow it on the cluster: without it, one row could change how others are read.",
         )
     return session
+
+
+def _apply_settings(session: Any) -> None:
+    from pyspark.errors import PySparkException
+
+    for name, value in SETTINGS.items():
+        with suppress(PySparkException):  # one that is not accepted is missing when they are read back
+            session.conf.set(name, value)
 
 
 def _open_session(address: str) -> Any:
