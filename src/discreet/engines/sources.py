@@ -161,9 +161,14 @@ def _make_identifier_type(kind: str, collation: str) -> IdentifierType:
 
 
 def write_parquet_reader(files: Iterable[Path]) -> str:
-    """Return the SQL that reads Parquet files as one table with the columns of all of them."""
+    """Return the SQL that reads Parquet files as one table with the columns of all of them.
+
+    Without `can_have_nan` DuckDB takes the minimum and maximum in a file for those of all of its numbers.
+    """
     listed = ", ".join(map(quote_path, files))
-    return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false)"
+    return (
+        f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false, can_have_nan = true)"
+    )
 
 
 def format_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
