@@ -1,9 +1,8 @@
 """Statistics of a file decide nothing: one person's value changes nobody else's, whatever the footer claims.
 
-Writers leave NaN out of a column's minimum and maximum, so that a file with NaN has statistics that are true by
-the format and wrong for DuckDB. Footers that contradict the format are tried too: whoever writes them is not
-always the custodian. (A footer that says of a whole column chunk that it is NULL is believed, with or without
-an optimizer: such a file breaks its format.)
+Writers leave NaN out of a column's minimum and maximum, so that a file with NaN has statistics that are true
+by the format and wrong for DuckDB. Footers that contradict the format are tried too. (A footer that says of a
+whole column chunk that it is NULL is believed, with or without an optimizer: such a file breaks its format.)
 """
 
 from __future__ import annotations

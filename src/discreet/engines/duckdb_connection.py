@@ -2,8 +2,8 @@
 
 Locked down  no external access (files, ATTACH, COPY, extensions, replacement scans), and a locked
              configuration; what was loaded or attached before stays readable.
-Statistics   of a column's values decide neither what is read nor how. DuckDB rewrites a statement by them, and
-             a rewritten statement may raise where the original does not, so this is disabled on every
+Statistics   of a column's values decide neither what is read nor how. DuckDB rewrites a statement by them,
+             and a rewritten statement may raise where the original does not, so this is disabled on every
              connection. Those of a Parquet file may also be wrong: most writers leave NaN out of them, and
              then one person's value would decide how everybody's NaN is read. So while a connection may read
              files, nothing that could compare their statistics with a filter is enabled either: no filter
@@ -35,7 +35,7 @@ SCAN_FILTER_OPTIMIZERS = (
     "late_materialization",
     "partitioned_execution",
 )
-"""Optimizers that compare a filter, a join's keys or a sort's bound with the statistics of what is scanned."""
+"""Optimizers that compare a filter, a join's keys or a sort's bound with the statistics of a scan."""
 
 
 def connect_duckdb(
