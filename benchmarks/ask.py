@@ -28,7 +28,8 @@ from discreet.engines.duckdb import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services import policy_engines
 from discreet.services.curator import Curator
-from discreet.services.ledgers import open_ledger_unmarked, resolve_analyst
+from discreet.services.ledgers import open_ledger_unmarked
+from discreet.services.policies import resolve_analyst
 from discreet.sql import interval_estimates
 from discreet.sql.aggregates.count import estimate_count
 

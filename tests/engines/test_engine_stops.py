@@ -22,8 +22,8 @@ from discreet.core.randomness import Randomness
 from discreet.engines.postgres import PostgreSQL
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
-from discreet.services.ledgers import open_ledger_readonly, resolve_analyst
-from discreet.services.policies import load_policy
+from discreet.services.ledgers import open_ledger_readonly
+from discreet.services.policies import load_policy, resolve_analyst
 from discreet.sql.plan_execution import Release
 from tests.engines import servers
 from tests.engines.test_limits import ASKED, ROWS, policy_over

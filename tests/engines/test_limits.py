@@ -25,7 +25,7 @@ from discreet.engines.spark import Spark
 from discreet.engines.spark_session import SETTINGS
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
-from discreet.services.ledgers import resolve_analyst
+from discreet.services.policies import resolve_analyst
 from tests.engines.servers import ADDRESS, KEY, PostgresServer, SparkServer
 
 SHORT = 0.3

@@ -13,9 +13,9 @@ REFUSED = RequestError(
 
 def test_http_names_fields_of_the_body() -> None:
     assert error_to_json(REFUSED) == {
-        "error": "ask: least_rows is missing.",
+        "error": "ask: `least_rows` is missing.",
         "code": "refused",
-        "hint": "Give within 5%, or log for analyst alice.",
+        "hint": 'Give `within` "5%", or `log` for `analyst` "alice".',
     }
 
 

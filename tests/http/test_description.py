@@ -52,7 +52,7 @@ def test_every_route_has_a_summary_and_describes_its_answers_and_refusals(long_l
 
 
 def test_texts_name_fields_and_not_python_arguments(long_lived: Server) -> None:
-    assert name_fields('Give `within="2%"` or `epsilon=`.') == "Give `within` 2% or `epsilon`."
+    assert name_fields('Give `within="2%"` or `epsilon=`.') == 'Give `within` "2%" or `epsilon`.'
     with long_lived.client() as client:
         described = client.get("/api/openapi.json")
         told = client.post("/api/plan", json={"sql": COUNT, "epsilon": "much"}).json()

@@ -9,7 +9,7 @@ Files       overlap by path or pattern: equal, one inside the other's folder, or
 Tables      FILE#TABLE for a table of a DuckDB file, #TABLE for one of a server. Unquoted names are equal in
             any case of letters, and a name without a schema is equal to one with any schema.
 
-Sources are compared as text. `app.privacy_units` resolves symbolic links first.
+Sources are compared as text. `services.privacy_units` resolves symbolic links first.
 """
 
 from __future__ import annotations

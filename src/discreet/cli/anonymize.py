@@ -10,6 +10,7 @@ import typer
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import RequestError
+from discreet.services.addresses import parse_engine_address, require_engine_address
 from discreet.services.anonymize.anonymize_request import OUTPUT, PANELS, AnonymizeRequest
 
 
@@ -59,9 +60,7 @@ def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
     """Return whether it is a table of the policy, or may be one that only its engine knows."""
     if policy is None and engine is None:
         return False
-    # not needed for a file without a policy
-    from discreet.services.addresses import parse_engine_address, require_engine_address
-    from discreet.services.policies import load_policy
+    from discreet.services.policies import load_policy  # not needed for a file without a policy
 
     if policy is None:
         return not parse_engine_address(require_engine_address(engine or "")).is_embedded

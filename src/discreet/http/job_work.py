@@ -25,7 +25,7 @@ from discreet.services.anonymize.anonymize import (
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
 from discreet.services.anonymize.table_resolution import resolve_policy_table
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
-from discreet.services.ledgers import resolve_analyst
+from discreet.services.policies import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
 from discreet.services.synthesize.synthesize_request import (

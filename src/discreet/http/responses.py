@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi import Response
 
-from discreet.core.errors import DiscreetError, rename_arguments
+from discreet.core.errors import ARGUMENT, DiscreetError
 from discreet.services.answers import Answer
 from discreet.services.serving.job import JobFailure
 from discreet.services.users.idempotency_keys import StoredResponse
@@ -90,7 +90,7 @@ def name_fields(text: str) -> str:
     """Return a text whose Python arguments, and options of a command line, are named as fields of a body.
 
     >>> name_fields('Give `within="2%"` `least_rows=100`; or ask with `epsilon=`.')
-    'Give `within` 2% `least_rows` 100; or ask with `epsilon`.'
+    'Give `within` "2%" `least_rows` 100; or ask with `epsilon`.'
     """
     named = name_arguments(text)
     return named if COMMAND_PREFIX in named else OPTION_PATTERN.sub(_option_to_field, named)
@@ -98,11 +98,12 @@ def name_fields(text: str) -> str:
 
 def name_arguments(text: str) -> str:
     """Return a text whose Python arguments are named as fields of a body."""
-    return rename_arguments(text, _argument_to_field)
+    return ARGUMENT.sub(_argument_to_field, text)
 
 
-def _argument_to_field(name: str, value: str) -> str:
-    return f"`{FIELDS_BY_ARGUMENT.get(name, name)}` {value}".rstrip()
+def _argument_to_field(argument: re.Match[str]) -> str:
+    name = FIELDS_BY_ARGUMENT.get(argument["name"], argument["name"])
+    return f"`{name}` {argument['value']}".rstrip()  # the value in its quotes, as JSON has it
 
 
 def _option_to_field(option: re.Match[str]) -> str:

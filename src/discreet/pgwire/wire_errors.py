@@ -8,7 +8,6 @@ constant text that the backend returns.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,8 +32,6 @@ SQLSTATES: tuple[tuple[type[DiscreetError], str], ...] = (
     (EngineFault, "58000"),
 )
 INTERNAL_ERROR = "XX000"
-COMMAND_LINE_OPTION = re.compile(r"--(epsilon|share|within|least-rows)\b(?: (\d+(?:\.\d+)?%?))?")
-PYTHON_HINT = re.compile(r", in Python [^.;]+")
 
 
 class WireError(Exception):
@@ -63,17 +60,10 @@ def build_error_report(error: Exception, log_fault: Callable[[Exception], Discre
     for kind, state in SQLSTATES:
         if isinstance(error, kind):
             assert isinstance(error, DiscreetError)
-            message, hint = map(_name_settings, (error.message, error.hint))
+            message, hint = (rename_arguments(text, _format_setting) for text in (error.message, error.hint))
             return ErrorReport(sqlstate=state, message=message, hint=hint)
     fault = log_fault(error)
     return ErrorReport(sqlstate=INTERNAL_ERROR, message=fault.message, hint=fault.hint)
-
-
-def _name_settings(text: str) -> str:
-    text = COMMAND_LINE_OPTION.sub(
-        lambda found: _format_setting(found[1].replace("-", "_"), found[2] or ""), PYTHON_HINT.sub("", text)
-    )
-    return rename_arguments(text, _format_setting)
 
 
 def _format_setting(name: str, value: str) -> str:

@@ -96,8 +96,13 @@ class TabulateRequest(_CountRequest):
     ] = None
     marginals: Annotated[
         tuple[Names, ...],
-        Field(description="Instead of all combinations: --marginal sex --marginal sex,race."),
-        CommandLine(flags=("--marginal",), typed=list[str], parse=_split_marginals),
+        Field(description="Marginals, such as [[sex], [sex, race]], instead of all combinations."),
+        CommandLine(
+            flags=("--marginal",),
+            typed=list[str],
+            parse=_split_marginals,
+            help="Instead of all combinations: --marginal sex --marginal sex,race.",
+        ),
     ] = ()
     bins: Bins = Field(default_factory=dict)
     logarithmic: Annotated[

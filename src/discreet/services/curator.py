@@ -36,9 +36,9 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
-from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Budget, Plan, QuestionPricing, suggest_smaller_epsilon
-from discreet.services.policies import compute_policy_version, get_promise, load_policy
+from discreet.services.policies import compute_policy_version, get_promise, load_policy, resolve_analyst
 from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request

@@ -28,10 +28,9 @@ from discreet.accounting.high_water_marks import (
     MarkFile,
     require_unmarked_data,
 )
-from discreet.accounting.ledger import SOLE_ANALYST, Ledger
+from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
 from discreet.accounting.privacy_unit import DATABASES, split_source
-from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Table
 from discreet.services.addresses import find_sibling_file, strip_sibling_path
 from discreet.services.policies import get_promise
@@ -79,18 +78,6 @@ def open_ledger_readonly(policy: Policy) -> Ledger:
 def _build_ledger(policy: Policy, address: str, terms: LedgerTerms) -> Ledger:
     shares = get_analyst_shares(policy)
     return Ledger(address, get_promise(policy), analysts=shares or None, terms=terms)
-
-
-def resolve_analyst(policy: Policy, analyst: str | None) -> str:
-    """Return the analyst to charge: the one named, or the only one that the policy declares."""
-    known = list(policy.analysts)
-    who = analyst or (known[0] if len(known) == 1 else None if known else SOLE_ANALYST)
-    if who is None or (known and who not in known):
-        raise RequestError(
-            f"The policy declares the analysts {', '.join(known)}; got {who or 'none'}.",
-            hint="Name the analyst: `analyst=NAME`.",
-        )
-    return who
 
 
 def find_ledger_terms(policy: Policy, *, separate: bool = False, frames: Collection[str] = ()) -> LedgerTerms:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from discreet.accounting.ledger import SOLE_ANALYST
 from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
@@ -257,6 +258,18 @@ def get_promise(policy: Policy) -> Promise:
         )
     terms = policy.promise
     return Promise(terms.prior, terms.posterior, secret=terms.secret, group=terms.group, tail=terms.tail)
+
+
+def resolve_analyst(policy: Policy, analyst: str | None) -> str:
+    """Return the analyst to charge: the one named, or the only one that the policy declares."""
+    known = list(policy.analysts)
+    who = analyst or (known[0] if len(known) == 1 else None if known else SOLE_ANALYST)
+    if who is None or (known and who not in known):
+        raise RequestError(
+            f"The policy declares the analysts {', '.join(known)}; got {who or 'none'}.",
+            hint="Name the analyst: `analyst=NAME`.",
+        )
+    return who
 
 
 def _raise_problems(document: YamlDocument, problems: Problems) -> None:

@@ -116,7 +116,8 @@ class Page:
         template_context: Mapping[str, object] | None = None,
     ) -> HTMLResponse:
         """Render a template with an error above its content."""
-        sentence = error_to_json(error)
+        # a page has no use for the backticks around names of fields
+        sentence = {name: text.replace("`", "") for name, text in error_to_json(error).items()}
         problem = {"message": strip_command_prefix(sentence["error"]), "hint": sentence["hint"]}
         told = {**(template_context or {}), "problem": problem}
         return self.render(template, told, status=STATUS_BY_CODE.get(error.code, 400))

@@ -44,8 +44,8 @@ from discreet.services import fault_log
 from discreet.services.anonymize.counted_table import Sources, require_columns
 from discreet.services.anonymize.exposure import require_declared_roles
 from discreet.services.anonymize.release import list_published_columns
-from discreet.services.ledgers import open_ledger, resolve_analyst
-from discreet.services.policies import get_promise, load_policy
+from discreet.services.ledgers import open_ledger
+from discreet.services.policies import get_promise, load_policy, resolve_analyst
 from discreet.services.policy_engines import require_unchanged_sources, resolve_frame
 
 OUT = -1  # the code of a value whose row is suppressed

@@ -122,7 +122,7 @@ class AttackRequest(AttackFields):
         BeforeValidator(_read_path),
         Field(
             description="A published .parquet, .csv or .duckdb file (FILE.duckdb#TABLE), or a table of "
-            "--engine; or a policy.yaml, whose answers are attacked."
+            "`engine=`; or a policy.yaml, whose answers are attacked."
         ),
         CommandLine(is_argument=True),
     ]
@@ -131,7 +131,7 @@ class AttackRequest(AttackFields):
     ] = None
     posterior: Annotated[
         float | None,
-        Field(description="Another name for --at-most, as in anonymize."),
+        Field(description="Another name for `at_most=`, as in anonymize."),
         *accept_probability("`posterior=`"),
         _option("SHARE", typed=str),
     ] = None
@@ -182,7 +182,7 @@ class AttackRequest(AttackFields):
     ] = None
     earlier_columns: Annotated[
         Pairs,
-        Field(description="As --column, for that release."),
+        Field(description="As `columns=`, for that release."),
         *_accept_pairs("`earlier_columns=`"),
         _option("RELEASE=REGISTER", TABLE, "--earlier-column", typed=list[str]),
     ] = {}
@@ -202,18 +202,18 @@ class AttackRequest(AttackFields):
     )
     days: Annotated[
         int | None,
-        Field(ge=0, description="How many days dates in --knows may be off; 14 by default."),
+        Field(ge=0, description="How many days dates in `knows=` may be off; 14 by default."),
         _option("N", RATINGS, least=0),
     ] = None
     stars: Annotated[
         float | None,
-        Field(description="How far ratings in --knows may be off; 0 by default."),
+        Field(description="How far ratings in `knows=` may be off; 0 by default."),
         *_accept_number("`stars=`"),
         _option("N", RATINGS, typed=str),
     ] = None
     wrong: Annotated[
         float | None,
-        Field(description="The share of --knows that may be wrong; 25% by default."),
+        Field(description="The share of `knows=` that may be wrong; 25% by default."),
         *accept_probability("`wrong=`"),
         _option("SHARE", RATINGS, typed=str),
     ] = None

@@ -39,8 +39,8 @@ from discreet.services.collect.collect_requests import RandomizeRequest
 from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, open_draft, write_reports
 from discreet.services.curator import Curator
-from discreet.services.ledgers import open_ledger, resolve_analyst
-from discreet.services.policies import get_promise
+from discreet.services.ledgers import open_ledger
+from discreet.services.policies import get_promise, resolve_analyst
 from discreet.services.source_tables import find_source_table
 
 

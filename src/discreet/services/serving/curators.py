@@ -28,8 +28,9 @@ from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log
 from discreet.services.answers import Answer
 from discreet.services.curator import Curator
-from discreet.services.ledgers import open_ledger, resolve_analyst
+from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Plan
+from discreet.services.policies import resolve_analyst
 from discreet.services.policy_engines import make_engine_opener, require_unchanged_sources
 from discreet.services.question_request import QuestionRequest
 from discreet.services.serving.admission import Admission

@@ -99,7 +99,7 @@ class SynthesizeRequest(SynthesizeFields):
 
     promise: Annotated[
         tuple[float, float] | None,
-        Field(description="Instead of --epsilon: prior:posterior for this table alone, such as 1%:2%."),
+        Field(description="Instead of `epsilon=`: prior:posterior for this table alone, such as 1%:2%."),
         BeforeValidator(_read_promise),
         CommandLine(typed=str),
     ] = None
@@ -120,7 +120,7 @@ class PublishRequest(SynthesizeRequest):
     ] = None
     target: Annotated[
         str | None,
-        Field(description="A column to predict from real and from synthetic rows, with --panel."),
+        Field(description="A column to predict from real and from synthetic rows, with `panel=`."),
     ] = None
     at_most: Annotated[
         float | None,

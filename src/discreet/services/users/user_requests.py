@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
-from discreet.services.ledgers import resolve_analyst
+from discreet.services.policies import resolve_analyst
 from discreet.services.request_fields import CommandLine
 from discreet.services.users.user_accounts import Role, UserAccounts, get_sole_analyst
 
