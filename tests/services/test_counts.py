@@ -34,6 +34,7 @@ tables:
       sex:    {type: category, values: [f, m], nulls: false}
       born:   {type: date, low: 1940-01-01, high: 2009-12-31}
       name:   {role: identifier}
+      note:   {type: text}
 """
 QUESTIONS = """\
 -- who is ill
@@ -49,11 +50,11 @@ Run = Callable[..., dict[str, Any]]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """People of whom a third smokes, and those are ill who smoke and are 50 or older."""
-    lines = ["age,smoker,ill,sex,born,name"]
+    lines = ["age,smoker,ill,sex,born,name,note"]
     for place in range(3000):
         age, smokes = 18 + place % 62, place % 3 == 0
         born = f"{2025 - age}-01-01"
-        lines.append(f"{age},{smokes},{smokes and age >= 50},{'fm'[place % 2]},{born},p{place}")
+        lines.append(f"{age},{smokes},{smokes and age >= 50},{'fm'[place % 2]},{born},p{place},")
     (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "privacy.yaml").write_text(POLICY)
     (tmp_path / "questions.sql").write_text(QUESTIONS)
@@ -252,6 +253,7 @@ def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
         (("tabulate", "people", "--columns", "sex", "--epsilon", "99"), 3, "tabulate:"),
         (("tabulate", "people", "--ranges", "age", "--marginal", "sex", "--epsilon", "1"), 2, "one of them"),
         (("itemsets", "people", "--items", "sex", "--epsilon", "1"), 2, "true or false"),
+        (("tabulate", "people", "--columns", "note", "--epsilon", "1"), 2, "Column note declares neither"),
         (("itemsets", "people", "--threshold", "x", "--epsilon", "1"), 2, "a probability such as"),
         (("stream", "people", "nowhere.sql", "--epsilon", "1"), 2, "cannot be read"),
         (("stream", "people", "privacy.yaml", "--epsilon", "1"), 2, "stream: question 1:"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -365,3 +367,25 @@ tables:
     with Curator.open(path):
         pass
     assert (tmp_path / "ledger.faults.log").read_text() == log, "the store is built once"
+
+
+@pytest.mark.parametrize(
+    "equal",
+    [
+        (Decimal("0.5"), Decimal("0.50")),
+        (1, True),
+        (0.0, -0.0),
+        (datetime(2020, 1, 1, 12, tzinfo=UTC), datetime(2020, 1, 1, 13, tzinfo=timezone(timedelta(hours=1)))),
+    ],
+)
+def test_parameters_that_are_equal_but_different_constants_have_plans_of_their_own(
+    policy: Path, equal: tuple[Any, Any]
+) -> None:
+    text = "SELECT COUNT(*) AS n FROM people WHERE CAST($1 AS VARCHAR) = '0.50'"
+    with Curator.open(policy) as curator:
+        plans = [curator.plan(text, epsilon=1, values=[value]) for value in equal]
+    with Curator.open(policy) as curator:
+        fresh = curator.plan(text, epsilon=1, values=[equal[1]])
+    assert plans[1].key == fresh.key
+    assert plans[1].text == fresh.text
+    assert plans[1].query_plan.statement == fresh.query_plan.statement

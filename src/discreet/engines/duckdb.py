@@ -44,8 +44,8 @@ from discreet.engines.inventory import DuckDBInventory
 from discreet.engines.prepared_store import PreparedStore, prepare_store
 
 READERS = {
-    ".parquet": "read_parquet({path})",
-    ".csv": "read_csv({path}, sample_size = -1)",
+    ".parquet": "read_parquet({path}, can_have_nan = true)",
+    ".csv": "read_csv({path}, sample_size = -1, parallel = false)",
 }
 ATTACHED, ARRIVING = "_discreet_store", "_discreet_arriving"
 

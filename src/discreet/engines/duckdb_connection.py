@@ -2,8 +2,14 @@
 
 Locked down  no external access (files, ATTACH, COPY, extensions, replacement scans), and a locked
              configuration; what was loaded or attached before stays readable.
-Statistics   DuckDB rewrites a statement by the statistics of a column's values, such as whether all are NULL,
-             and a rewritten statement may raise where the original does not. Locking down disables this.
+Statistics   of a column's values decide neither what is read nor how. DuckDB rewrites a statement by them,
+             and a rewritten statement may raise where the original does not, so this is disabled on every
+             connection. Those of a Parquet file may also be wrong: most writers leave NaN out of them, and
+             then one person's value would decide how everybody's NaN is read. So while a connection may read
+             files, nothing that could compare their statistics with a filter is enabled either: no filter
+             reaches a scan, whether it is written in the statement or found by a join or a sort. Locking down
+             enables filters in scans again: the tables that can be read from then on are DuckDB's own, whose
+             statistics it computed itself, from the rows as they are stored, with NaN as the largest number.
 On disk      what does not fit in memory is spilled to the folder that the caller names; without one nothing
              is written, and there is no memory limit either.
 """
@@ -18,6 +24,18 @@ import duckdb
 from discreet.core.sql_quoting import quote_literal
 
 MEMORY_LIMIT = "1GiB"
+STATISTICS_OPTIMIZER = "statistics_propagation"
+SCAN_FILTER_OPTIMIZERS = (
+    "filter_pushdown",
+    "cte_filter_pusher",
+    "join_filter_pushdown",
+    "top_n",
+    "top_n_window_elimination",
+    "row_group_pruner",
+    "late_materialization",
+    "partitioned_execution",
+)
+"""Optimizers that compare a filter, a join's keys or a sort's bound with the statistics of a scan."""
 
 
 def connect_duckdb(
@@ -36,6 +54,7 @@ def connect_duckdb(
         },
     )
     connection.execute("SET TimeZone = 'UTC'")
+    _disable_optimizers(connection, STATISTICS_OPTIMIZER, *SCAN_FILTER_OPTIMIZERS)
     # In `python -c` and in notebooks DuckDB writes a progress bar to stdout. Without Jupyter's widgets there
     # is none, and switching it off would raise.
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
@@ -46,9 +65,13 @@ def connect_duckdb(
 def lock_down_connection(connection: duckdb.DuckDBPyConnection) -> None:
     """Restrict a connection to its own tables for good: no later statement can change that."""
     # set before the configuration is locked; applies to every connection to the same database
-    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    _disable_optimizers(connection, STATISTICS_OPTIMIZER)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _disable_optimizers(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
+    connection.execute(f"SET disabled_optimizers = {quote_literal(','.join(names))}")
 
 
 def quote_path(path: Path) -> str:

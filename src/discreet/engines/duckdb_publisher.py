@@ -35,6 +35,7 @@ from discreet.core.policy import Table
 from discreet.core.release_target import ReleaseTarget
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import sources
+from discreet.engines.coarse_times import convert_frame
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import require_exact_identifiers
 
@@ -57,7 +58,7 @@ class DuckDBPublisher(Closeable):
         self._connection = run_guarded(lambda: connect_duckdb(spill_folder=self._spill.name))
         try:
             for name, frame in (frames or {}).items():
-                self._connection.register(name, _replace_negative_zeros(frame))
+                self._connection.register(name, _replace_negative_zeros(convert_frame(frame)))
             found = {name: self._create_view(name, table).identifier_types for name, table in tables.items()}
             require_exact_identifiers("DuckDB", tables, found)
         except BaseException:
@@ -108,6 +109,7 @@ class DuckDBPublisher(Closeable):
         source = sources.locate_source(name, table)
         self._sources.append(source)
         reading = run_guarded(lambda: sources.read_source_schema(source, self._connection))
+        sources.require_readable_rows(source)
         is_marked = any(map(has_marked_formulas, source.files))
         columns = ", ".join(
             f"{unescape_cell_sql(quote_identifier(each))} AS {quote_identifier(each)}"

@@ -236,7 +236,8 @@ def _write_file_relation(connection: duckdb.DuckDBPyConnection, schema: Schema) 
         place, _, name = (schema.table or "").rpartition(".")
         return f"described.{quote_identifier(place or 'main')}.{quote_identifier(name)}"
     header = f"header = {str(schema.has_header).lower()}"
-    return f"read_csv({quote_path(schema.path)}, {header}, all_varchar = true, ignore_errors = true)"
+    options = f"{header}, all_varchar = true, ignore_errors = true, parallel = false"
+    return f"read_csv({quote_path(schema.path)}, {options})"
 
 
 INSPECTED_TABLE = "looked_at"

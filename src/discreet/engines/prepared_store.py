@@ -11,7 +11,8 @@ Atomic      it is built under another name and moved, by one process at a time: 
             complete, and the next process removes what a crash left behind.
 Locks       an open store holds a lock on an empty file beside it, which the system releases when its holder
             ends; building a newer store drops those that nobody has open, and leaves the others.
-Faults      no data makes it fail, except a file that breaks its own format.
+Faults      no data makes it fail, except a file that breaks its own format, or a CSV file in which a quoted
+            value may hold other people's rows: the custodian is told its line, and nothing is charged.
 Logged      for the custodian alone: how many rows of a CSV file could not be read, and how many keys
             through which people are found belong to several people.
 """
@@ -42,7 +43,7 @@ from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connect
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
 
-STORE_FORMAT = 4
+STORE_FORMAT = 5
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
@@ -166,6 +167,8 @@ def _build_tables(
         ):
             connection.execute(f"SET VARIABLE {variable} = ?", [half])
         _require_exact_identifiers(connection, policy, located)
+        for source in located:
+            sources.require_readable_rows(source)
         for source in located:
             progress(f"preparing table {source.name}")
             _build_table(connection, policy, source)

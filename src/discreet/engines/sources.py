@@ -10,7 +10,12 @@ Schema      the names and types of columns, from a header, a footer or a catalog
 CSV         text throughout, so that types come from the policy. The separator is the one that finds the
             declared columns in the header; if the CSV dialect were guessed from rows, a single row could
             change how the file is read. Rows with too few fields or invalid UTF-8 are left out;
-            `format_unread_rows` returns how many, for the custodian.
+            `format_unread_rows` returns how many, for the custodian. Read by one thread: several would begin
+            in the middle of the file, guess whether they are within a quoted value, and lose other people's
+            rows if one person's text looks like rows. A value that would hold rows of others is refused
+            (`csv_quotes`).
+Parquet     by its pages, whatever its statistics claim (`duckdb_connection`). A column chunk of which the
+            footer says that all of it is NULL is not read; that number is exact in the format.
 
 Digests of the contents of sources, to detect data that changed.
 
@@ -39,6 +44,13 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.core.release_target import DATABASE_SUFFIXES, split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.engines.coarse_times import (
+    convert_frame,
+    has_millisecond_columns,
+    register_parquet_files,
+    select_microseconds,
+)
+from discreet.engines.csv_quotes import require_closed_quotes
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import IdentifierType
 
@@ -113,8 +125,11 @@ def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) ->
     if suffix in CSV_SUFFIXES:
         return _read_csv(source)
     if source.frame is not None:
-        connection.register(FRAME, source.frame)
+        connection.register(FRAME, convert_frame(source.frame))
         relation = FRAME
+    elif suffix in PARQUET_SUFFIXES and has_millisecond_columns(source.files, connection):
+        frames = f"{FRAME} {source.name}"
+        relation = register_parquet_files(source.files, source.table.columns, connection, frames)
     elif suffix in PARQUET_SUFFIXES:
         relation = write_parquet_reader(source.files)
     else:
@@ -122,11 +137,12 @@ def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) ->
     types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
     _require_columns(source, types, source.files[0].name if source.files else "the frame")
     collated = _find_collations(relation, list(types), connection) if suffix in DATABASE_SUFFIXES else {}
-    if collated:
-        by_bytes = ", ".join(
-            f'{quote_identifier(name)} COLLATE "C" AS {quote_identifier(name)}' for name in collated
-        )
-        relation = f"(SELECT * REPLACE ({by_bytes}) FROM {relation})"
+    replaced = {name: f'{quote_identifier(name)} COLLATE "C"' for name in collated}
+    times = select_microseconds(types)
+    if replaced or times:
+        listed = ", ".join(f"{text} AS {quote_identifier(name)}" for name, text in (replaced | times).items())
+        relation = f"(SELECT * REPLACE ({listed}) FROM {relation})"
+        types |= dict.fromkeys(times, "TIMESTAMP")
     own = {name.lower(): name for name in types}
     declared = {name: own[name.lower()] for name in source.table.columns}
     return SourceRelation(
@@ -161,9 +177,12 @@ def _make_identifier_type(kind: str, collation: str) -> IdentifierType:
 
 
 def write_parquet_reader(files: Iterable[Path]) -> str:
-    """Return the SQL that reads Parquet files as one table with the columns of all of them."""
+    """Return the SQL that reads Parquet files as one table with the columns of all of them.
+
+    Without `can_have_nan` DuckDB takes the minimum and maximum in a file for those of all of its numbers.
+    """
     listed = ", ".join(map(quote_path, files))
-    return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false)"
+    return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false, can_have_nan = true)"
 
 
 def format_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
@@ -179,9 +198,11 @@ def format_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) ->
 
 
 def release_source(connection: duckdb.DuckDBPyConnection) -> None:
-    """Detach the source of `read_source_schema`, and drop the driver's rejects tables, which quote rows."""
+    """Detach the sources of `read_source_schema`, and drop the driver's rejects tables, which quote rows."""
     connection.execute(f"DETACH DATABASE IF EXISTS {ATTACHED}")
-    connection.unregister(FRAME)
+    known = f"SELECT view_name FROM duckdb_views() WHERE starts_with(view_name, {quote_literal(FRAME)})"
+    for (name,) in connection.execute(known).fetchall():
+        connection.unregister(name)
     for table in ("reject_errors", "reject_scans"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
@@ -219,6 +240,13 @@ def _read_csv(source: Source) -> SourceRelation:
     )
 
 
+def require_readable_rows(source: Source) -> None:
+    """Refuse a CSV file in which a quoted value may hold other people's rows (`csv_quotes`)."""
+    for path in source.files:
+        if path.suffix.lower() in CSV_SUFFIXES:
+            require_closed_quotes(source.name, path, _detect_csv_dialect(path, source.table.columns)[0])
+
+
 def _write_csv_reader(source: Source, path: Path) -> str:
     separator, header = _detect_csv_dialect(path, source.table.columns)
     _require_columns(source, header, path.name)
@@ -230,7 +258,7 @@ def _write_csv_reader(source: Source, path: Path) -> str:
         f"read_csv({quote_path(path)}, auto_detect = false, header = true, delim = "
         f"{quote_literal(separator)}, "
         f"quote = '\"', escape = '\"', columns = {{{struct}}}, strict_mode = false, "
-        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS})"
+        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = false)"
     )
 
 

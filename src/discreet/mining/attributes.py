@@ -124,11 +124,11 @@ class Attribute:
             return cls(name=name, kind=ColumnType.DATE, cuts=cuts, bounds=ends, has_missing_bin=missing)
         if column.grid_bounds is not None:
             raise RequestError(
-                f"train: column {name} can have one value alone, so there is nothing to divide.",
+                f"Column {name} can have one value alone, so there is nothing to divide.",
                 hint="Leave the column out, or declare a low below its high.",
             )
         raise RequestError(
-            f"train: column {name} declares neither bounds nor values, so it has no bins.",
+            f"Column {name} declares neither bounds nor values, so it has no bins.",
             hint="Declare low and high, or values, in the policy, or leave the column out.",
         )
 

@@ -153,7 +153,7 @@ class EngineCounter:
         used = list(dict.fromkeys(name for names in sets for name in names))
         if len(used) > MAX_SETS:
             raise RequestError(
-                f"train: the sets name {len(used)} columns.",
+                f"The sets name {len(used)} columns.",
                 hint=f"Ask for at most {MAX_SETS} columns at once.",
             )
         rows = RowSelection(

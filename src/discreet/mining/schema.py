@@ -92,7 +92,7 @@ class Schema:
         for name in logarithmic:
             if name not in numbers:
                 raise RequestError(
-                    f"train: {name} is no number that is used, so a log scale says nothing of it.",
+                    f"{name} is no number that is used, so a log scale says nothing of it.",
                     hint="Leave it out of `logarithmic=`.",
                 )
 

@@ -203,8 +203,9 @@ class QuestionPricing:
     def plan_by_epsilon(self, request: QuestionRequest, *, leak: Real) -> Callable[[Real], QueryPlan]:
         """Return a function from epsilon to the question's plan."""
         weights = tuple(request.split.items())
-        # True == 1 would share a cache entry, but they are different SQL constants.
-        typed = tuple((type(value), value) for value in request.values)
+        # True == 1, 0.5 == 0.50 and equal times of two zones would share a cache entry, but are different SQL
+        # constants, which a question may tell apart as text.
+        typed = tuple((type(value), repr(value), value) for value in request.values)
         accuracy = (request.confidence, weights, request.least_rows, request.raw)
 
         def plan_at(epsilon: Real) -> QueryPlan:
@@ -241,7 +242,7 @@ class QuestionPricing:
         split: tuple[tuple[str, Real], ...],
         least_rows: int | None,
         raw: bool,
-        values: tuple[tuple[type, Scalar | float], ...],
+        values: tuple[tuple[type, str, Scalar | float], ...],
     ) -> QueryPlan:
         return plan_query(
             sql,
@@ -253,7 +254,7 @@ class QuestionPricing:
             split=dict(split),
             least_rows=least_rows,
             raw=raw,
-            values=[value for _, value in values],
+            values=[value for _, _, value in values],
         )
 
 
