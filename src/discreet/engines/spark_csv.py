@@ -94,6 +94,7 @@ def _convert_once(name: str, pattern: str, declared: Sequence[str] | None, folde
     state = repr((source.state, columns, declared is None))
     path = folder / f"csv-{hashlib.sha256(state.encode()).hexdigest()[:32]}.parquet"
     if not path.exists():
+        sources.require_readable_rows(source)
         draft = folder / f".{uuid4().hex}"
         run_guarded(lambda: _write_parquet(source, draft, folder, infer=declared is None))
         draft.rename(path)
