@@ -140,7 +140,7 @@ def test_criteria_are_those_of_the_attacks() -> None:
     (inference,) = found.inference
     assert (inference.share, inference.baseline) == pytest.approx((5 / 6, 3 / 6))
     assert inference.learned_share == pytest.approx(4 / 7)  # flu is half of the release already
-    assert "83.3% are guessed right, 50%" in inference.sentence
+    assert "83.3% are guessed right; without quasi-identifiers, 50%" in inference.sentence
     assert found.risks is not None
     assert found.risks.prosecutor.highest == 1
     assert found.risks.journalist.success == found.risks.marketer

@@ -16,7 +16,7 @@ from discreet.core.errors import ModelNotMetError
 from discreet.core.guarantees import PureDP
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobState, JobWork, NotCancellableError, QueueFullError
-from discreet.services.serving.job_queue import MAX_OPEN_JOBS, JobQueue, has_running_job
+from discreet.services.serving.job_queue import MAX_OPEN_JOBS, JobQueue, has_job_threads
 from discreet.services.users import UserFile
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
@@ -171,10 +171,10 @@ def test_what_does_not_let_itself_be_interrupted_is_left_behind(
     job = jobs.submit("carl", JobWork(kind="steps", name="steps", stages=STAGES, run=do))
     assert begun.wait(PATIENCE)
     jobs.close()
-    assert has_running_job()
+    assert has_job_threads()
     go.set()
     assert over.wait(PATIENCE)
-    while has_running_job():
+    while has_job_threads():
         threading.Event().wait(0.01)
     assert job.state is JobState.FAILED
     assert [each.state for each in JobQueue(file).list_jobs()] == [JobState.FAILED]

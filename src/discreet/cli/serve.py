@@ -25,7 +25,7 @@ from discreet.services.network_addresses import open_listening_socket, parse_add
 from discreet.services.policies import load_policy
 from discreet.services.sample import write_policy, write_samples
 from discreet.services.serving.curators import Curators
-from discreet.services.serving.job_queue import has_running_job
+from discreet.services.serving.job_queue import has_job_threads
 from discreet.services.serving.query_timeouts import Deadlines
 from discreet.services.serving.serve_request import ServeRequest
 from discreet.services.users import UserAccounts, open_user_storage
@@ -79,8 +79,9 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         finally:
             if passwords and not announced:
                 announce()  # passwords are stored as hashes alone: nobody could tell them later
-    if has_running_job():
-        # A normal exit would wait for the running job, perhaps for hours; its charge is already on disk.
+    if has_job_threads():
+        # A normal exit would wait for a job that cannot be interrupted, perhaps for hours, and DuckDB would
+        # print what an interrupted one left open. The charges are already on disk.
         sys.stdout.flush()
         os._exit(0)
 

@@ -174,12 +174,12 @@ class JobQueue:
         return report_progress
 
 
-def has_running_job() -> bool:
-    """Return True if a job still runs that could not be interrupted."""
+def has_job_threads() -> bool:
+    """Return True if threads of jobs are left; a job that can be interrupted has ended by then."""
     working = [each for each in threading.enumerate() if each.name.startswith(THREAD_NAME)]
     for each in working:
         each.join(JOIN_TIMEOUT)
-    return any(each.is_alive() for each in working)
+    return bool(working)
 
 
 def _interrupt_thread(thread: int) -> None:
