@@ -16,10 +16,11 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
@@ -104,8 +105,8 @@ def require_spark() -> None:
 
 
 @contextmanager
-def spark_connect() -> Iterator[str]:
-    """The address of a Spark Connect server."""
+def spark_connect(own: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """The address of a Spark Connect server, with settings of its own."""
     require_spark()
     port = free_port()
     settings = {
@@ -115,6 +116,7 @@ def spark_connect() -> Iterator[str]:
         "spark.driver.host": LOOPBACK,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        **own,
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     with _workshop() as folder:

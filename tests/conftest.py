@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling, Scheduling
 
-from discreet.accounting.high_water_marks import HighWaterMark, MarkFile
+from discreet.accounting.high_water_marks import HighWaterMark, MarkFile, MarkStanding
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.services.sample import write_policy, write_samples
 from tests.engines import servers
@@ -99,10 +99,10 @@ def unasked_data() -> Iterator[None]:
     written = MarkFile.advance
 
     def remembered(
-        file: MarkFile, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]
+        file: MarkFile, mark: HighWaterMark, classify: Callable[[HighWaterMark], MarkStanding]
     ) -> list[HighWaterMark]:
         marked.add(file.path)
-        return written(file, mark, is_known)
+        return written(file, mark, classify)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MarkFile, "advance", remembered)

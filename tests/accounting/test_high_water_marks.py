@@ -15,7 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, LedgerTerms, MarkFile
+from discreet.accounting.high_water_marks import (
+    HighWaterMark,
+    HighWaterMarks,
+    LedgerTerms,
+    MarkFile,
+    MarkStanding,
+)
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.slot_file import read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
@@ -69,11 +75,11 @@ def test_the_mark_is_written_before_the_reservation_is_handed_out(place: str, tm
 
 def test_a_mark_never_goes_back(tmp_path: Path) -> None:
     (file, _), (low, high) = mark_files(tmp_path), (_mark(3), _mark(5))
-    assert file.advance(high, lambda _: True) == []
-    assert file.advance(low, lambda _: True) == []
+    assert file.advance(high, lambda _: MarkStanding.CHAINED) == []
+    assert file.advance(low, lambda _: MarkStanding.CHAINED) == []
     assert file.read() == [high]
-    with pytest.raises(EngineFault, match="by a copy of this ledger; the charge stays"):
-        file.advance(_mark(9), lambda _: False)
+    with pytest.raises(EngineFault, match="copy of this ledger; the charge stays"):
+        file.advance(_mark(9), lambda _: MarkStanding.UNKNOWN)
     assert file.read() == [high]
     file.replace(low)
     assert file.read() == [low]
@@ -204,12 +210,12 @@ def test_threads_that_wait_share_one_writing(tmp_path: Path, monkeypatch: pytest
     raise_to: Callable[..., list[HighWaterMark]] = MarkFile.advance
 
     def slow(
-        file: MarkFile, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]
+        file: MarkFile, mark: HighWaterMark, classify: Callable[[HighWaterMark], MarkStanding]
     ) -> list[HighWaterMark]:
         writes.append(mark.total[3])
         entered.set()
         assert release.wait(PATIENCE)
-        return raise_to(file, mark, is_known)
+        return raise_to(file, mark, classify)
 
     marks = HighWaterMarks([MarkFile(path=tmp_path / "ledger.mark")])
     with Ledger(tmp_path / "ledger.db", PROMISE, terms=LedgerTerms(marks=marks)) as ledger:

@@ -79,6 +79,7 @@ class Custodian(RuleBasedStateMachine):
             with suppress(BudgetError, Killed):
                 if not marked:
                     ledger.write_marks = _die  # type: ignore[method-assign]
+                    ledger.refresh_marks = _do_nothing  # type: ignore[method-assign]
                 ledger.reserve(analyst, f"{self.asked}", SQL, pure(epsilon))
 
     @rule()
@@ -147,6 +148,10 @@ class Custodian(RuleBasedStateMachine):
 
 def _die(**_: object) -> None:
     raise Killed
+
+
+def _do_nothing() -> None:
+    """What is killed does not write its marks when it ends."""
 
 
 class Forgetful(Custodian):

@@ -8,8 +8,9 @@ transaction may not write.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -275,6 +276,90 @@ def test_keys_that_others_may_read_are_refused(attacked: Attacked, grant: str, t
     attacked.run("keeper", grant)
     with pytest.raises(RequestError, match=f"others may read or write its table ({table})"):
         get_shared_store_key(place)
+
+
+BY_GROUP = ("CREATE ROLE team", "GRANT pg_read_all_data TO team", "GRANT team TO mallory")
+SET_ROLE = ("ALTER ROLE mallory NOINHERIT", "GRANT keeper TO mallory")
+
+
+@pytest.mark.parametrize(
+    ("grants", "is_shown", "what", "revoke"),
+    [
+        (["GRANT pg_read_all_data TO mallory"], True, "mallory may, as", "pg_read_all_data FROM mallory"),
+        (["GRANT pg_write_all_data TO mallory"], False, "mallory may, as", "pg_write_all_data FROM mallory"),
+        (BY_GROUP, True, "mallory may, as a member of team", "REVOKE team FROM mallory"),
+        (["ALTER ROLE mallory NOINHERIT", *BY_GROUP], True, "mallory may, as", "REVOKE team FROM mallory"),
+        (["GRANT keeper TO mallory"], False, "mallory may, as a member of keeper", "keeper FROM mallory"),
+        (SET_ROLE, False, "mallory may, as a member of keeper", "keeper FROM mallory"),
+    ],
+)
+def test_rights_that_stand_in_no_grant_of_a_table_are_found(
+    attacked: Attacked, grants: Sequence[str], is_shown: bool, what: str, revoke: str
+) -> None:
+    place = attacked.address("keeper", "promises")
+    with Ledger(place, PROMISE), UserDatabase(place):
+        get_shared_store_key(place)
+    with found_group(attacked):
+        attacked.run("discreet", *grants)
+        for open_keys in (UserDatabase, get_shared_store_key):
+            with pytest.raises(RequestError, match=what) as refused:
+                open_keys(place)
+            assert revoke in refused.value.hint
+        if is_shown:  # which holds no key, and may be shown to others
+            Ledger(place, PROMISE).close()
+        else:
+            with pytest.raises(RequestError, match=what):
+                Ledger(place, PROMISE)
+        trusted = f"{place}&trusted_roles=mallory,team"
+        with Ledger(trusted, PROMISE), UserDatabase(trusted):
+            get_shared_store_key(trusted)
+
+
+@contextmanager
+def found_group(attacked: Attacked) -> Iterator[None]:
+    """Whatever is done to the role `team`, which is of the whole cluster, it is gone afterwards."""
+    try:
+        yield
+    finally:
+        attacked.run("discreet", "DROP ROLE IF EXISTS team")
+
+
+@pytest.mark.parametrize("right", ["pg_read_all_data", "pg_write_all_data"])
+def test_a_key_is_not_drawn_where_others_could_read_it(attacked: Attacked, right: str) -> None:
+    attacked.run("discreet", f"GRANT {right} TO mallory")
+    place = attacked.address("keeper", "promises")
+    for open_keys in (UserDatabase, get_shared_store_key):
+        with pytest.raises(RequestError, match=f"as a member of {right}"):
+            open_keys(place)
+    assert attacked.run("discreet", "SELECT 1 FROM pg_tables WHERE schemaname = 'promises'") == []
+
+
+def test_whoever_may_become_a_superuser_or_may_only_grant_our_role_is_no_other(attacked: Attacked) -> None:
+    attacked.run("discreet", "GRANT discreet TO mallory")
+    place = attacked.address("keeper", "promises")
+    with Ledger(place, PROMISE), UserDatabase(place):
+        get_shared_store_key(place)
+    attacked.run("discreet", "REVOKE discreet FROM mallory")
+    if attacked.run("discreet", "SELECT current_setting('server_version_num')::int >= 160000") == [(True,)]:
+        attacked.run("discreet", "GRANT keeper TO mallory WITH ADMIN TRUE, INHERIT FALSE, SET FALSE")
+        UserDatabase(place).close()
+
+
+def test_a_prepared_table_that_was_granted_to_others_is_refused(attacked: Attacked) -> None:
+    address, policy = attacked.address("reader"), policy_of("prepared")
+    PostgreSQL.open(policy, address, KEY).close()
+    ((name,),) = attacked.run("discreet", "SELECT tablename FROM pg_tables WHERE schemaname = 'prepared'")
+    for grant, others in (
+        ("SELECT", "mallory"),
+        ("SELECT (age)", "mallory"),
+        ("INSERT", "PUBLIC"),
+    ):
+        attacked.run("reader", f'GRANT {grant} ON prepared."{name}" TO {others}')
+        with pytest.raises(RequestError, match=f"prepared of table visits.*{others}") as refused:
+            PostgreSQL.open(policy, address, KEY)
+        assert "REVOKE" in refused.value.hint
+        attacked.run("reader", f'REVOKE {grant} ON prepared."{name}" FROM {others}')
+    PostgreSQL.open(policy, address, KEY).close()
 
 
 def test_a_prepared_table_of_another_role_is_refused(attacked: Attacked) -> None:

@@ -127,3 +127,19 @@ def test_a_request_is_the_same_however_it_is_written() -> None:
     assert typed == QuestionRequest(sql=COUNT, epsilon=0.5, least_rows=100)
     assert QuestionRequest(sql=COUNT, within="±10").within == 10
     assert QuestionRequest(sql=COUNT, within=" 2% ").within == "2%"
+
+
+def test_the_whole_promise_may_be_spent_by_one_question(curator: discreet.Curator) -> None:
+    assert (
+        curator.plan(COUNT, share="100%").query_plan.guarantee
+        == curator.plan(COUNT, epsilon=curator.promise.epsilon).query_plan.guarantee
+    )
+    curator.ask(COUNT, share=1)
+    assert "above 0 and at most 1" in refuse(lambda: curator.plan(COUNT, share=0))
+
+
+def test_a_cost_that_is_given_twice_is_refused_by_the_names_of_both(curator: discreet.Curator) -> None:
+    assert "`epsilon=` and `share=` were given" in refuse(lambda: curator.plan(COUNT, epsilon=1, share=0.1))
+    twice = refuse(lambda: discreet.synthesize(curator, "patients", epsilon=0.1, promise=(0.01, 0.02)))
+    assert "`promise=` and `epsilon=`" in twice
+    assert not curator.ledger.list_entries()

@@ -16,11 +16,11 @@ Exact       A share is the decimal that was written: ten times 0.1 is 1. Shares 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from discreet.accounting.accountant import Accountant, Cost, format_amount, format_fraction, is_exhausted
-from discreet.accounting.hash_chain import EVERYBODY, SUMS, HashChain, RunningSums, Standing
+from discreet.accounting.hash_chain import EVERYBODY, SUMS, ChainPosition, HashChain, RunningSums, Standing
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction
 from discreet.core.errors import BudgetError, RequestError, require_parameter
 from discreet.core.guarantees import Guarantee, PureDP
@@ -51,15 +51,19 @@ class AnalystAccount:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetAccounts:
-    """The accounts as one transaction sees them; `nothing` is the accountant before the first entry."""
+    """The accounts as one transaction sees them; `nothing` is the accountant before the first entry.
+
+    `appended` are the positions of the links that the transaction has added to the chain.
+    """
 
     rows: SqlTransaction
     storage: LedgerStorage
     nothing: Accountant
+    appended: list[ChainPosition] = field(default_factory=list)
 
     @property
     def chain(self) -> HashChain:
-        return HashChain(self.rows, self.storage)
+        return HashChain(self.rows, self.storage, self.appended)
 
     def check_budget(self, analyst: str, charge: Cost) -> tuple[Accountant, Accountant]:
         """Return the analyst's and everybody's spending; raise an error if either lacks budget."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -112,11 +112,20 @@ class Link:
 
 
 @dataclass(frozen=True)
+class ChainPosition:
+    """The number of links of a chain, and the newest head: later states of the same history extend it."""
+
+    count: int
+    head: str
+
+
+@dataclass(frozen=True)
 class HashChain:
-    """The links that one transaction sees."""
+    """The links that one transaction sees; `appended` are the positions of those that it has added."""
 
     rows: SqlTransaction
     storage: LedgerStorage
+    appended: list[ChainPosition] = field(default_factory=list)
 
     def append(
         self,
@@ -133,6 +142,7 @@ class HashChain:
         stamped = {**body, "id": number, "kind": kind.value, "analyst": analyst, "all": sums}
         # sorted and without blanks: the text is hashed, so it must be canonical
         text = json.dumps(stamped, sort_keys=True, separators=(",", ":"))
+        head = hash_link(previous, text)
         self.rows.execute(
             f"INSERT INTO link ({LINK}) VALUES (:id, :kind, :analyst, :body, :previous, :head)",
             {
@@ -141,9 +151,10 @@ class HashChain:
                 "analyst": analyst,
                 "body": text,
                 "previous": previous,
-                "head": hash_link(previous, text),
+                "head": head,
             },
         )
+        self.appended.append(ChainPosition(number, head))
 
     def append_terms(
         self, terms: Mapping[str, object], *, identity: str | None = None, time: str | None = None
@@ -190,6 +201,19 @@ class HashChain:
         """Return the newest link, or None for a ledger that is not initialized yet."""
         row = self.rows.execute(f"SELECT {LINK} FROM link ORDER BY id DESC LIMIT 1").fetchone()
         return None if row is None else self.parse_link(row)
+
+    def get_position(self) -> ChainPosition | None:
+        """Return the position of the newest link, or None for a ledger that is not initialized yet."""
+        row = self.rows.execute("SELECT id, head FROM link ORDER BY id DESC LIMIT 1").fetchone()
+        return None if row is None else ChainPosition(*row)
+
+    def extends(self, seen: ChainPosition) -> bool:
+        """Return whether the chain is the one that was `seen`, or a later state of it.
+
+        Heads are hashes of everything before them, so the link at `seen.count` decides about all of it.
+        """
+        found = self.rows.execute("SELECT head FROM link WHERE id = :id", {"id": seen.count}).fetchone()
+        return found is not None and bool(found[0] == seen.head)
 
     def get_link(self, number: int) -> Link | None:
         """Return the link with this id, or None."""

@@ -12,6 +12,13 @@ Atomic      Written in place, into one of two slots (`slot_file`), by one proces
             files of earlier versions are read and replaced.
 Copies      A ledger that is behind one of its marks is an older copy, and one with another history than its
             mark is another copy. Both are refused; `discreet ledger restore` charges the lost entries.
+            They are compared when a ledger is opened, and again before every reservation is handed out: the
+            mark in each place is read, and refused if the ledger lacks its link, before it is overwritten.
+            What this process itself has seen is compared in every transaction (`ledger.py`).
+Forward     Servers that share a ledger and have marks of their own write them forward now and then, to what
+            the others have charged (`Ledger.refresh_marks`), so that none is far behind.
+Restored    A mark of a history that was lost, for which the restored ledger was charged, gives way to the
+            mark of the restored ledger, whose number of links may be lower.
 Separate    Where a ledger has marked data, a second one is not created or used by accident: it has a
             separate promise only if the custodian says so, and then each names the other.
 Batched     Threads that wait for their marks share one write, as they share a commit.
@@ -26,12 +33,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet.accounting.entries import LedgerTransaction
-from discreet.accounting.hash_chain import LinkKind, RunningSums
+from discreet.accounting.hash_chain import ChainPosition, LinkKind, RunningSums
 from discreet.accounting.ledger_storage import make_ledger_error
 from discreet.accounting.privacy_unit import PrivacyUnit, overlap
 from discreet.accounting.slot_file import NewerSlotsError, lock_folder, read_text, write_text
@@ -41,6 +49,7 @@ FORMAT = 1
 BESIDE_SOURCES = ".discreet.mark"
 MOST_BACKUPS = 64
 RESTORE = "Put the newest ledger back, or charge what is lost by discreet ledger restore."
+START_AGAIN = "Stop the servers that have it open before you restore it, and start them again then."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +102,14 @@ class HighWaterMark:
         )
 
 
+class MarkStanding(Enum):
+    """How a ledger relates to one of its marks."""
+
+    CHAINED = "the ledger has the link of the mark"
+    CHARGED = "the ledger was restored, and charged for what the mark shows"
+    UNKNOWN = "the ledger is an older or another copy"
+
+
 @dataclass(frozen=True, kw_only=True)
 class MarkFile:
     """A file of marks. `sources` are absolute patterns that a mark must match to count; None for all.
@@ -112,21 +129,26 @@ class MarkFile:
             return [*found]
         return [mark for mark in found if any(self._matches_source(each) for each in mark.sources)]
 
-    def advance(self, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]) -> list[HighWaterMark]:
+    def advance(
+        self, mark: HighWaterMark, classify: Callable[[HighWaterMark], MarkStanding]
+    ) -> list[HighWaterMark]:
         """Write the mark unless a higher one of the same history is there; return those of other ledgers.
 
-        `is_known` returns whether the ledger has the link of a mark.
+        `classify` compares the mark that is there with the ledger. It is called while nobody else can write
+        the mark, so that of two processes each sees what the other has written.
         """
         with lock_folder(self.path.parent):
             marks = self._load(is_locked=True)
             kept = marks.get(mark.ledger)
-            if kept is not None and not is_known(kept):
+            standing = MarkStanding.CHARGED if kept is None else classify(kept)
+            if standing is MarkStanding.UNKNOWN:
                 raise EngineFault(
-                    f"The mark {self.path} was written by a copy of this ledger; the charge stays, and no "
-                    "data was read."
+                    f"The mark {self.path} was written by a newer or another copy of this ledger; the charge "
+                    f"stays, and no data was read. {RESTORE}"
                 )
-            if kept is None or kept.count < mark.count or not {*self._relative_sources()} <= {*kept.sources}:
-                higher = mark if kept is None or kept.count < mark.count else kept
+            is_higher = kept is None or standing is MarkStanding.CHARGED or kept.count < mark.count
+            if is_higher or kept is None or not {*self._relative_sources()} <= {*kept.sources}:
+                higher = mark if is_higher or kept is None else kept
                 self._store(marks | {mark.ledger: self._with_sources(higher, kept)})
             return self._find_other_ledgers(marks, mark.ledger)
 
@@ -187,7 +209,7 @@ class HighWaterMarks:
 
     files: Sequence[MarkFile] = ()
     skipped: dict[Path, str] = field(default_factory=dict)
-    _events: int = -1
+    newest: HighWaterMark | None = None
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _pool: ThreadPoolExecutor | None = None
 
@@ -206,23 +228,26 @@ class HighWaterMarks:
         self,
         events: int | None,
         read_state: Callable[[], HighWaterMark],
-        is_known: Callable[[HighWaterMark], bool],
+        classify: Callable[[HighWaterMark], MarkStanding],
     ) -> list[HighWaterMark]:
         """Write marks with at least this many charges; return those of other ledgers that were found.
 
-        `read_state` returns the current mark: threads that wait meanwhile are included in it.
+        `read_state` returns the current mark: threads that wait meanwhile are included in it. Their charges
+        are not written again, which is right because the caller has checked, in the transaction of each
+        charge, that the ledger extends every state that this process has seen: the number of charges then
+        says which of two states is the later one.
         """
         if not self.files:
             return []
         others: dict[str, HighWaterMark] = {}
         with self._turn:
-            if events is not None and self._events >= events:
+            if events is not None and self.newest is not None and self.newest.total[3] >= events:
                 return []
             mark = read_state()
-            files = [file for file in self.files if file.written and file.path not in self.skipped]
-            for found in self._write_all(files, lambda file: self._advance_file(file, mark, is_known)):
+            files = [file for file in self.files if file.written]
+            for found in self._write_all(files, lambda file: self._advance_file(file, mark, classify)):
                 others |= {each.ledger: each for each in found}
-            self._events = mark.total[3]
+            self.newest = mark
         return [*others.values()]
 
     def replace(self, mark: HighWaterMark) -> None:
@@ -249,17 +274,18 @@ class HighWaterMarks:
         return [*self._pool.map(write, files)]
 
     def _advance_file(
-        self, file: MarkFile, mark: HighWaterMark, is_known: Callable[[HighWaterMark], bool]
+        self, file: MarkFile, mark: HighWaterMark, classify: Callable[[HighWaterMark], MarkStanding]
     ) -> list[HighWaterMark]:
         with self._skip_unwritable(file):
-            return file.advance(mark, is_known)
+            return file.advance(mark, classify)
         return []
 
     @contextmanager
     def _skip_unwritable(self, file: MarkFile) -> Iterator[None]:
-        """Skip a place that cannot be written, unless it is required."""
+        """Skip a place that cannot be written, unless it is required; the next charge tries it again."""
         try:
             yield
+            self.skipped.pop(file.path, None)
         except OSError as error:
             if file.required:
                 raise EngineFault(
@@ -314,18 +340,39 @@ def record_separate_ledgers(transaction: LedgerTransaction, marks: Iterable[High
 
 
 def has_marked_link(transaction: LedgerTransaction, mark: HighWaterMark) -> bool:
-    """Return whether the ledger has the link of a mark, or was charged for it when restored.
+    """Return whether the ledger has the link of a mark, or was charged for it when restored."""
+    return classify_mark(transaction, mark) is not MarkStanding.UNKNOWN
+
+
+def classify_mark(transaction: LedgerTransaction, mark: HighWaterMark) -> MarkStanding:
+    """Return how the ledger relates to a mark.
 
     A ledger that was charged for the whole promise lacks at most names of releases.
     """
     found = transaction.chain.get_link(mark.count)
     if found is not None and found.head == mark.head:
-        return True
-    return any(
+        return MarkStanding.CHAINED
+    is_charged = any(
         {*mark.releases} <= {*link.body["releases"]}
         if link.body["whole"]
         else mark.is_covered_by(link.body["accounts"], link.body["releases"])
         for link in transaction.chain.list_links(LinkKind.RESTORATION)
+    )
+    return MarkStanding.CHARGED if is_charged else MarkStanding.UNKNOWN
+
+
+def require_same_history(transaction: LedgerTransaction, seen: ChainPosition) -> None:
+    """Raise an error for a ledger that does not extend what was `seen` of it before."""
+    if transaction.chain.extends(seen):
+        return
+    newest = transaction.chain.get_position()
+    place, again = transaction.storage.place, f"{RESTORE} {START_AGAIN}"
+    if newest is None or newest.count < seen.count:
+        raise make_ledger_error(
+            place, "is behind what this process has seen of it: an older copy is in its place", again
+        )
+    raise make_ledger_error(
+        place, "has another history than this process has seen: it is another copy", again
     )
 
 

@@ -14,6 +14,11 @@ Repeat      An analyst's settled answer is replayed to the same analyst for free
             that the same analyst has reserved elsewhere, in another thread, process or server, waits until
             it is settled; if that process is gone, it is charged anew.
 Sums        Stored beside the entries, so that reserving takes constant time; `verify` compares them.
+Seen        Each transaction, of reading or writing, first checks that the chain extends the newest one that
+            this process has seen, committed by itself or by others. A ledger that was rolled back under a
+            running server, by a restore or a failover to a standby that lags, is refused there: nothing is
+            written to it and no data is read. A commit that is lost later is found by the read that writes
+            its mark, or at the latest when the entry is settled, before its answer leaves.
 Exceptions  Releases without differential privacy are recorded, and named wherever the ledger states the
             belief of an attacker: once there is one, no bound holds for everything ever released.
 Content     Questions, parameters, released answers and incident numbers. No value that was not released.
@@ -21,6 +26,7 @@ Content     Questions, parameters, released answers and incident numbers. No val
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -42,14 +48,16 @@ from discreet.accounting.entries import (
     require_incident,
     require_text,
 )
-from discreet.accounting.hash_chain import EVERYBODY
+from discreet.accounting.hash_chain import EVERYBODY, ChainPosition
 from discreet.accounting.high_water_marks import (
+    RESTORE,
     HighWaterMark,
     LedgerTerms,
     check_marks,
-    has_marked_link,
+    classify_mark,
     read_mark,
     record_separate_ledgers,
+    require_same_history,
     require_unmarked_data,
 )
 from discreet.accounting.ledger_database import has_ledger, open_storage
@@ -57,7 +65,13 @@ from discreet.accounting.ledger_storage import SqlTransaction
 from discreet.accounting.privacy_unit import PrivacyUnit, change_units, check_units, require_units
 from discreet.belief import Belief, Promise
 from discreet.core.engine import Closeable
-from discreet.core.errors import AlreadyRunningError, DiscreetError, require_parameter
+from discreet.core.errors import (
+    AlreadyRunningError,
+    DiscreetError,
+    EngineFault,
+    RequestError,
+    require_parameter,
+)
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, require_count
 
@@ -100,9 +114,11 @@ class Ledger(Closeable):
             require_unmarked_data(str(address), bound)
         self._reserved: set[int] = set()
         self._abandoned: set[int] = set()
+        self._seen: ChainPosition | None = None
+        self._seen_turn = threading.Lock()
         self.storage = open_storage(str(address))
 
-        def initialize(transaction: LedgerTransaction) -> bool:
+        def initialize(transaction: LedgerTransaction) -> tuple[bool, ChainPosition | None]:
             transaction.accounts.initialize_terms()
             transaction.accounts.check_standings()
             transaction.accounts.set_shares(
@@ -112,10 +128,13 @@ class Ledger(Closeable):
             transaction.accounts.check_totals()
             check_marks(transaction, bound, separate=terms.separate)
             check_units(transaction, terms.units)
-            return transaction.has_history()
+            return transaction.has_history(), transaction.chain.get_position()
 
         try:
-            if self.transact(initialize):
+            has_history, position = self.transact(initialize)
+            if position is not None:
+                self._remember(position)
+            if has_history:
                 self.write_marks()
         except BaseException:
             self.storage.close()
@@ -132,6 +151,8 @@ class Ledger(Closeable):
         if self._abandoned:
             with suppress(DiscreetError):
                 self.transact(lambda _: None)
+        with suppress(DiscreetError):
+            self.refresh_marks()
         self.marks.close()
         self.storage.close()
 
@@ -229,12 +250,15 @@ class Ledger(Closeable):
         """
         abandoned = sorted(self._abandoned)
 
-        def write(rows: SqlTransaction) -> T:
+        def write(rows: SqlTransaction) -> tuple[T, list[ChainPosition]]:
             transaction = self._make_transaction(rows)
+            self._require_seen_history(transaction, self._seen, after_data=after_data)
             transaction.orphan_entries(abandoned)
-            return work(transaction)
+            return work(transaction), transaction.chain.appended
 
-        result = self.storage.write(write, after_data=after_data)
+        result, appended = self.storage.write(write, after_data=after_data)
+        for position in appended[-1:]:
+            self._remember(position)  # only now: what was not committed was not seen
         self._abandoned.difference_update(abandoned)
         return result
 
@@ -243,10 +267,24 @@ class Ledger(Closeable):
         others = self.marks.advance(
             events,
             self.read_mark,
-            lambda mark: self._read(lambda transaction: has_marked_link(transaction, mark)),
+            lambda mark: self._read(lambda transaction: classify_mark(transaction, mark)),
         )
         if others:
             self.transact(lambda transaction: record_separate_ledgers(transaction, others))
+
+    def refresh_marks(self) -> None:
+        """Write the marks forward to what others have charged, where they have; nothing if nobody has.
+
+        Servers with marks of their own call it now and then, and every ledger when it is closed: an older
+        copy that is put in place later is then refused by each of them, not only by the one that charged
+        last.
+        """
+        if not any(file.written for file in self.marks.files):
+            return
+        if self._read(lambda transaction: transaction.has_history()):
+            mark, newest = self.read_mark(), self.marks.newest
+            if newest is None or (newest.total, newest.releases) != (mark.total, mark.releases):
+                self.write_marks()
 
     def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
         """Return this analyst's stored answer to this question, which is free, or None."""
@@ -328,8 +366,10 @@ class Ledger(Closeable):
         return self._read(lambda transaction: transaction.list_separate_ledgers())
 
     def read_mark(self) -> HighWaterMark:
-        """Return the current high-water mark of the ledger."""
-        return self._read(read_mark)
+        """Return the current high-water mark of the ledger, which from now on it is not to be behind."""
+        mark = self._read(read_mark)
+        self._remember(ChainPosition(mark.count, mark.head))
+        return mark
 
     def verify(self) -> None:
         """Check all links, entries and sums; raise an error for a ledger that contradicts itself."""
@@ -363,8 +403,33 @@ class Ledger(Closeable):
 
     @contextmanager
     def _open_transaction(self) -> Iterator[LedgerTransaction]:
+        seen = self._seen  # before the snapshot is taken, which may lack what is committed after that
         with self.storage.read_transaction() as rows:
-            yield self._make_transaction(rows)
+            transaction = self._make_transaction(rows)
+            self._require_seen_history(transaction, seen)
+            yield transaction
+
+    def _require_seen_history(
+        self, transaction: LedgerTransaction, seen: ChainPosition | None, *, after_data: bool = False
+    ) -> None:
+        """Raise an error for a ledger that was rolled back under this process."""
+        if seen is None:
+            return
+        try:
+            require_same_history(transaction, seen)
+        except RequestError:
+            if not after_data:
+                raise
+            raise EngineFault(
+                "The ledger was replaced by an older copy of it after the data was read; its marks hold the "
+                f"charge, and no answer leaves. {RESTORE}"
+            ) from None
+
+    def _remember(self, position: ChainPosition) -> None:
+        """Remember the newest committed position that a transaction has seen; it never goes back."""
+        with self._seen_turn:
+            if self._seen is None or self._seen.count < position.count:
+                self._seen = position
 
     def _make_transaction(self, rows: SqlTransaction) -> LedgerTransaction:
         return LedgerTransaction(BudgetAccounts(rows=rows, storage=self.storage, nothing=self._nothing))

@@ -8,6 +8,8 @@ Batched     Threads of one process are written in the order in which they came, 
 Immutable   Triggers refuse to delete an entry or to change its charge.
 Chained     An older format is chained as it is when it is first opened (see `hash_chain`).
 Format      The header identifies a ledger and its format version. Any other file is refused untouched.
+Replaced    A file that was moved away, or in whose place another was put, is not used by those who have it
+            open, and neither is one whose log was: their charges would be lost with it.
 Fork        A connection must not cross a fork: a child process opens the file itself.
 Errors      Every failure is one sentence, and none contains a value from the data.
 """
@@ -115,10 +117,12 @@ class LedgerFile:
         self._reader: sqlite3.Connection | None = None
         self._writes = threading.RLock()
         self._reads = self._writes if self.place == MEMORY else threading.RLock()
+        self._files: list[tuple[int, int]] | None = None
         self.commits = GroupCommit(self._write_transaction)
         with self._translate_errors():
             self._writer = self._open_writer()
             self._reader = self._writer if self.place == MEMORY else self._open_reader()
+            self._files = self._find_files()
 
     @contextmanager
     def read_transaction(self) -> Iterator[SqlTransaction]:
@@ -174,7 +178,18 @@ class LedgerFile:
             raise self._make_error("was closed", "Open it again.")
         if self._process != os.getpid():
             raise self._make_error("was opened before a fork", "Open it in each process.")
+        if self._files is not None and self._files != self._find_files():
+            # our connections have the former files, which nobody else finds any more
+            raise self._make_error(
+                "was moved, or another file was put in its place while it was open",
+                "Put the newest ledger back, or charge what is lost by discreet ledger restore; then start "
+                "again whatever has it open.",
+            )
         return connection
+
+    def _find_files(self) -> list[tuple[int, int]] | None:
+        """Return the identities of the files that are at the place of the ledger and its log now."""
+        return None if self.place == MEMORY else [_identify_file(self.place + each) for each in ("", "-wal")]
 
     def _open_writer(self) -> sqlite3.Connection:
         """Open the writing connection; create or migrate the ledger."""
@@ -245,6 +260,15 @@ class LedgerFile:
 
     def _translate_errors(self, *, after_data: bool = False) -> AbstractContextManager[None]:
         return translate_errors(self.place, sqlite3.Error, _explain, after_data=after_data)
+
+
+def _identify_file(path: str) -> tuple[int, int]:
+    """Return the device and the number of a file; zeros where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def _explain(error: sqlite3.Error) -> tuple[str, str]:

@@ -15,11 +15,17 @@ Schema      the one that the address names, else public. Every connection checks
             It must belong to a trusted role, and nobody else may create objects in it: a function or
             operator of another role there could be a better match for our calls than the built-in one. For
             the same reason it holds no function or operator of anybody else.
-Trusted     our own role, superusers, the owner of the database, and a role that owns the schema and that our
-            role belongs to. They can change a ledger in any case.
+Trusted     our own role, superusers and whoever may become one, the owner of the database, and a role that
+            owns the schema and that our role belongs to. They can change a ledger in any case. The address
+            names others whom the custodian trusts, such as the role of a backup: trusted_roles=backup.
 Tables      ours belong to a trusted role, nobody else may do more than read them, and no trigger on them runs
             another role's function. Those that hold keys, hashes of passwords and tokens nobody else may
             read. What default privileges grant of a new table is taken back.
+Ways        to a privilege all count: a grant to a role or to PUBLIC, of a table or of a column, membership in
+            a group that has it, predefined roles (pg_read_all_data, pg_write_all_data), which stand in no
+            grant, and a role that a session can become by SET ROLE, our own among them. The server says who
+            has a privilege in the end; predefined roles themselves, which nobody can log in as, do not count.
+            What is granted while a ledger is open is found when it is opened again.
 """
 
 from __future__ import annotations
@@ -45,9 +51,12 @@ from discreet.accounting.ledger_storage import (
 from discreet.accounting.process_identity import get_process_identity, is_local_process, is_process_alive
 from discreet.core.errors import RequestError
 from discreet.core.postgres_address import (
+    BECOME,
     OTHERS_OF_TABLE,
+    TRUST,
     TRUSTED_ROLES,
     find_named_schema,
+    find_trusted_roles,
     pin_search_path,
 )
 
@@ -95,6 +104,12 @@ REASONS = {
     "P0": DAMAGED,
 }
 """By SQLSTATE, or by its class."""
+FIRST_OWN_ROLE = 16384
+"""The least oid of a role that the server did not bring along."""
+CHANGES, COLUMN_CHANGES = (
+    "INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER",
+    "INSERT, UPDATE, REFERENCES",
+)
 KEY_TABLES = ("secret", "store_key", "token", "user")
 """Tables with which a reader could sign sessions, tell people of a store apart, or guess passwords."""
 HARMLESS = f"""a.privilege_type = 'SELECT' AND c.relname NOT IN ({", ".join(map(repr, KEY_TABLES))})"""
@@ -106,8 +121,34 @@ TRUSTED = f"""WITH trusted AS (
     AND pg_catalog.pg_has_role(n.nspowner, 'USAGE')
   ) AS ours
   FROM pg_catalog.pg_namespace n WHERE n.nspname = CAST(%s AS name)
-), known AS (SELECT oid FROM trusted UNION ALL SELECT nspowner FROM schema WHERE ours)
+), known AS (
+  SELECT oid FROM trusted UNION ALL SELECT nspowner FROM schema WHERE ours UNION ALL
+  SELECT r.oid FROM pg_catalog.pg_roles r WHERE CAST(r.rolname AS text) = ANY (CAST(%s AS text[]))
+), other AS MATERIALIZED (
+  SELECT r.oid, pg_catalog.quote_ident(CAST(r.rolname AS text)) AS name FROM pg_catalog.pg_roles r
+  WHERE CAST(r.oid AS bigint) >= CAST({FIRST_OWN_ROLE} AS bigint) AND r.oid NOT IN (SELECT oid FROM known)
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles u
+      WHERE u.rolsuper AND pg_catalog.pg_has_role(r.oid, u.oid, {BECOME}))
+)
 """
+HOLDER = f"""SELECT o.name, (SELECT min(pg_catalog.quote_ident(CAST(g.rolname AS text)))
+    FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
+    WHERE m.member = o.oid AND m.roleid IN (SELECT oid FROM holder)) AS group_name
+  FROM other o WHERE EXISTS (
+    SELECT 1 FROM holder h WHERE h.oid = o.oid OR pg_catalog.pg_has_role(o.oid, h.oid, {BECOME})
+  ) ORDER BY 1 LIMIT 1"""
+"""The first role beside the trusted ones that has what each `holder` has, and the group that it has it by."""
+CREATORS = f"""{TRUSTED}, holder AS MATERIALIZED (
+  SELECT r.oid FROM pg_catalog.pg_roles r CROSS JOIN schema s
+  WHERE NOT r.rolsuper AND pg_catalog.has_schema_privilege(r.oid, s.oid, CAST('CREATE' AS text))
+) {HOLDER}"""
+USERS = f"""{TRUSTED}, holder AS MATERIALIZED (
+  SELECT r.oid FROM pg_catalog.pg_roles r CROSS JOIN pg_catalog.pg_class c
+  JOIN schema s ON s.oid = c.relnamespace
+  WHERE NOT r.rolsuper AND CAST(c.relname AS text) = CAST(%s AS text) AND (
+    pg_catalog.has_table_privilege(r.oid, c.oid, CAST(%s AS text))
+    OR pg_catalog.has_any_column_privilege(r.oid, c.oid, CAST(%s AS text)))
+) {HOLDER}"""
 SCHEMA = f"""{TRUSTED} SELECT s.ours, EXISTS (
     SELECT 1 FROM pg_catalog.aclexplode(coalesce(s.nspacl, pg_catalog.acldefault('n', s.nspowner))) a
     WHERE a.privilege_type = 'CREATE' AND a.grantee NOT IN (SELECT oid FROM known)
@@ -148,6 +189,7 @@ class SharedDatabase:
         self._process = os.getpid()
         named = find_named_schema(address)
         self._schema, self._is_named = named or DEFAULT_SCHEMA, named is not None
+        self._trusted = find_trusted_roles(address)
         self._engine: Engine | None = _create_engine(address, self.place, self._schema)
 
     def create_tables(self, tables: Sequence[str], schema: Sequence[str]) -> None:
@@ -155,7 +197,7 @@ class SharedDatabase:
         with self.translate_errors(), self._require_engine().begin() as connection:
             _DatabaseTransaction(connection).execute(ALONE, {"mark": MARK}).fetchall()
             fetch = _make_fetch(connection)
-            there = require_own_tables(fetch, self.place, self._schema, tables)
+            there = require_own_tables(fetch, self.place, self._schema, tables, self._trusted)
             if {*tables} <= there:
                 return
             if there:
@@ -167,11 +209,13 @@ class SharedDatabase:
                 connection.exec_driver_sql(statement)
             made = [name for (name,) in {*fetch(TABLES_HERE, ())} - {*before}]
             revoke_defaults(fetch, connection.exec_driver_sql, made)
+            # rights that come by no grant, as those of predefined roles do, are on new tables, too
+            require_own_tables(fetch, self.place, self._schema, tables, self._trusted)
 
     def check_tables(self, tables: Sequence[str]) -> None:
         """Raise an error for tables that other roles may change."""
         with self.translate_errors(), self._require_engine().begin() as connection:
-            require_own_tables(_make_fetch(connection), self.place, self._schema, tables)
+            require_own_tables(_make_fetch(connection), self.place, self._schema, tables, self._trusted)
 
     def has_tables(self, tables: Sequence[str]) -> bool:
         """Return whether any of these tables exists; nothing is created."""
@@ -282,15 +326,18 @@ def _create_engine(address: str, place: str, schema: str) -> Engine:
         ) from None
     except (ArgumentError, ValueError):
         raise make_ledger_error(place, *UNREACHABLE) from None
-    event.listen(engine, "connect", lambda connection, _: _configure_connection(connection, place, schema))
+    trusted = find_trusted_roles(address)
+    event.listen(
+        engine, "connect", lambda connection, _: _configure_connection(connection, place, schema, trusted)
+    )
     return engine
 
 
-def _configure_connection(connection: Any, place: str, schema: str) -> None:
+def _configure_connection(connection: Any, place: str, schema: str, trusted: Sequence[str]) -> None:
     """Check the schema, set search path and timeouts, and take the lock that shows this process is alive."""
     try:
         with connection.cursor() as cursor:
-            require_own_schema(lambda *query: cursor.execute(*query).fetchall(), place, schema)
+            require_own_schema(lambda *query: cursor.execute(*query).fetchall(), place, schema, trusted)
             # the server's own catalog is searched first, as it always is where a path does not name it
             quoted = '"' + schema.replace('"', '""') + '"'
             cursor.execute(f"SET search_path = {quoted}, pg_temp")
@@ -305,9 +352,9 @@ def _configure_connection(connection: Any, place: str, schema: str) -> None:
         raise
 
 
-def require_own_schema(fetch: Fetch, place: str, schema: str) -> None:
+def require_own_schema(fetch: Fetch, place: str, schema: str, trusted: Sequence[str] = ()) -> None:
     """Raise an error for a schema that does not exist, or that other roles may change."""
-    found = fetch(SCHEMA, [schema])
+    found = fetch(SCHEMA, [schema, list(trusted)])
     if not found:
         raise make_ledger_error(
             place,
@@ -319,18 +366,33 @@ def require_own_schema(fetch: Fetch, place: str, schema: str) -> None:
         raise _make_untrusted_error(place, f"its schema {schema} belongs to another role")
     if others_create:
         raise _make_untrusted_error(place, f"others may create objects in its schema {schema}")
+    for role, group in fetch(CREATORS, [schema, list(trusted)]):
+        raise _make_privilege_error(
+            place,
+            f"others may create objects in its schema {schema}",
+            f"CREATE ON SCHEMA {schema}",
+            role,
+            group,
+        )
     if others_functions:
         raise _make_untrusted_error(place, f"its schema {schema} holds functions of another role")
 
 
-def require_own_tables(fetch: Fetch, place: str, schema: str, tables: Sequence[str]) -> frozenset[str]:
+def require_own_tables(
+    fetch: Fetch, place: str, schema: str, tables: Sequence[str], trusted: Sequence[str] = ()
+) -> frozenset[str]:
     """Return those of our tables that exist; raise an error where other roles may change them."""
-    found = fetch(TABLES, [schema, list(tables)])
+    found = fetch(TABLES, [schema, list(trusted), list(tables)])
     for table, ours, others_write in found:
         if not ours:
             raise _make_untrusted_error(place, f"its table {table} belongs to another role")
+        does, reads = ("read or write", "SELECT, ") if table in KEY_TABLES else ("write", "")
+        wanted = [table, reads + CHANGES, reads + COLUMN_CHANGES]
+        for role, group in fetch(USERS, [schema, list(trusted), *wanted]):
+            raise _make_privilege_error(
+                place, f"others may {does} its table {table}", f'ALL ON {schema}."{table}"', role, group
+            )
         if others_write:
-            does = "read or write" if table in KEY_TABLES else "write"
             raise _make_untrusted_error(
                 place, f"others may {does} its table {table}, or have set a trigger on it"
             )
@@ -356,6 +418,16 @@ def require_no_other_ledger(fetch: Fetch, place: str, schema: str, tables: Seque
             f"Name it in the address: {OWN.replace('NAME', name)}; a new one in {schema} takes "
             f"{OWN.replace('NAME', schema)}.",
         )
+
+
+def _make_privilege_error(place: str, what: str, right: str, role: str, group: str | None) -> Exception:
+    through, revoked = (f", as a member of {group}", group) if group else ("", right)
+    return make_ledger_error(
+        place,
+        f"cannot be trusted: {what}: the role {role} may{through}",
+        f"Run REVOKE {revoked} FROM {role}, and look at what PUBLIC may do. If you trust that role with "
+        f"the keys and the charges, as you may that of a backup, name it in the address: {TRUST}={role}.",
+    )
 
 
 def _make_untrusted_error(place: str, what: str) -> Exception:

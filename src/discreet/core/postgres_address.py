@@ -22,12 +22,23 @@ from discreet.core.errors import RequestError
 
 SEARCH_PATH = "pg_catalog,pg_temp"
 ENCODING = "client_encoding"
+TRUST = "trusted_roles"
+"""The parameter of an address that names roles which the custodian trusts; it is not passed on to libpq."""
 TRUSTED_ROLES = (
     "SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper"
     " OR r.rolname IN (current_user, 'pg_database_owner') OR r.oid = (SELECT d.datdba"
     " FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())"
 )
 """Roles that can change what we read and write in any case: our own, superusers, the database's owner."""
+BECOME = (
+    "CASE WHEN CAST(pg_catalog.current_setting(CAST('server_version_num' AS text)) AS integer)"
+    " >= CAST(160000 AS integer) THEN CAST('SET' AS text) ELSE CAST('MEMBER' AS text) END"
+)
+"""The privilege of `pg_has_role` by which a role may become another by SET ROLE.
+
+Up to PostgreSQL 15 every member may. From 16 on a member may have the option to grant a role alone, as every
+role has that created another one.
+"""
 OTHERS_OF_TABLE = (
     "SELECT DISTINCT coalesce(pg_catalog.quote_ident(CAST(r.rolname AS text)), 'PUBLIC') AS role"
     " FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a"
@@ -35,6 +46,17 @@ OTHERS_OF_TABLE = (
     " WHERE c.oid = pg_catalog.to_regclass({table}) AND a.grantee <> c.relowner"
 )
 """The grantees of a table, as a GRANT names them; default privileges grant new tables to some."""
+GRANTED = (
+    "SELECT DISTINCT coalesce(pg_catalog.quote_ident(CAST(r.rolname AS text)), 'PUBLIC') AS role"
+    " FROM pg_catalog.pg_class c CROSS JOIN LATERAL ("
+    "SELECT a.grantee FROM pg_catalog.aclexplode(c.relacl) a UNION ALL"
+    " SELECT a.grantee FROM pg_catalog.pg_attribute f CROSS JOIN LATERAL pg_catalog.aclexplode(f.attacl) a"
+    " WHERE f.attrelid = c.oid) AS g"
+    " LEFT JOIN pg_catalog.pg_roles r ON r.oid = g.grantee"
+    " WHERE c.oid = pg_catalog.to_regclass({table}) AND g.grantee <> c.relowner"
+    f" AND g.grantee NOT IN ({TRUSTED_ROLES}) ORDER BY 1"
+)
+"""The grantees of a table or of its columns who are not trusted."""
 LOGIN = re.compile(r"[a-z]+://(?:[^@/]*@)?")
 WORD = re.compile(r"(?:\\.|[^\s\\])+", re.S)
 NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(?:,|$)')
@@ -74,20 +96,35 @@ def find_named_schema(address: str) -> str | None:
     return None if name in ("", "$user") else name
 
 
+def find_trusted_roles(address: str) -> list[str]:
+    """Return the roles that an address names as trusted.
+
+    >>> find_trusted_roles("postgresql://db.example/promises?trusted_roles=backup,ops")
+    ['backup', 'ops']
+    """
+    query = address[_find_login_end(address) :].partition("?")[2].partition("#")[0]
+    named = [each.partition("=")[2] for each in query.split("&") if each.partition("=")[0] == TRUST]
+    return [unquote(role) for each in named for role in each.split(",") if role]
+
+
+def _find_login_end(address: str) -> int:
+    login = LOGIN.match(address)
+    return login.end() if login else 0
+
+
 def _parse_address(address: str) -> tuple[str, list[str], list[str]]:
     """Split an address as libpq does: the place, its other parameters, and the settings of `options`.
 
     libpq reads PGOPTIONS where an address has no options.
     """
-    login = LOGIN.match(address)
-    start = login.end() if login else 0
+    start = _find_login_end(address)
     rest, _, query = address[start:].partition("?")
     options, parameters = os.environ.get("PGOPTIONS", ""), []
     for parameter in filter(None, query.split("&")):
         name, _, value = parameter.partition("=")
         if unquote(name) == "options":
             options = unquote(value)  # the last one counts, and a plus sign is no space
-        else:
+        elif name != TRUST:
             parameters.append(parameter)
     return address[:start] + rest, parameters, list(_split_settings(options))
 

@@ -196,11 +196,15 @@ def decode_dictionaries(table: pa.Table) -> pa.Table:
     return table
 
 
-def compute_store_version(policy: Policy, tables: PolicyTables, key: bytes) -> str:
-    """Return the version of a prepared store: it changes with the data version and the tables' SQL."""
-    state = {
+def compute_store_version(policy: Policy, tables: PolicyTables, key: bytes, *, reading: int = 0) -> str:
+    """Return the version of a prepared store: it changes with the data version and the tables' SQL.
+
+    `reading` changes with how an engine reads its sources, where the SQL does not show it.
+    """
+    state: dict[str, object] = {
         "data": policy.data_version,
         "tables": {name: each.text for name, each in tables.definitions.items()},
+        **({"reading": reading} if reading else {}),
     }
     return hmac.digest(key, json.dumps(state, sort_keys=True).encode(), "sha256").hex()[:16]
 

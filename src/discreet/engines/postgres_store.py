@@ -4,7 +4,8 @@ Version     a digest of the policy's tables, their data version and the key, whi
             names; each table is written once, by one session at a time.
 Locks       a session holds a shared advisory lock on the version that it uses, which the server releases when
             the session ends. A version that no session has locked is dropped by the next session.
-Rights      of a new table are taken back from everyone: default privileges may grant it to some.
+Rights      of a new table are taken back from everyone: default privileges may grant it to some. A table that
+            was granted to somebody since is refused.
 """
 
 from __future__ import annotations

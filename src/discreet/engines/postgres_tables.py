@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
-from discreet.core.postgres_address import TRUSTED_ROLES
+from discreet.core.postgres_address import GRANTED, TRUSTED_ROLES
 from discreet.engines import policy_tables
 from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.postgres_dialect import PostgresDialect
@@ -323,6 +323,10 @@ def require_trusted_owners(fetch: Callable[[str], pa.Table], name: str, table: s
 def require_own_table(fetch: Callable[[str], pa.Table], name: str, table: str) -> None:
     """Refuse a prepared table that belongs to an untrusted role: its rows would be whatever that role likes.
 
+    One that was granted to such a role, or a column of it, is refused as well. Members of the address's own
+    role, and of pg_read_all_data and pg_write_all_data, have the same rights on the sources in the same
+    database, which the store copies: it gives them nothing that they do not have.
+
     `table` is the prepared table's name as an SQL literal.
     """
     require_trusted_owners(fetch, name, table)
@@ -332,3 +336,8 @@ def require_own_table(fetch: Callable[[str], pa.Table], name: str, table: str) -
                 f"PostgreSQL: what was prepared of table {name} belongs to the role {row['owner']}.",
                 hint="Drop it, and let the address's role alone create tables in the store's schema.",
             )
+    for row in fetch(GRANTED.format(table=table)).to_pylist():
+        raise RequestError(
+            f"PostgreSQL: what was prepared of table {name} was granted to {row['role']}.",
+            hint=f"Run REVOKE ALL ON TABLE … FROM {row['role']} on the tables of the store's schema.",
+        )

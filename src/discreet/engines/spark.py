@@ -1,6 +1,8 @@
 """Spark: the engine for tables that are too large for one machine.
 
-Sources     tables of the catalog, Parquet and CSV paths.
+Sources     tables of the catalog and Parquet paths; in a local session also CSV files, which DuckDB reads
+            (`spark_csv`). What Spark's readers take from one row or file to read others by is switched off
+            (`spark_session`).
 Session     one of its own, in UTC, without ANSI mode: `spark:local`, a cluster (`spark://…`), or Spark
             Connect (`sc://…`). Each table of the policy is a view of that session, whose rows are encoded and
             ranked in the cluster.
@@ -49,6 +51,8 @@ from discreet.engines.spark_session import (
 GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}])")
 """Glob characters in a path; a backslash escapes them."""
 WHOLE = ".whole"
+READING = 1
+"""Counts up when sources are read differently, so that stores of rows that were read before are not used."""
 KEY_VIEW = "_discreet_key"
 QUOTED_OR_KEY_PARAMETER = re.compile(
     rf"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|:(?P<half>{"|".join(KEYS)})\b""", re.S
@@ -144,7 +148,7 @@ def open_inventory(address: str) -> SparkInventory:
 
 def _create_views(session: Any, policy: Policy, tables: PolicyTables, key: bytes) -> None:
     """Create a view for each table, over its rows in place or over the prepared ones."""
-    version = policy_tables.compute_store_version(policy, tables, key)
+    version = policy_tables.compute_store_version(policy, tables, key, reading=READING)
     halves = (key[: len(key) // 2].hex(), key[len(key) // 2 :].hex())
     columns = ", ".join(f"{name} STRING" for name in KEYS)
     session.createDataFrame([halves], columns).createOrReplaceTempView(KEY_VIEW)

@@ -52,7 +52,7 @@ class SparkInventory(Closeable):
         reader = find_reader(word)
         # Spark ignores case in names; a policy draft uses the catalog's own spelling
         name = word if reader else match_name(word, self.list_names()) or word
-        frame = run_guarded(lambda: find_frame(self._session, name, infer=True))
+        frame = run_guarded(lambda: find_frame(self._session, name, name))
         if frame is None:
             return None
         columns = tuple((column, _find_kind(kind)) for column, kind in run_guarded(lambda: frame.dtypes))

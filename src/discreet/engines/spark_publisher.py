@@ -32,6 +32,7 @@ from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedSt
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.policy_tables import EngineTable, decode_dictionaries, order_by_all_columns
+from discreet.engines.spark_csv import find_original_files
 from discreet.engines.spark_session import (
     DIALECT,
     drop_views,
@@ -111,8 +112,8 @@ class SparkPublisher(Closeable):
         found: list[Path] = []
         for origin in self._origins.values():
             for each in self._session.table(DIALECT.quote_identifier(origin.table)).inputFiles():
-                path = Path(unquote(urlsplit(each).path))
-                found += [path, path.parent] if path.name.startswith("part-") else [path]
+                for path in find_original_files(Path(unquote(urlsplit(each).path))):
+                    found += [path, path.parent] if path.name.startswith("part-") else [path]
         return found
 
     @cached_property

@@ -1,8 +1,11 @@
 """A Spark session and the tables that it reads.
 
-Settings    UTC, without ANSI mode, and with the parser's caches bounded.
+Settings    UTC, without ANSI mode, with the parser's caches bounded, and with those of Spark's readers by
+            which a value of one row or the name of one file could change how others are read (`SETTINGS`).
+            They are the session's own, so they override a cluster's defaults; they are read back to be sure.
 Tables      of the catalog, and Parquet and CSV paths, registered as views of the session; columns are read as
-            one of few types.
+            one of few types. CSV is never read by Spark (`spark_csv`); what its Parquet reader cannot take is
+            made harmless (`spark_parquet`).
 Statements  are tagged, so that one that takes too long can be stopped with all of its jobs.
 Files       of a local session are in a folder of its own that only its owner can enter, and that is removed
             when the process ends.
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 import warnings
@@ -31,6 +35,8 @@ from discreet.engines.dialects.spark_dialect import SparkDialect
 from discreet.engines.identifier_types import IdentifierType
 from discreet.engines.policy_tables import EngineTable
 from discreet.engines.reachability import require_reachable
+from discreet.engines.spark_csv import convert_csv, require_no_csv
+from discreet.engines.spark_parquet import guard_text, guard_timestamps
 
 DIALECT = SparkDialect()
 DRIVER_MEMORY = "2g"
@@ -54,6 +60,38 @@ SETTINGS = {
     # its parser caches every way through its grammar, without end: questions of enough forms fill the heap
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushRatio": "10",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    # a view is read by these settings too, not by those of the session that created it
+    "spark.sql.legacy.useCurrentConfigsForView": "true",
+    # else the type of a partition column is inferred from the names of all its folders
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # else the files are read by the schema of one of them; now a type that differs is refused when opening
+    "spark.sql.parquet.mergeSchema": "true",
+    "spark.sql.parquet.respectSummaryFiles": "false",
+    "spark.sql.orc.mergeSchema": "true",
+    # the minimum and maximum of a row group leave out NaN and distinguish -0.0 from 0.0: whether a row is
+    # found would depend on the rows that are stored beside it
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.parquet.recordLevelFilter.enabled": "false",
+    "spark.sql.parquet.aggregatePushdown": "false",
+    "spark.sql.orc.filterPushdown": "false",
+    "spark.sql.orc.aggregatePushdown": "false",
+    "spark.sql.inMemoryColumnarStorage.partitionPruning": "false",
+    # a value that cannot be read must not take the rest of its file with it
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # EXCEPTION raises at old dates
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.legacy.charVarcharAsString": "false",
+    "spark.sql.readSideCharPadding": "true",
 }
 TYPES = {
     "boolean": ("{0}", "BOOLEAN"),
@@ -71,6 +109,15 @@ EXACT_TYPES = frozenset({*TYPES, "string", "binary"})
 """Types in which equal values have equal text; decimals are exact too."""
 DECLARED_TYPE_METADATA = "__CHAR_VARCHAR_TYPE_STRING"
 ARRAY = "array<"
+UNREADABLE_CONDITIONS = {
+    "PARQUET_TYPE_ILLEGAL": "has a column of the Parquet type {type}, which Spark cannot read",
+    "PARQUET_TYPE_NOT_SUPPORTED": "has a column of the Parquet type {type}, which Spark cannot read",
+    "UNSUPPORTED_TIME_TYPE": "has a column of times of day, which Spark cannot read",
+    "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": "has decimals of more digits than Spark can read",
+    "CANNOT_MERGE_SCHEMAS": "has files in which the same column has different types",
+}
+"""Spark's error conditions about schemas, in words; a schema holds no values."""
+CONDITION, PARQUET_TYPE = re.compile(r"\[([A-Z][A-Z0-9_]+)"), re.compile(r"Parquet type: (.*?)\. SQLSTATE")
 DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
@@ -98,9 +145,23 @@ def start_session(address: str) -> Any:
             raise RequestError(
                 "Spark: no session could be opened.", hint="Check the address, and that Java 17 runs."
             )
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+        _apply_settings(session)
+        found = {row["key"]: row["value"] for row in session.sql("SET").collect()}
+    refused = [name for name, value in SETTINGS.items() if found.get(name) != value]
+    if refused:
+        raise RequestError(
+            f"Spark: the session does not accept the setting {refused[0]} = {SETTINGS[refused[0]]}.",
+            hint="Allow it on the cluster: without it, one row could change how others are read.",
+        )
     return session
+
+
+def _apply_settings(session: Any) -> None:
+    from pyspark.errors import PySparkException
+
+    for name, value in SETTINGS.items():
+        with suppress(PySparkException):  # one that is not accepted is missing when they are read back
+            session.conf.set(name, value)
 
 
 def _open_session(address: str) -> Any:
@@ -156,12 +217,14 @@ def find_engine_table(
     If none are declared, all columns are read, and the types of a CSV file are inferred from its rows. Arrays
     are read as text, except for the columns in `lists`.
     """
-    frame = find_frame(session, source, infer=declared is None)
+    frame = find_frame(session, name, source, declared)
     if frame is None:
         raise RequestError(
             f"Spark: the source of table {name} is {source}, and there is no such table or path.",
             hint="Name a table of the catalogue, or a Parquet or CSV path.",
         )
+    is_path = find_reader(source) == "parquet"
+    frame = guard_timestamps(session, name, source, frame, declared, is_path=is_path)
     return register_view(session, name, frame, declared, lists)
 
 
@@ -169,8 +232,9 @@ def register_view(
     session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
 ) -> EngineTable:
     """Register a frame as a view of the session; return it with the SQL that reads its columns."""
-    forms = {column: _make_read_form(kind, column.lower() in lists) for column, kind in frame.dtypes}
     identities = {field.name: _make_identifier_type(field) for field in frame.schema.fields}
+    frame = guard_text(frame)
+    forms = {column: _make_read_form(kind, column.lower() in lists) for column, kind in frame.dtypes}
     read = policy_tables.select_declared_columns(name, "its source", forms, declared, DIALECT, identities)
     view = f"_discreet_origin {name}"
     frame.createOrReplaceTempView(DIALECT.quote_identifier(view))
@@ -199,24 +263,45 @@ def _make_read_form(kind: str, as_list: bool = False) -> tuple[str, str]:
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
-def find_frame(session: Any, source: str, *, infer: bool) -> Any:
-    """Return a table or path as a frame, or None; columns of a CSV file are text unless inferred."""
+def find_frame(session: Any, name: str, source: str, declared: list[str] | None = None) -> Any:
+    """Return a table or path as a frame, or None; columns of a CSV file are text if they are declared."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     reader = find_reader(source)
-    with suppress(PySparkException):
-        if reader == "parquet":
-            frame = session.read.parquet(source)
-        elif reader == "csv":
-            separator = "\t" if source.lower().endswith(".tsv") else ","
-            frame = session.read.csv(
-                source, header=True, sep=separator, inferSchema=infer, escape='"', mode="DROPMALFORMED"
-            )
-        else:
-            frame = session.table(source)
+    if reader == "csv":
+        converted = convert_csv(session, name, source, declared, _make_warehouse_folder())
+        return None if converted is None else session.read.parquet(str(converted))
+    try:
+        frame = session.read.parquet(source) if reader else session.table(source)
         frame.dtypes  # noqa: B018  Spark looks a name up only when the frame is used
+    except (PySparkException, Py4JJavaError) as error:
+        reason = _explain_unreadable(str(error))
+    else:
+        if not reader:
+            require_no_csv(session, name, source, frame)
         return frame
+    if reason:
+        raise RequestError(
+            f"Spark: the source of table {name} is {source}, which {reason}.",
+            hint="Write it with types that Spark has, the same in every file.",
+        )
     return None
+
+
+def _explain_unreadable(message: str) -> str:
+    """Return in words why Spark cannot read a source that exists; empty for one that does not.
+
+    >>> _explain_unreadable("[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT32 (X). SQLSTATE: 42846")
+    'has a column of the Parquet type INT32 (X), which Spark cannot read'
+    >>> _explain_unreadable("[PATH_NOT_FOUND] Path does not exist: file:/a. SQLSTATE: 42K03")
+    ''
+    """
+    for condition in CONDITION.findall(message):
+        if condition in UNREADABLE_CONDITIONS:
+            found = PARQUET_TYPE.search(message)
+            return UNREADABLE_CONDITIONS[condition].format(type=found[1] if found else "of its file")
+    return ""
 
 
 def find_reader(source: str) -> str:

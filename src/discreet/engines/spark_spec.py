@@ -1,4 +1,4 @@
-"""Spark's specification: tables of a catalog, and Parquet and CSV paths, in a session or a cluster."""
+"""Spark's specification: tables of a catalog and Parquet paths; in a local session CSV files too."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class SparkSpec(EngineSpec):
             texts=("spark:local", "spark://…"),
             examples=("spark:local", "spark:local[2]", "spark://host:7077"),
             rows="in Spark",
-            sources="tables of the catalogue, Parquet and CSV paths",
+            sources="tables of the catalogue, Parquet paths; with `spark:local` CSV files of this machine",
             requires="Java 17",
         ),
         AddressForm(
             texts=("sc://…",),
             examples=("sc://host:15002",),
             rows="behind Spark Connect",
-            sources="the same",
+            sources="tables of the catalogue, Parquet paths",
         ),
     )
     extra = "spark"

@@ -15,10 +15,10 @@ from functools import lru_cache
 from discreet.accounting.accountant import Cost, format_amount
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
-from discreet.core.errors import RequestError
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import PureDP
 from discreet.core.html_summary import build_facts, build_summary, build_table
-from discreet.core.number_checks import Real, require_probability
+from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.question_request import QuestionRequest
 from discreet.sql.accuracy import describe_open_error, find_error_bound, find_least_epsilon, find_rank_error
@@ -217,11 +217,12 @@ class QuestionPricing:
         """Return the epsilon: as given, as a share of the promise, from an error, or the policy's default."""
         given = [name for name in ("epsilon", "share", "within") if getattr(request, name) is not None]
         if len(given) > 1:
-            raise RequestError(f"ask: {' and '.join(given)} were given.", hint="Give one of them.")
+            named = " and ".join(f"`{name}=`" for name in given)
+            raise RequestError(f"ask: {named} were given.", hint="Give one of them.")
         if request.within is not None:
             return find_least_epsilon(request.within, plan_at)
         if request.share is not None:
-            require_probability("ask", "share", request.share)
+            require_parameter(0 < request.share <= 1, "ask", "share", request.share, "above 0 and at most 1")
             return Fraction(self._promise.epsilon) * Fraction(request.share)
         epsilon = self._policy.epsilon if request.epsilon is None else request.epsilon
         if epsilon is None:

@@ -5,6 +5,7 @@ In turn     One analyst's questions are answered one after the other, from all l
             twice at once waits for its first answer, and the time of one answer does not reveal how long
             another took. Over several servers the ledger ensures the same.
 Admission   A question with a deadline begins when `admission` has a slot for it, or is refused.
+Marks       A server of a shared ledger writes its marks forward every few seconds, to what others charged.
 Planning    Only a few plans are made at once: otherwise planning would slow down questions with a deadline.
 """
 
@@ -14,15 +15,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Self
 
 import pyarrow as pa
 
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_storage import is_database_address
 from discreet.core.engine import Closeable, Engine
-from discreet.core.errors import RequestError
+from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log
@@ -40,6 +42,9 @@ from discreet.sql.plan_execution import Release
 
 MAX_CONCURRENT_PLANS = 2
 POLL_INTERVAL = 0.2
+MARK_INTERVAL = 5.0
+"""Seconds by which the marks of a server may be behind what other servers have charged to their ledger."""
+CLOSE_TIMEOUT = 10.0
 
 
 class Curators(Closeable):
@@ -61,6 +66,13 @@ class Curators(Closeable):
         self._creation_lock = threading.Lock()
         self._planning_slots = threading.BoundedSemaphore(MAX_CONCURRENT_PLANS)
         self._abandoned_work: dict[str, Future[Release]] = {}
+        self._closing = threading.Event()
+        self._marks_thread: threading.Thread | None = None
+        if is_database_address(ledger.storage.place):
+            self._marks_thread = threading.Thread(
+                target=self._refresh_marks, daemon=True, name="discreet-marks"
+            )
+            self._marks_thread.start()
 
     @classmethod
     def open_policy(
@@ -196,7 +208,16 @@ class Curators(Closeable):
 
         threading.Thread(target=interrupt_until_done, daemon=True, name="discreet-stop").start()
 
+    def _refresh_marks(self) -> None:
+        """Write this server's marks forward to what other servers have charged, until it is closed."""
+        while not self._closing.wait(MARK_INTERVAL):
+            with suppress(DiscreetError):  # the next question says what is wrong with the ledger
+                self.ledger.refresh_marks()
+
     def close(self) -> None:
+        self._closing.set()
+        if self._marks_thread is not None:
+            self._marks_thread.join(CLOSE_TIMEOUT)
         for curator in self._curators.values():
             curator.close()
         self.ledger.close()

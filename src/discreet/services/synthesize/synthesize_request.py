@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -104,6 +104,15 @@ class SynthesizeRequest(SynthesizeFields):
         CommandLine(typed=str),
     ] = None
 
+    @model_validator(mode="after")
+    def _require_one_cost(self) -> Self:
+        if self.promise is not None and (self.epsilon is not None or self.delta):
+            raise RequestError(
+                "`promise=` and `epsilon=` or `delta=` exclude each other.",
+                hint="Leave `epsilon=` and `delta=` out.",
+            )
+        return self
+
 
 class PublishRequest(SynthesizeRequest):
     """A synthetic table to write, with the people by whom it is attacked before."""
@@ -133,12 +142,3 @@ class PublishRequest(SynthesizeRequest):
     force: Annotated[
         bool, Field(description="Publish even if an attack succeeds; the certificate says so.")
     ] = False
-
-    @model_validator(mode="after")
-    def _require_one_cost(self) -> PublishRequest:
-        if self.promise is not None and (self.epsilon is not None or self.delta):
-            raise RequestError(
-                "`promise=` and `epsilon=` or `delta=` exclude each other.",
-                hint="Leave `epsilon=` and `delta=` out.",
-            )
-        return self
