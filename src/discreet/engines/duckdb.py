@@ -23,6 +23,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 import duckdb
@@ -66,14 +67,15 @@ class DuckDB(Closeable):
     ) -> None:
         opening, self._seconds, self._turn = _write_opening_statements(sources), seconds, threading.Lock()
         self._sources = sources  # keeps the store alive as long as the engine
-        self._spill = make_spill_folder()
+        self._spill: TemporaryDirectory[str] | None = None
+        if isinstance(sources, PreparedStore) and sources.memory_connection is not None:
+            self._connection = run_guarded(sources.memory_connection.cursor)
+            return
+        self._spill = spill = make_spill_folder()
         try:
-            if isinstance(sources, PreparedStore) and sources.memory_connection is not None:
-                self._connection = run_guarded(sources.memory_connection.cursor)
-            else:
-                self._connection = run_guarded(lambda: _open_connection(opening, self._spill.name))
+            self._connection = run_guarded(lambda: _open_connection(opening, spill.name))
         except BaseException:
-            self._spill.cleanup()
+            spill.cleanup()
             raise
 
     @classmethod
@@ -93,7 +95,8 @@ class DuckDB(Closeable):
 
     def close(self) -> None:
         self._connection.close()
-        self._spill.cleanup()
+        if self._spill is not None:
+            self._spill.cleanup()
 
 
 def prepare_engine(
