@@ -134,13 +134,13 @@ def test_it_says_which_tables_make_answers_wait_for_a_million_rows(tmp_path: Pat
     server = _started("--policy", str(tmp_path / "privacy.yaml"), "--http", "0", "--postgres", "0")
     try:
         assert server.stdout is not None
-        lines = [server.stdout.readline() for _ in range(3)]
+        lines = [server.stdout.readline() for _ in range(4)]
     finally:
         server.send_signal(signal.SIGTERM)
         server.communicate(timeout=PATIENCE)
-    assert lines[2].startswith("times ")
-    assert "1,000,000 rows of " in lines[2]
-    assert "most_rows" in lines[2]
+    assert lines[3].startswith("times ")
+    assert "1,000,000 rows of " in lines[3]
+    assert "most_rows" in lines[3]
 
 
 @pytest.mark.parametrize(
@@ -159,3 +159,16 @@ def test_what_it_cannot_do_is_said_in_one_sentence(tmp_path: Path, words: list[s
     assert (server.returncode, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
+
+
+def test_the_policy_beside_it_is_served_and_named(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    command = [sys.executable, "-m", "discreet", "serve", "--http", "0", "--postgres", "0", "--no-padding"]
+    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        assert server.stdout.readline().split() == ["policy", "privacy.yaml"]
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=PATIENCE)
+    assert not (tmp_path / "sample").exists()

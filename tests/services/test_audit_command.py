@@ -178,10 +178,10 @@ def test_a_question_that_is_refused_is_refused_here_too(policy: Path) -> None:
     ("words", "said"),
     [
         (["gauss"], "audit: there is no mechanism gauss. There are discrete-laplace, "),
-        (["laplace", "--epsilon", "0"], "audit.epsilon must be a finite number above 0; got 0.0."),
+        (["laplace", "--epsilon", "0"], "audit: --epsilon must be a finite number above 0; got 0.0."),
         (["laplace", "--posterior"], "audit: --posterior needs a promise, and a mechanism has none."),
-        (["laplace", "--runs", "7"], "audit.runs must be an integer of at least 100; got 7."),
-        (["gaussian", "--delta", "2"], "audit.delta must be a number above 0 and at most 1/2; got 2.0."),
+        (["laplace", "--runs", "7"], "audit: --runs must be an integer of at least 100; got 7."),
+        (["gaussian", "--delta", "2"], "audit: --delta must be a number above 0 and at most 1/2; got 2.0."),
     ],
 )
 def test_bad_input_gets_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def test_an_argument_of_a_wrong_type_is_refused_in_one_sentence(curator: discree
     assert refuse(lambda: curator.ask(None)) == "A question must be SQL, or a plan of it; got None."  # type: ignore[arg-type]
     assert "A question must be SQL" in refuse(lambda: curator.plan(3))  # type: ignore[arg-type]
     assert "`epsilon=` must be a finite number" in refuse(lambda: curator.plan(COUNT, epsilon="much"))  # type: ignore[arg-type]
-    assert "least_rows must be an integer" in refuse(lambda: curator.plan(COUNT, least_rows=0.5))  # type: ignore[arg-type]
+    assert "`least_rows=` must be an integer" in refuse(lambda: curator.plan(COUNT, least_rows=0.5))  # type: ignore[arg-type]
     assert "`share=` must be a probability" in refuse(lambda: curator.plan(COUNT, share=2))
     assert "`source=` must be a curator" in refuse(lambda: discreet.ask(3, COUNT))  # type: ignore[arg-type]
     assert "nothing to audit in int" in refuse(lambda: discreet.audit(3))  # type: ignore[arg-type]

@@ -220,13 +220,13 @@ def test_an_error_that_cannot_be_promised_is_refused_with_the_way_out(
 
 @pytest.mark.parametrize("within", [0, -1, float("nan"), "2", "0%", "x%", "200%", True])
 def test_what_is_no_error_is_refused(within: Real | str) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^ask\.within must be"):
+    with pytest.raises(InvalidParameterError, match=r"^ask: `within=` must be"):
         find_least_epsilon(within, priced("SELECT COUNT(*) FROM people"))
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True])
 def test_what_is_no_number_of_rows_is_refused(rows: int) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^ask\.least_rows must be an integer"):
+    with pytest.raises(InvalidParameterError, match=r"^ask: `least_rows=` must be an integer"):
         priced("SELECT COUNT(*) FROM people", rows)(1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -26,7 +26,12 @@ def list_names(names: Names) -> tuple[str, ...]:
     >>> list_names("age"), list_names("age,zip"), list_names(["age", "zip"])
     (('age',), ('age', 'zip'), ('age', 'zip'))
     """
-    return split_names(names) if isinstance(names, str) else tuple(names)
+    if isinstance(names, str):
+        return split_names(names)
+    listed = tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(name, str) for name in listed):
+        raise InvalidParameterError(f"Columns must be given by name, such as ['age', 'zip']; got {names!r}.")
+    return listed
 
 
 def parse_choice(verb: str, name: str, choices: type[Choice], value: Choice | str) -> Choice:

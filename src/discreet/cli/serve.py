@@ -14,7 +14,7 @@ from discreet.belief import Promise
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.server_process import ServerProcess, run_until_signal
-from discreet.cli.shared_options import JsonOption
+from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.http.host_names import normalize_host_names
 from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
@@ -40,7 +40,8 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
     host, certificate = request.host, request.certificate
     names = normalize_host_names([*request.names, *((host,) if parse_address(host) is None else ())])
     with show_progress() as tell:
-        place = request.policy or _write_sample(tell)
+        own = request.policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None)
+        place = own or _write_sample(tell)
         terms = load_policy(place, engine=request.engine, ledger=request.ledger)
         deadlines = Deadlines(policy=terms, slack=request.slack) if request.padding else None
         curators = Curators.open_policy(terms, deadlines=deadlines, progress=tell)
@@ -57,7 +58,7 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         ports = {"http": web.getsockname()[1], "postgres": wire.getsockname()[1]}
         passwords = UserAccounts(file).create_first_users(terms)
         scheme = "http" if certificate is None else "https"
-        assumed = _find_tables_without_rows(terms) if request.padding and request.policy is not None else []
+        assumed = _find_tables_without_rows(terms) if request.padding and own is not None else []
         served = ServerProcess(
             curators=curators,
             user_storage=file,
@@ -72,7 +73,7 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         def announce() -> None:
             nonlocal announced
             announced = True
-            _print_addresses(scheme, host, ports, passwords, assumed, as_json=as_json)
+            _print_addresses(place, scheme, host, ports, passwords, assumed, as_json=as_json)
 
         try:
             run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped, announce))
@@ -107,6 +108,7 @@ def _find_tables_without_rows(terms: Policy) -> list[str]:
 
 
 def _print_addresses(
+    policy: Path,
     scheme: str,
     host: str,
     ports: Mapping[str, int],
@@ -120,6 +122,7 @@ def _print_addresses(
         print(json.dumps({**places, "passwords": dict(passwords)}), flush=True)
         return
     console, at = Console(soft_wrap=True), f"[{host}]" if ":" in host else host
+    console.print(f"policy    {policy}", highlight=False, markup=False)
     console.print(f"http      {scheme}://{at}:{ports['http']}/", highlight=False, markup=False)
     console.print(
         f"postgres  postgresql://USER@{at}:{ports['postgres']}/discreet", highlight=False, markup=False

@@ -22,6 +22,24 @@ import re
 from collections.abc import Callable
 from typing import ClassVar, Self
 
+VERBS = frozenset(
+    [
+        "anonymize",
+        "ask",
+        "attack",
+        "audit",
+        "collect",
+        "itemsets",
+        "plan",
+        "promise",
+        "serve",
+        "stream",
+        "synthesize",
+        "tabulate",
+        "train",
+    ]
+)
+"""What a user can do; errors begin with the verb, as in `ask: …`."""
 ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
 
 
@@ -117,13 +135,19 @@ def require_parameter(
 ) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
+    The owner is a class or a function, or the verb that the user called, whose argument it is.
+
     >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):
     discreet.core.errors.InvalidParameterError: Promise.group must be an integer of at least 1; got 0.
+    >>> require_parameter(False, "audit", "runs", 7, "an integer of at least 100")
+    Traceback (most recent call last):
+    discreet.core.errors.InvalidParameterError: audit: `runs=` must be an integer of at least 100; got 7.
     """
     if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
-        raise InvalidParameterError(f"{place}.{name} must be {expected}; got {value}.", hint=hint)
+        parameter = f"{place}: `{name}=`" if place in VERBS else f"{place}.{name}"
+        raise InvalidParameterError(f"{parameter} must be {expected}; got {value}.", hint=hint)
 
 
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:

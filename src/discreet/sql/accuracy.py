@@ -65,9 +65,9 @@ class ErrorTolerance:
         if isinstance(value, str):
             if not value.strip().endswith("%"):
                 raise InvalidParameterError(
-                    f'ask.within must be a number, or ranks such as "2%"; got {value}.'
+                    f'ask: `within=` must be a number, or ranks such as "2%"; got {value}.'
                 )
-            part = Fraction(str(parse_probability("ask.within", value)))
+            part = Fraction(str(parse_probability("ask: `within=`", value)))
             require_parameter(part > 0, "ask", "within", value, "above 0%")
             return cls(amount=part, is_rank_share=True)
         require_positive("ask", "within", value)

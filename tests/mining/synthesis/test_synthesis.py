@@ -219,7 +219,7 @@ def test_usefulness_compares_learning_from_synthetic_and_from_real_rows() -> Non
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"quality": "good"}, "synthesize.quality must be 'lean' or 'best'"),
+        ({"quality": "good"}, "synthesize: `quality=` must be 'lean' or 'best'"),
         ({"columns": ["name"]}, "has no column name that may be used"),
         ({"columns": ["shoe"]}, "has no column shoe"),
         (

@@ -28,8 +28,8 @@ class ServeRequest(BaseModel):
 
     policy: Annotated[
         Path | None,
-        Field(description="The custodian's policy; sample tables by default."),
-        CommandLine(flags=("-p", "--policy")),
+        Field(description="The custodian's policy."),
+        CommandLine(flags=("-p", "--policy"), shown_default="privacy.yaml, else sample tables"),
     ] = None
     host: Annotated[
         str, Field(description="The address to listen on; any but this machine's own needs TLS.")
