@@ -185,7 +185,7 @@ def test_fine_numbers_are_those_between_the_doubles_below_1() -> None:
 )
 def test_parameters_out_of_range_are_named(wrong: dict[str, float], named: str) -> None:
     here, there = build_pair("discrete-laplace", epsilon=1).make_samplers(seeded(1))
-    with pytest.raises(InvalidParameterError, match=rf"^audit\.{named} must be "):
+    with pytest.raises(InvalidParameterError, match=f"^audit: `{named}=` must be "):
         audit_epsilon(here, there, **({"claimed": 1} | wrong))  # type: ignore[arg-type]
 
 

@@ -228,7 +228,7 @@ def test_a_presence_promise_trains_at_its_epsilon(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epsilon": 0}, "epsilon must be a finite number above 0"),
+        ({"epsilon": 0}, "epsilon=` must be a finite number above 0"),
         ({"epsilon": None}, "needs an epsilon or a promise"),
         ({"depth": -1}, "depth must be an integer of at least 0"),
         ({"depth": 99}, "depth must be at most 16"),

@@ -167,7 +167,7 @@ def test_what_is_said_to_fit_fits(policy: str, capsys: pytest.CaptureFixture[str
         ([SQL, "--within", "5"], 2, "--least-rows 100"),
         ([SQL, "--within", "5%"], 2, "has no rank"),
         ([SQL, "--within", "x%"], 2, "within must be"),
-        ([SQL, "--within", "5", "--least-rows", "0"], 2, "least_rows must be"),
+        ([SQL, "--within", "5", "--least-rows", "0"], 2, "--least-rows must be"),
         ([SQL, "--split", "sex=2"], 2, "no measure of the question"),
         ([SQL, "--split", "people"], 2, "such as n=2"),
         ([SQL, "--split", "people=x"], 2, "finite number"),

@@ -82,7 +82,7 @@ def test_what_is_no_measure_is_not_weighed(name: str) -> None:
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), True, "1"])
 def test_what_is_no_weight_is_refused(weight: Real) -> None:
-    with pytest.raises(InvalidParameterError, match=r"split\[n\] must be a finite number above 0"):
+    with pytest.raises(InvalidParameterError, match=r"split\[n\]=` must be a finite number above 0"):
         planned(MIXED, {"n": weight})
 
 
@@ -103,5 +103,5 @@ def test_an_epsilon_that_is_nothing_is_refused() -> None:
 
 
 def test_a_confidence_that_no_interval_can_have_is_refused_before_anything_is_paid() -> None:
-    with pytest.raises(InvalidParameterError, match=r"confidence must be at most 0\.999999999"):
+    with pytest.raises(InvalidParameterError, match=r"confidence=` must be at most 0\.999999999"):
         plan_query(MIXED, POLICY, PROMISE, epsilon=1, confidence=1 - 1e-16)

@@ -209,10 +209,10 @@ def test_many_questions_are_answered_better_than_by_noise_on_each(method: str, r
         ({"method": "guess"}, "one of median, weights, laplace"),
         ({"method": "laplace", "updates": 3}, "laplace has no updates"),
         ({"method": "median"}, "too many for the median mechanism"),
-        ({"updates": 0, "method": "weights"}, "updates must be"),
+        ({"updates": 0, "method": "weights"}, "updates=` must be"),
         ({"updates": 10**23}, "more memory or time than there is. Ask for at most"),
         ({"updates": 10**23, "method": "weights"}, "more memory or time than there is. Ask for at most"),
-        ({"questions": 10**23}, "questions must be at most 5,000,000"),
+        ({"questions": 10**23}, "questions=` must be at most 5,000,000"),
         ({"bins": {"pay": 3}}, "for columns that are asked for"),
     ],
 )
@@ -260,7 +260,7 @@ def test_universes_that_are_too_large_are_refused() -> None:
         plan_stream(policy_of(), "people", ["age", "born"], ONE, questions=9, bins={"born": 20_000})
     with pytest.raises(RequestError, match=r'born has 36,525 values.*bins="born=20"'):
         plan_stream(policy_of(), "people", ["born"], ONE, questions=9)
-    with pytest.raises(InvalidParameterError, match="questions must be"):
+    with pytest.raises(InvalidParameterError, match="questions=` must be"):
         plan_stream(policy_of(), "people", ["age"], ONE, questions=0)
     with pytest.raises(RequestError, match="no column fur"):
         plan_stream(policy_of(), "people", ["fur"], ONE, questions=9)

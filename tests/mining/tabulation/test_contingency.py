@@ -170,7 +170,7 @@ def test_itemsets_of_all_items_spend_nothing_on_picking(random: Randomness) -> N
         ({"items": ["shop"]}, "items must be columns that are true or false"),
         ({"items": []}, "items must be columns that are true or false"),
         ({"basis": 40}, "too large"),
-        ({"threshold": 0}, "threshold must be a probability"),
+        ({"threshold": 0}, "threshold=` must be a probability"),
     ],
 )
 def test_searches_that_cannot_be_planned_are_refused(options: dict[str, Any], said: str) -> None:
