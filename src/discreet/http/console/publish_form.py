@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from discreet.anonymity.models.model_option import ModelOption, ModelSpec
 from discreet.anonymity.models.model_parsing import (
     MODEL_OPTIONS,
@@ -38,7 +36,7 @@ from discreet.services.anonymize.anonymize_request import (
 from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_policy_table
 from discreet.services.hierarchy_preview import preview_hierarchy
 from discreet.services.policy_errors import find_hierarchy_misfit
-from discreet.services.request_fields import find_refusal, get_form, split_names
+from discreet.services.request_fields import get_form, make_request, split_names
 
 MODEL_OPTIONS_BY_NAME = {option.name: option for option in MODEL_OPTIONS}
 COLUMN_MODELS = {
@@ -264,10 +262,7 @@ class PublishForm:
         if not any(name in MODEL_OPTIONS_BY_NAME or name == "posterior" for name in given):
             given["k"] = DEFAULT_K  # only when no other model is chosen
         given |= {"table": self.name, "output": None if output is None else str(output)}
-        try:
-            return AnonymizeRequest.model_validate(given)
-        except ValidationError as error:
-            raise find_refusal(error) from None
+        return make_request(AnonymizeRequest, **given)
 
     def _parse_field(self, name: str) -> object:
         """Return the value of a field as the request takes it, or None if nothing was chosen."""
