@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from fractions import Fraction
 from itertools import pairwise
@@ -300,7 +300,7 @@ NAN, MINUS_NAN = np.array([0x7FF8000000000000, 0xFFF8000000000000], np.uint64).v
 NUMBER = {"role": "sensitive", "type": "decimal"}
 
 
-def policy_over(folder: Path, table: pa.Table, columns: dict[str, object]) -> Policy:
+def policy_over(folder: Path, table: pa.Table, columns: Mapping[str, object]) -> Policy:
     pq.write_table(table, folder / "t.parquet")
     return Policy.model_validate({"tables": {"t": {"source": str(folder / "t.parquet"), "columns": columns}}})
 
@@ -322,7 +322,7 @@ def test_a_quasi_identifier_of_nan_is_one_class_as_it_is_shown(written: bool, tm
     table = pa.table({"y": numbers, "d": ["flu", "hiv", *["hiv"] * 5]})
     columns = {"y": {"role": "quasi", "type": "decimal"}, "d": {"role": "sensitive"}}
     policy = policy_over(tmp_path, table, columns)
-    models = [KAnonymity(k=2), AlphaKAnonymity(column="d", alpha=Fraction(1, 2), k=2)]
+    models: list[Model] = [KAnonymity(k=2), AlphaKAnonymity(column="d", alpha=Fraction(1, 2), k=2)]
     found = Anonymizer(policy, models=models, levels={"y": 0}, suppress=1)
     with pytest.raises(ModelNotMetError):  # 6 of the 7 rows that show NaN have the same disease
         found.fit("t" if written else table)
