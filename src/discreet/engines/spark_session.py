@@ -8,7 +8,8 @@ Tables      of the catalog, and Parquet and CSV paths, registered as views of th
             made harmless (`spark_parquet`).
 Statements  are tagged, so that one that takes too long can be stopped with all of its jobs.
 Files       of a local session are in a folder of its own that only its owner can enter, and that is removed
-            when the process ends.
+            when the process ends, or by the next one if it was killed. So are those to which Spark moves rows
+            between its tasks, which everybody on the machine could read in the folder for temporary files.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
+from discreet.core.output_files import claim_folder_prefix
 from discreet.engines import policy_tables, statement_timeout
 from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.spark_dialect import SparkDialect
@@ -40,6 +42,7 @@ from discreet.engines.spark_parquet import guard_text, guard_timestamps
 
 DIALECT = SparkDialect()
 DRIVER_MEMORY = "2g"
+WAREHOUSE = "discreet-warehouse-"
 LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -182,7 +185,9 @@ def _open_classic_session(session_class: Any, address: str) -> Any:
     if address.startswith("spark:local"):
         cores = address.removeprefix("spark:local").strip("[]") or "*"
         builder = builder.master(f"local[{cores}]")
-        for name, value in {**LOCAL_SETTINGS, "spark.sql.warehouse.dir": _make_warehouse_folder()}.items():
+        folder = _make_warehouse_folder()
+        places = {"spark.sql.warehouse.dir": folder, "spark.local.dir": os.path.join(folder, "local")}
+        for name, value in {**LOCAL_SETTINGS, **places}.items():
             builder = builder.config(name, value)
     else:
         builder = builder.master(address)
@@ -194,7 +199,7 @@ def _open_classic_session(session_class: Any, address: str) -> Any:
 @cache
 def _make_warehouse_folder() -> str:
     """Create a folder with an unpredictable name that only we can enter, removed when the process ends."""
-    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # with mode 0700
+    folder = tempfile.mkdtemp(prefix=claim_folder_prefix(WAREHOUSE))  # with mode 0700
     owner = os.getpid()
 
     def remove() -> None:
