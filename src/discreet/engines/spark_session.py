@@ -64,6 +64,9 @@ SETTINGS = {
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushRatio": "10",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    # else ${env:NAME} and ${spark.setting} in a statement are replaced by their values before it is parsed, in
+    # an analyst's text as well: these could be read by comparing them, and a quote mark would end the text
+    "spark.sql.variable.substitute": "false",
     # a view is read by these settings too, not by those of the session that created it
     "spark.sql.legacy.useCurrentConfigsForView": "true",
     # else the type of a partition column is inferred from the names of all its folders
