@@ -101,7 +101,7 @@ def test_functions_and_views_of_a_spark_catalogue_are_not_ours(spark: SparkServe
 
 @pytest.mark.xdist_group("spark")
 def test_no_text_of_a_question_is_replaced_by_a_variable_of_spark(spark: SparkServer) -> None:
-    """Spark replaces ${env:PATH} and ${spark.app.id} before it parses a statement, unless it is told not to."""
+    """Spark replaces ${env:PATH} and ${spark.app.id} before it parses a statement, unless told not to."""
     texts = ["${system:user.dir}", "${spark.app.id}", "${env:PATH}", str(Path.cwd())]
     rows = pa.table({"who": texts * 2, "age": [1] * 8})
     policy = policy_of(spark.put({"visits": rows})["visits"])

@@ -64,8 +64,9 @@ SETTINGS = {
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushRatio": "10",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    # else ${env:NAME} and ${spark.setting} in a statement are replaced by their values before it is parsed, in
-    # an analyst's text as well: these could be read by comparing them, and a quote mark would end the text
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    # else ${env:NAME} and ${spark.setting} are replaced by their values before a statement is parsed, in an
+    # analyst's text as well: these could be read by comparing them, and a quote mark would end the text
     "spark.sql.variable.substitute": "false",
     # a view is read by these settings too, not by those of the session that created it
     "spark.sql.legacy.useCurrentConfigsForView": "true",
@@ -124,6 +125,8 @@ UNREADABLE_CONDITIONS = {
 }
 """Spark's error conditions about schemas, in words; a schema holds no values."""
 CONDITION, PARQUET_TYPE = re.compile(r"\[([A-Z][A-Z0-9_]+)"), re.compile(r"Parquet type: (.*?)\. SQLSTATE")
+CONNECT_RETRIES = 5
+"""How often a call to Spark Connect is tried again: within 17 seconds, at first after 50 milliseconds."""
 DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
@@ -178,9 +181,20 @@ def _open_session(address: str) -> Any:
     # their messages may contain the address, and with it a token
     with suppress(PySparkException, Py4JError, RuntimeError, OSError):
         if address.startswith("sc://"):
-            return SparkSession.builder.remote(address).create()
+            return _limit_retries(SparkSession.builder.remote(address).create())
         return _open_classic_session(SparkSession, address).newSession()
     return None
+
+
+def _limit_retries(session: Any) -> Any:
+    """Let a Connect session give up on a server that is gone.
+
+    By itself it goes on for ten minutes with each call, of which a question and its end make several.
+    """
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
+    return session
 
 
 def _open_classic_session(session_class: Any, address: str) -> Any:
