@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from discreet.core.errors import DiscreetError
 from discreet.core.neighbor_relations import Relation
-from discreet.http.console.page import Page, require_login
+from discreet.http.console.page import LoggedInPage
 from discreet.services.promise import PromiseRequest, state_promise
 
 router = APIRouter(include_in_schema=False)
@@ -36,7 +36,7 @@ def build_crowd(share: float) -> list[Person]:
 
 @router.get("/promise")
 def show_promise(
-    page: Annotated[Page, Depends(require_login)],
+    page: LoggedInPage,
     prior: Percent = None,
     posterior: Percent = None,
     secret: Relation | None = None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from discreet.core.errors import DiscreetError
 from discreet.core.policy import Policy
 from discreet.http.app_context import QUERY_LIMITER
-from discreet.http.console.page import Page, require_login
+from discreet.http.console.page import LoggedInPage
 from discreet.http.request_bodies import MAX_SQL_LENGTH
 from discreet.rendering.tradeoff_chart import TradeoffPlot, draw_tradeoff
 from discreet.services.tradeoff import Tradeoff, compute_tradeoff
@@ -21,7 +21,7 @@ WholeNumber = Annotated[str, Query(pattern=r"^\d{0,9}$")]
 
 @router.get("/tradeoff")
 async def show_tradeoff(
-    page: Annotated[Page, Depends(require_login)],
+    page: LoggedInPage,
     sql: Annotated[str, Query(max_length=MAX_SQL_LENGTH)] = "",
     questions: WholeNumber = "",
     least_rows: WholeNumber = "",
