@@ -28,9 +28,8 @@ from discreet.http.console import (
     ask_page,
     attack_page,
     ledger_page,
-    promise_page,
+    promise_pages,
     publish_page,
-    tradeoff_page,
 )
 from discreet.http.console.page import (
     RedirectError,
@@ -47,8 +46,7 @@ from discreet.services.users.sessions import ThrottledLoginError
 
 CONSOLE_ROUTERS = (
     account_pages.router,
-    promise_page.router,
-    tradeoff_page.router,
+    promise_pages.router,
     ask_page.router,
     ledger_page.router,
     attack_page.router,

@@ -25,11 +25,11 @@ from discreet.accounting.high_water_marks import (
     BESIDE_SOURCES,
     HighWaterMarks,
     LedgerTerms,
-    MarkFile,
     require_unmarked_data,
 )
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import MEMORY, is_database_address
+from discreet.accounting.mark_files import MarkFile
 from discreet.accounting.privacy_unit import DATABASES, split_source
 from discreet.core.policy import Policy, Table
 from discreet.services.addresses import find_sibling_file, strip_sibling_path
