@@ -21,7 +21,7 @@ from discreet.anonymity.models import MeasuredModel
 from discreet.anonymity.models.model_option import ModelContext
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms, read_or_create_key
 from discreet.anonymity.republication import PERSON, SIGNATURE
-from discreet.anonymity.search import SearchResult, find_objective
+from discreet.anonymity.search import GeneralizationList, find_objective
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -79,14 +79,6 @@ class PrivateAnonymizeResult:
 
     release: PrivateRelease
     files: tuple[Path | str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeneralizationList:
-    """Generalizations to choose from, best first, and the columns that their levels belong to."""
-
-    search: SearchResult
-    columns: tuple[str, ...]
 
 
 def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> ResolvedTable:
