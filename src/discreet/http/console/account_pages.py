@@ -1,6 +1,6 @@
 """The pages of a user's account: login, password change, logout, and the Account screen with the tokens.
 
-The login page needs no session, and so do the static files of all pages.
+The login page needs no session, and neither do the static files of all pages.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief
 from discreet.services.anonymize.private_generalizer import PrivateRelease
 from discreet.services.anonymize.release import Release
-from discreet.services.attack.belief_bounds import BeliefBound, derive_model_bounds
-from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.attack.evaluation import AttackEvaluation, BeliefBound, derive_model_bounds
 
 OF_ROWS = "An attacker who also knows how many rows a person has may believe more."
 OF_VALUES = "If a person has several values, this is about values and bounds no belief about the person."

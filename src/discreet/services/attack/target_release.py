@@ -30,7 +30,7 @@ from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.engine_spec import PATH_SUFFIXES
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
+from discreet.services.attack.evaluation import BeliefBound, bound_from_json
 from discreet.services.policies import load_policy
 from discreet.services.source_tables import build_file_table, choose_engine
 

@@ -25,12 +25,12 @@ from discreet.mining.synthesis import SynthesisPlan
 from discreet.mining.synthesis.marginal_comparison import Comparison, compare_marginals, measure_usefulness
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
-from discreet.services.attack.belief_bounds import bound_from_option
 from discreet.services.attack.evaluation import (
     AttackEvaluation,
     AttackRun,
     SkippedAttack,
     apply_bounds,
+    bound_from_option,
     skip_other_attacks,
 )
 from discreet.services.attack.synthetic_attack import (
