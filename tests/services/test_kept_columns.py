@@ -37,7 +37,7 @@ def publish(folder: Path, *options: str, visits: int = 1) -> int:
 
 
 def published(folder: Path) -> list[str]:
-    return pacsv.read_csv(folder / "release.csv").column_names
+    return list(pacsv.read_csv(folder / "release.csv").column_names)
 
 
 def test_columns_that_no_option_names_are_left_out(

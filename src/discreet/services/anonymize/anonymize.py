@@ -53,6 +53,7 @@ from discreet.services.anonymize.release_publishing import (
 from discreet.services.anonymize.table_resolution import (
     ResolvedTable,
     require_domains,
+    require_keepable,
     resolve_table,
 )
 from discreet.services.attack.evaluation import AttackEvaluation
@@ -273,6 +274,7 @@ def _build_anonymizer(
         raise RequestError(
             f'`{private[0]}=` needs `method="private"`.', hint='Omit it, or add `method="private"`.'
         )
+    require_keepable(request, resolved.policy.tables[resolved.name])
     return Anonymizer(
         resolved.policy,
         models=models,

@@ -67,7 +67,6 @@ def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
     engine = choose_engine(policy, request.engine)
     if policy is not None and request.table in policy.tables:
         _refuse_options(request)
-        _require_unreviewed(request, policy.tables[request.table])
         resolved = ResolvedTable(name=request.table, policy=policy)
     else:
         _refuse_source(request, policy)
@@ -103,7 +102,7 @@ def _refuse_options(request: AnonymizeRequest) -> None:
         )
 
 
-def _require_unreviewed(request: AnonymizeRequest, table: Table) -> None:
+def require_keepable(request: AnonymizeRequest, table: Table) -> None:
     """Raise if a column to keep does not exist, or is an identifier, which never leaves."""
     _require_columns(request.table, table, request.keep)
     for name in request.keep:
