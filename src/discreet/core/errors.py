@@ -22,24 +22,8 @@ import re
 from collections.abc import Callable
 from typing import ClassVar, Self
 
-VERBS = frozenset(
-    [
-        "anonymize",
-        "ask",
-        "attack",
-        "audit",
-        "collect",
-        "itemsets",
-        "plan",
-        "promise",
-        "serve",
-        "stream",
-        "synthesize",
-        "tabulate",
-        "train",
-    ]
-)
-"""What a user can do; errors begin with the verb, as in `ask: …`."""
+MOST_SHOWN = 80
+"""The most characters that a message repeats of a value."""
 ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
 
 
@@ -135,7 +119,8 @@ def require_parameter(
 ) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
-    The owner is a class or a function, or the verb that the user called, whose argument it is.
+    The owner is a class, or the function or verb that the user called. Without one (""), the argument is named
+    alone: for parameters of a class that users do not know, named as the argument that they gave.
 
     >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):
@@ -146,8 +131,22 @@ def require_parameter(
     """
     if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
-        parameter = f"{place}: `{name}=`" if place in VERBS else f"{place}.{name}"
-        raise InvalidParameterError(f"{parameter} must be {expected}; got {value}.", hint=hint)
+        is_class = place.lstrip("_")[:1].isupper()
+        parameter = f"{place}.{name}" if is_class else f"{place}: `{name}=`" if place else f"`{name}=`"
+        raise InvalidParameterError(f"{parameter} must be {expected}; got {shorten_value(value)}.", hint=hint)
+
+
+def shorten_value(value: object) -> str:
+    """Return what was given as one line of a message.
+
+    >>> shorten_value([[1, 2]]), shorten_value(""), shorten_value("x" * 1_000)[-9:]
+    ('[[1, 2]]', "''", 'xxxxxxxx…')
+    """
+    try:
+        text = " ".join(str(value).split())
+    except ValueError:  # an integer of thousands of digits has no text
+        text = "a number of too many digits"
+    return (text or repr(value))[:MOST_SHOWN] + "…" * (len(text) > MOST_SHOWN)
 
 
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:
