@@ -285,7 +285,6 @@ VERBS = (
     "Curator.open_policy",
     "Curator.plan",
     "Curator.ask",
-    "Policy",
     "Release.write",
     "Release.to_arrow",
     "Stream.ask",
@@ -336,7 +335,7 @@ def make_verb_call(name: str, curator: discreet.Curator) -> Call:
             asked = {"release": "out.csv", "quasi": ["age", "sex"], "sensitive": "tea"}
             return make_call(name, discreet.attack, **asked)
         case "attack answers":
-            return make_call(name, discreet.attack, release=policy, claim="tea", victims=1)
+            return make_call(name, discreet.attack, release=policy, claim="tea", victim={"age": 1})
         case "audit":
             return make_call(name, discreet.audit, audited="discrete-laplace", runs=200)
         case "audit question":
@@ -367,9 +366,6 @@ def make_verb_call(name: str, curator: discreet.Curator) -> Call:
             return make_call(name, curator.plan, sql=SQL, epsilon=0.001)
         case "Curator.ask":
             return make_call(name, curator.ask, question=SQL, epsilon=0.001)
-        case "Policy":
-            tables = {"people": {"source": "people.csv", "columns": {"age": {}}}}
-            return make_call(name, discreet.Policy.model_validate, obj={"tables": tables})
         case "Release.write":
             release = discreet.anonymize(policy, "people", k=2)
             return make_call(name, release.write, path="out.csv", force=True)

@@ -17,7 +17,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.errors import InvalidParameterError, require_parameter, shorten_value
+from discreet.core.errors import InvalidParameterError, shorten_value
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -35,7 +35,7 @@ def refuse_wrong_types(function: Callable[Arguments, Result]) -> Callable[Argume
     Traceback (most recent call last):
     discreet.core.errors.InvalidParameterError: double: `number=` must be an integer; got x.
     """
-    owner = function.__name__.lstrip("_")
+    owner = function.__qualname__.rpartition("<locals>.")[2]
 
     @wraps(function)
     def check_and_run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -43,7 +43,8 @@ def refuse_wrong_types(function: Callable[Arguments, Result]) -> Callable[Argume
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             check = checks.get(name)
             if check is not None and not check[0](value):
-                require_parameter(False, owner, name, value, check[1])
+                given = shorten_value(value)
+                raise InvalidParameterError(f"{owner}: `{name}=` must be {check[1]}; got {given}.")
         return function(*args, **kwargs)
 
     return check_and_run

@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable
 from typing import ClassVar, Self
 
+LONG_WORD = re.compile(r"\S{300,}")
 MOST_SHOWN = 80
 """The most characters that a message repeats of a value."""
 ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
@@ -34,6 +35,8 @@ class DiscreetError(Exception):
     code: ClassVar[str] = "internal"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        # what a caller gave may be a text of any length, and is repeated in many messages
+        message, hint = (LONG_WORD.sub(_shorten_word, text) for text in (message, hint))
         super().__init__(f"{message} {hint}".strip())
         self.message = message
         self.hint = hint
@@ -134,6 +137,10 @@ def require_parameter(
         is_class = place.lstrip("_")[:1].isupper()
         parameter = f"{place}.{name}" if is_class else f"{place}: `{name}=`" if place else f"`{name}=`"
         raise InvalidParameterError(f"{parameter} must be {expected}; got {shorten_value(value)}.", hint=hint)
+
+
+def _shorten_word(found: re.Match[str]) -> str:
+    return f"{found[0][:MOST_SHOWN]}…"
 
 
 def shorten_value(value: object) -> str:
