@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import discreet
@@ -139,9 +138,7 @@ def list_belief_calls() -> Iterator[Call]:
     yield make_call("Promise", Promise, prior=0.01, posterior=0.05)
     yield make_call("Promise.epsilon_for", PROMISE.epsilon_for, relation="value")
     yield make_call("Promise.laplace_scale", PROMISE.laplace_scale, sensitivity=1)
-    yield make_call(
-        "Promise.gaussian_scale", Promise(0.01, 0.05, tail=1e-6).gaussian_scale, sensitivity=1
-    )
+    yield make_call("Promise.gaussian_scale", Promise(0.01, 0.05, tail=1e-6).gaussian_scale, sensitivity=1)
     yield make_call("Promise.admits", PROMISE.admits, guarantee=PureDP(epsilon=1.0))
     yield make_call("Promise.explain", PROMISE.explain)
 
@@ -204,18 +201,16 @@ def list_local_calls() -> Iterator[Call]:
     yield make_call("FrequencyEstimate.intervals", estimate.intervals)
     yield make_call("FrequencyEstimate.estimate_share", estimate.estimate_share, holds=[True, False, True])
     yield make_call("FrequencyEstimate.estimate_mean", estimate.estimate_mean, numbers=[1, 2, 3])
-    yield make_call(
-        "FrequencyEstimate.estimate_range_share", estimate.estimate_range_share, low=0, high=1
-    )
+    yield make_call("FrequencyEstimate.estimate_range_share", estimate.estimate_range_share, low=0, high=1)
     mean = local.TwoPointMean(values=3, truth=Fraction(2, 3))
     yield make_call("MeanEstimate.interval", mean.estimate(mean.randomize(np.array([0, 1, 2]))).interval)
     yield make_call("local.BitFormat", local.BitFormat, width=8)
     yield make_call("local.CodeFormat", local.CodeFormat, outputs=8)
-    yield make_call("local.design_frequencies", local.design_frequencies, promise=PROMISE, values=5, clients=9)
-    yield make_call("local.design_mean", local.design_mean, promise=PROMISE, clients=9, values=5)
     yield make_call(
-        "local.design_baskets", local.design_baskets, promise=PROMISE, items=9, size=2, clients=9
+        "local.design_frequencies", local.design_frequencies, promise=PROMISE, values=5, clients=9
     )
+    yield make_call("local.design_mean", local.design_mean, promise=PROMISE, clients=9, values=5)
+    yield make_call("local.design_baskets", local.design_baskets, promise=PROMISE, items=9, size=2, clients=9)
 
 
 def list_model_calls() -> Iterator[Call]:
@@ -295,8 +290,8 @@ VERBS = (
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "privacy.yaml").write_text(POLICY)
-    rows = [f"{i % 8},{'fm'[i % 2]},{str(i % 3 == 0).lower()},{str(i % 5 == 0).lower()}" for i in range(40)]
-    (tmp_path / "people.csv").write_text("\n".join(["age,sex,tea,milk", *rows]))
+    rows = [f"{i % 8},{'fm'[i % 2]},{str(i % 3 == 0).lower()},{str(i % 5 == 0).lower()}" for i in range(39)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,sex,tea,milk", "0,m,true,true", *rows]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -335,7 +330,9 @@ def make_verb_call(name: str, curator: discreet.Curator) -> Call:
             asked = {"release": "out.csv", "quasi": ["age", "sex"], "sensitive": "tea"}
             return make_call(name, discreet.attack, **asked)
         case "attack answers":
-            return make_call(name, discreet.attack, release=policy, claim="tea", victim={"age": 1})
+            return make_call(
+                name, discreet.attack, release=policy, claim="tea", victim={"age": 0, "sex": "m"}
+            )
         case "audit":
             return make_call(name, discreet.audit, audited="discrete-laplace", runs=200)
         case "audit question":
@@ -396,7 +393,7 @@ def find_complaint(call: Call, argument: str, value: Any) -> str:
         if not isinstance(refusal, InvalidParameterError):
             return ""  # of what the value means, such as a table that does not exist
         return "" if names_argument(text.partition("; got ")[0], argument) else f"does not name it: {text}"
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return f"{type(error).__name__}: {str(error)[:150]}"
     return ""
 

@@ -16,9 +16,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from discreet import Anonymizer
 from discreet.anonymity.models import KAnonymity
 from discreet.core.errors import DataError, InvalidParameterError, ModelNotMetError, RequestError
-from discreet import Anonymizer
 from discreet.services.policies import load_policy
 from discreet.services.sample import write_policy, write_samples
 from tests.anonymity.data import ADULT, DATA, needs_data

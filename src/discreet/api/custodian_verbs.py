@@ -70,8 +70,8 @@ def anonymize(
 
     `levels`, `weights` and `centres` are dicts by column, or texts such as `age=2`. `pseudonyms` are
     identifiers that are published as pseudonyms under the key of the file `key`, which is created if it does
-    not exist. `population` is a table of everybody, in the policy or in a file. `unit="row"` counts rows where
-    a person may have several.
+    not exist. `population` is a table of everybody, in the policy or in a file. `unit="row"` counts rows
+    where a person may have several.
 
     >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
     <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
@@ -284,5 +284,6 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
         return sample.write_policy(Path(folder))
     except OSError as error:
         raise RequestError(
-            f"write_sample_data: `folder=` cannot be written to: {error.strerror}.", hint="Name another folder."
+            f"write_sample_data: `folder=` cannot be written to: {error.strerror}.",
+            hint="Name another folder.",
         ) from None

@@ -76,7 +76,9 @@ def compute_belief(
         reach = smallest_loss(guarantee, exceeded)
     else:
         require_probability("compute_belief", "posterior", posterior)
-        require_parameter(posterior > prior, "compute_belief", "posterior", posterior, f"above the prior {p:g}")
+        require_parameter(
+            posterior > prior, "compute_belief", "posterior", posterior, f"above the prior {p:g}"
+        )
         require_parameter(
             tail == 0, "compute_belief", "tail", tail, "left out where posterior is given: it is the answer"
         )
@@ -145,8 +147,8 @@ def compute_posterior(
         }
     except (TypeError, OverflowError):
         raise InvalidParameterError(
-            f"compute_posterior: `output=` and the answers of `worlds=` must be such as {type(mechanism).__name__} "
-            f"releases; got {shorten_value(output)}."
+            "compute_posterior: `output=` and the answers of `worlds=` must be such as "
+            f"{type(mechanism).__name__} releases; got {shorten_value(output)}."
         ) from None
     total = math.fsum(joint.values())
     if not 0 < total < math.inf:
