@@ -39,12 +39,7 @@ def tail_probability(guarantee: Guarantee, gamma: Real) -> float:
     1.582e-06
     """
     _require_guarantee("tail_probability", guarantee)
-    holds = (
-        isinstance(gamma, Real)
-        and not isinstance(gamma, bool)
-        and gamma >= 1
-        and (is_real(gamma) or gamma == math.inf)
-    )
+    holds = (is_real(gamma) or gamma == math.inf) and gamma >= 1
     require_parameter(holds, "tail_probability", "gamma", gamma, "a number of at least 1")
     return tail_probability_beyond_loss(guarantee, math.log(gamma))
 

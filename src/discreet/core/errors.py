@@ -122,8 +122,8 @@ def require_parameter(
 ) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
-    The owner is a class, or the function or verb that the user called. Without one (""), the argument is named
-    alone: for parameters of a class that users do not know, named as the argument that they gave.
+    The owner is a class, or the function or verb that the user called. Without one (""), the argument is
+    named alone: for parameters of a class that users do not know, named as the argument that they gave.
 
     >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):

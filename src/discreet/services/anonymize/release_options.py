@@ -18,7 +18,7 @@ from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective, find_objective
 from discreet.anonymity.search.objectives import Loss
-from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.number_checks import is_real, require_count, require_probability
 from discreet.services.anonymize.anonymize_request import parse_centres, parse_levels, parse_weights
 from discreet.services.request_fields import split_names
@@ -135,6 +135,7 @@ def _read_pairs(
         column, _, value = example.partition("=")
         shown = value if value.isdecimal() else repr(value)
         raise InvalidParameterError(
-            f"anonymize: `{name}=` must be a dict such as {{{column!r}: {shown}}}, or a text such as {example}."
+            f"anonymize: `{name}=` must be a dict such as {{{column!r}: {shown}}}, or a text such as "
+            f"{example}; got {shorten_value(given)}."
         )
     return dict(parse(texts))
