@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -383,6 +384,34 @@ def test_what_a_session_returns_shows_itself_in_one_line_without_values(folder: 
     assert "5-anonymity" in html
     assert str(len(release.classes)) not in html
     assert "For the custodian only" in evaluation._repr_html_()
+
+
+def test_what_is_estimated_from_reports_shows_itself_in_one_line_and_as_a_table() -> None:
+    response = discreet.local.KaryResponse.for_epsilon(3, values=30)
+    shares = response.estimate(response.randomize(np.arange(300) % 30))
+    assert repr(shares) == "<FrequencyEstimate of 30 values by KaryResponse: 300 clients>"
+    assert repr(shares.counts) == "<ReportCounts of 300 clients>"
+    html = shares._repr_html_()
+    assert html.count("<tr>") == 20 + 2  # a heading and the clients
+    assert "… 10 more rows" in html
+    operator = discreet.local.TwoPointMean.for_epsilon(3, low=0, high=10)
+    mean = operator.estimate(operator.randomize(operator.encode([5.0] * 300)))
+    low, high = mean.interval()
+    assert re.fullmatch(r"<MeanEstimate [-\d.]+ by TwoPointMean: 300 clients>", repr(mean))
+    assert f"{low:.4g} to {high:.4g}" in mean._repr_html_()
+
+
+def test_a_stream_an_anonymizer_and_a_belief_show_what_was_asked_for(folder: Path) -> None:
+    assert folder.exists()
+    found = discreet.Anonymizer("sample/privacy.yaml", models=[models.KAnonymity(k=5)])
+    assert repr(found) == "<Anonymizer of census, hospital: generalize, 5-anonymity>"
+    with discreet.Curator.open("sample/privacy.yaml") as curator:
+        stream = discreet.open_stream(curator, "census", ["sex"], questions=9, epsilon=0.1)
+        html = stream._repr_html_()
+        assert "Stream over census" in html
+        assert "9" in html
+        belief = curator.budget.belief
+        assert f"{100 * belief.prior:g}%" in belief._repr_html_()
 
 
 def test_a_policys_repr_has_no_address() -> None:

@@ -28,9 +28,11 @@ from typing import Protocol, TypeVar
 
 from discreet.belief.odds import highest_posterior, log_gamma, lowest_posterior
 from discreet.belief.tail_bounds import smallest_loss, tail_probability_beyond_loss
+from discreet.belief.wording import format_chance, format_percent, format_percent_up
 from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter, shorten_value
 from discreet.core.guarantees import ApproximateDP, Guarantee, PureDP, convert_guarantee
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real, is_real, require_nonnegative, require_probability
 
@@ -46,6 +48,15 @@ class Belief:
     lowest: float
     tail: float
     secret: Relation = Relation.VALUE
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("before", f"at most {format_percent(self.prior)}"),
+            ("after", f"from {format_percent(self.lowest)} to {format_percent_up(self.highest)}"),
+            *((("except with", format_chance(self.tail)),) if self.tail else ()),
+            ("about", f"{self.secret.value} ({self.secret.neighbours} neighbours)"),
+        ]
+        return build_summary(build_facts(facts, caption="Belief in a claim about one person"))
 
 
 def compute_belief(

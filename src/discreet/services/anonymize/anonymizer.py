@@ -141,6 +141,10 @@ class Anonymizer:
         self._report_progress = progress or (lambda _: None)
         self.release: Release
 
+    def __repr__(self) -> str:
+        tables, method = ", ".join(self.policy.tables), self.goal.method.value
+        return f"<Anonymizer of {tables}: {method}, {self.goal.model_names}>"
+
     def fit(self, table: object) -> Self:
         """Find the release of a policy's table, or of a frame with the columns of the policy's only table."""
         began = time.perf_counter()
