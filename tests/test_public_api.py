@@ -292,6 +292,15 @@ def test_an_example_of_the_reference_page_runs(
     assert runner.failures == 0, capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "name", [each for each in discreet.__all__ if inspect.isfunction(getattr(discreet, each))]
+)
+def test_the_reference_page_says_what_every_argument_of_a_verb_is(name: str) -> None:
+    section = PAGE.read_text().partition(f"### {name}\n")[2].partition("\n##")[0]
+    described = set(re.findall(r"^\| `(\w+)` \| \S", section, re.MULTILINE))
+    assert set(inspect.signature(getattr(discreet, name)).parameters) <= described
+
+
 class _SameForm(doctest.OutputChecker):
     """Compares numbers of rows and costs by their form: noise makes them different each time."""
 
