@@ -19,7 +19,7 @@ from discreet import results
 from discreet.core.errors import rename_arguments
 from discreet.services.anonymize.anonymize_request import AnonymizeRequest
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.question_request import QuestionRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
@@ -74,8 +74,8 @@ INTRODUCTION = (
     + ", ".join(f"`discreet.{name}`" for name in SUBMODULES)
     + ". All other modules are private and may change. Names load on first use; the package is typed "
     "(`py.typed`). In signatures, `Names` are names of columns: a list, or a text with commas between; "
-    "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `Source` is an open `Curator`, or a "
-    "policy: its path or a `Policy`. A wrong argument is refused by a `DiscreetError` that names it, before "
+    "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `Source` is an open "
+    "`Curator`, or a policy: its path or a `Policy`. A wrong argument is refused by a `DiscreetError` that names it, before "
     "data is read; nothing is charged."
 )
 REQUESTS: dict[str, type[BaseModel]] = {

@@ -24,12 +24,13 @@ from discreet.core.release_target import ReleaseTarget, split_source
 from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
-from discreet.services.attack.belief_bounds import (
+from discreet.services.attack.evaluation import (
+    AttackEvaluation,
+    apply_bounds,
     bound_from_option,
     count_ruled_out_values,
     derive_model_bounds,
 )
-from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
 from discreet.services.attack.table_attacks import (
     Scenario,
     attack_table,

@@ -114,6 +114,13 @@ def require_unit(unit: object) -> None:
     require_parameter(unit in (None, "row"), VERB, "unit", unit, "row", hint="Omit it to count people.")
 
 
+def require_column_names(name: str, columns: object) -> None:
+    """Refuse what is not a list of names."""
+    listed = isinstance(columns, Sequence) and not isinstance(columns, str)
+    fits = listed and all(isinstance(each, str) for each in columns)  # type: ignore[attr-defined]
+    require_parameter(fits, VERB, name, columns, "a list of columns")
+
+
 def require_signatures(earlier: object) -> None:
     """Refuse an earlier release that is not the Arrow table of its signatures."""
     fits = earlier is None or isinstance(earlier, pa.Table)
