@@ -221,6 +221,45 @@ def test_models_and_objective_are_also_texts_of_the_command_line(folder: Path) -
     assert isinstance(capped.goal.models[-1], models.EqualCloseness)
 
 
+def test_a_release_needs_a_model_as_on_the_command_line(folder: Path) -> None:
+    assert folder.exists()
+    with pytest.raises(discreet.RequestError, match=r"no privacy model is given. Start with `k=5`"):
+        discreet.anonymize("sample/privacy.yaml", "hospital")
+    with pytest.raises(discreet.RequestError, match=r"`unit=` must be row; got x"):
+        discreet.anonymize("sample/privacy.yaml", "hospital", k=5, unit="x")
+
+
+def test_a_population_is_a_table_of_the_policy_or_a_file(folder: Path) -> None:
+    policy = {
+        "tables": {
+            "people": {
+                "source": str(folder / "people.csv"),
+                "columns": {"sex": {"type": "category", "values": ["f", "m"], "role": "quasi"}},
+            }
+        }
+    }
+    (folder / "people.csv").write_text("sex\n" + "f\n" * 3)
+    (folder / "town.csv").write_text("sex\n" + "f\n" * 9)
+    declared = discreet.Policy.model_validate(policy)
+    asked = {"models": [models.KMap(k=9)], "population": str(folder / "town.csv")}
+    assert discreet.anonymize(declared, "people", **asked).fraction == pytest.approx(1 / 3)
+    with pytest.raises(discreet.DiscreetError, match="nowhere"):
+        discreet.anonymize(declared, "people", k=2, population="nowhere")
+
+
+def test_identifiers_are_published_as_pseudonyms_of_a_key_file(folder: Path) -> None:
+    columns = {"name": {"role": "identifier"}, "sex": {"type": "category", "values": ["f"], "role": "quasi"}}
+    tables = {"people": {"source": str(folder / "people.csv"), "columns": columns}}
+    (folder / "people.csv").write_text("name,sex\n" + "".join(f"p{i},f\n" for i in range(4)))
+    declared = discreet.Policy.model_validate({"tables": tables})
+    release = discreet.anonymize(declared, "people", k=2, pseudonyms="name", key=folder / "secret.key")
+    shown = release.to_arrow(force=True).column("name").to_pylist()
+    assert len({*shown}) == 4
+    assert not any(each.startswith("p") for each in shown)
+    with pytest.raises(discreet.RequestError, match="`pseudonyms=` and `key=` go together"):
+        discreet.anonymize(declared, "people", k=2, pseudonyms="name")
+
+
 def test_one_column_may_be_named_alone(folder: Path) -> None:
     counts = discreet.tabulate("sample/privacy.yaml", "census", "sex", epsilon=0.1)
     assert counts.rows.column_names[0] == "sex"

@@ -106,6 +106,11 @@ def _build_pseudonyms(columns: Names | Sequence[Pseudonyms], key: Path | str | N
         return made
     require_parameter(isinstance(key, str | Path | None), "anonymize", "key", key, "the path of a file")
     names = list_names("pseudonyms", columns)  # type: ignore[arg-type]
+    if bool(names) != (key is not None):
+        raise InvalidParameterError(
+            "anonymize: `pseudonyms=` and `key=` go together.",
+            hint="A key file that does not exist is created, readable by its owner only.",
+        )
     return build_pseudonyms(names, None if key is None else Path(key))
 
 

@@ -75,8 +75,8 @@ INTRODUCTION = (
     + ". All other modules are private and may change. Names load on first use; the package is typed "
     "(`py.typed`). In signatures, `Names` are names of columns: a list, or a text with commas between; "
     "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `Source` is an open "
-    "`Curator`, or a policy: its path or a `Policy`. A wrong argument is refused by a `DiscreetError` that names it, before "
-    "data is read; nothing is charged."
+    "`Curator`, or a policy: its path or a `Policy`. A wrong argument is refused by a `DiscreetError` that "
+    "names it, before data is read; nothing is charged."
 )
 REQUESTS: dict[str, type[BaseModel]] = {
     "anonymize": AnonymizeRequest,

@@ -325,7 +325,7 @@ def build_pseudonyms(columns: Sequence[str], key: Path | None) -> tuple[Pseudony
         return ()
     if not columns or key is None:
         raise RequestError(
-            "`pseudonyms=` and `key=` go together.",
+            '`pseudonym="COLUMN"` and `key="FILE"` go together.',
             hint="A key file that does not exist is created, readable by its owner only.",
         )
     secret = read_or_create_key(key, Randomness())
