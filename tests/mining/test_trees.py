@@ -229,10 +229,13 @@ def test_a_presence_promise_trains_at_its_epsilon(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"epsilon": 0}, "epsilon=` must be a finite number above 0"),
-        ({"epsilon": None}, "needs an epsilon or a promise"),
-        ({"depth": -1}, "depth must be an integer of at least 0"),
-        ({"depth": 99}, "depth must be at most 16"),
-        ({"selection": "coin"}, "selection must be one of exponential, permute-and-flip, laplace; got coin"),
+        ({"epsilon": None}, "`epsilon=` or `promise=` must be given"),
+        ({"depth": -1}, "`depth=` must be an integer of at least 0"),
+        ({"depth": 99}, "`depth=` must be at most 16"),
+        (
+            {"selection": "coin"},
+            "`selection=` must be one of exponential, permute-and-flip, laplace; got coin",
+        ),
         ({"delta": 0.1}, "spends a pure epsilon"),
         ({"features": ["nobody"]}, "no column nobody"),
     ],
