@@ -248,7 +248,7 @@ def test_what_cannot_be_planned_is_refused_before_data_is_read(
 
 
 def test_kinds_and_tables_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="kind must be one of tree, forest, bayes, regression"):
+    with pytest.raises(InvalidParameterError, match="`kind=` must be one of tree, forest, bayes, regression"):
         plan_training("bush", policy(tmp_path), "people", "ill", epsilon=1)
     with pytest.raises(RequestError, match="has no table animals"):
         plan_training("tree", policy(tmp_path), "animals", "ill", epsilon=1)
