@@ -241,7 +241,7 @@ def test_a_population_is_a_table_of_the_policy_or_a_file(folder: Path) -> None:
     (folder / "people.csv").write_text("sex\n" + "f\n" * 3)
     (folder / "town.csv").write_text("sex\n" + "f\n" * 9)
     declared = discreet.Policy.model_validate(policy)
-    asked = {"models": [models.KMap(k=9)], "population": str(folder / "town.csv")}
+    asked: dict[str, Any] = {"models": [models.KMap(k=9)], "population": str(folder / "town.csv")}
     assert discreet.anonymize(declared, "people", **asked).fraction == pytest.approx(1 / 3)
     with pytest.raises(discreet.DiscreetError, match="nowhere"):
         discreet.anonymize(declared, "people", k=2, population="nowhere")

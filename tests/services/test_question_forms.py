@@ -43,10 +43,8 @@ def test_percentages_may_be_texts(curator: discreet.Curator) -> None:
 
 
 def test_an_argument_of_a_wrong_type_is_refused_in_one_sentence(curator: discreet.Curator) -> None:
-    assert (
-        refuse(lambda: curator.ask(None))
-        == "ask: `question=` must be a question in SQL, or a plan of it; got None."
-    )  # type: ignore[arg-type]
+    said = refuse(lambda: curator.ask(None))  # type: ignore[arg-type]
+    assert said == "ask: `question=` must be a question in SQL, or a plan of it; got None."
     assert "`sql=` must be a question in SQL" in refuse(lambda: curator.plan(3))  # type: ignore[arg-type]
     assert "`epsilon=` must be a finite number" in refuse(lambda: curator.plan(COUNT, epsilon="much"))  # type: ignore[arg-type]
     assert "`least_rows=` must be an integer" in refuse(lambda: curator.plan(COUNT, least_rows=0.5))  # type: ignore[arg-type]
