@@ -3,9 +3,9 @@
     ledger.db, sqlite:///ledger.db    a file          :memory:    not persistent
     postgresql://host/database        a database; `?options=-csearch_path%3Dname` names a schema of it
 
-A ledger has sibling files: the users, the prepared store, the fault log and others. Those of a file are in its
-folder; those of a database are beside the policy, as for a file ledger.db. A resolved address of a database
-has the path for its sibling files after a #, which such addresses never use.
+A ledger has sibling files: the users, the prepared store, the fault log and others. Those of a file are in
+its folder; those of a database are beside the policy, as for a file ledger.db. A resolved address of a
+database has the path for its sibling files after a #, which such addresses never use.
 
 Both implement `LedgerStorage`. Every failure is one sentence, and none contains a value from the data, or the
 password of an address. Both write by `GroupCommit`, one commit for all waiting threads of a process:

@@ -23,10 +23,10 @@ Best        By score plus a penalty for the used part of the suppression limit: 
 Skipped     Nodes that were seen, and those below a hopeless one.
 
 Related     Incognito [LDR05], OLA [EE09] and Flash [KPEKK12] search the same lattice for full-domain
-            generalizations. Incognito judges it bottom-up, over growing sets of columns, and finds every valid
-            node; OLA and Flash bisect paths, and tag what follows from a verdict. They then choose the valid
-            node of least loss. Ours tags as well, but goes top-down and also rules out nodes by a bound on
-            their loss, so that valid nodes which cannot be the best are never judged.
+            generalizations. Incognito judges it bottom-up, over growing sets of columns, and finds every
+            valid node; OLA and Flash bisect paths, and tag what follows from a verdict. They then choose
+            the valid node of least loss. Ours tags as well, but goes top-down and also rules out nodes by a
+            bound on their loss, so that valid nodes which cannot be the best are never judged.
 
 [LDR05]     LeFevre, DeWitt & Ramakrishnan, Incognito: efficient full-domain k-anonymity, SIGMOD 2005.
 [EE09]      El Emam et al., A globally optimal k-anonymity method for the de-identification of health data,

@@ -56,8 +56,9 @@ def build_certificate(
 ) -> dict[str, object]:
     """Return the certificate of a release; of an evaluation, it lists the attacks that were run.
 
-    `forced` means that the release would have been published whatever they found. It does not mean that a
-    bound is broken, which is computed from the data and therefore not disclosed.
+    Forced columns are published unchanged although they may identify people. `forced` means that the release
+    would have been published whatever the attacks found. It does not mean that a bound is broken, which is
+    computed from the data and therefore not disclosed.
     """
     goal = release.goal
     return {
@@ -79,6 +80,7 @@ def build_certificate(
         "limits": LIMITS,
         "attacks_run": [] if evaluation is None else _list_attacks_run(evaluation, release.unit),
         "forced": forced,
+        "forced_columns": list(release.forced_columns),
     }
 
 
