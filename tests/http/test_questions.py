@@ -16,7 +16,7 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.guarantees import PureDP
-from discreet.services.answers import answer_from_bytes
+from discreet.services.answer_cache import answer_from_bytes
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, slowed

@@ -17,7 +17,8 @@ from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError
 from discreet.pgwire.curator_backend import format_explain, format_notices
 from discreet.rendering.answer_chart import draw_answer_chart
-from discreet.services.answers import Answer, answer_to_bytes, format_cell
+from discreet.services.answer_cache import answer_to_bytes
+from discreet.services.answers import Answer, format_cell
 from discreet.services.tradeoff import compute_tradeoff
 from tests.services import patients
 from tests.services.test_promise import discreet

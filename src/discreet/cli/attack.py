@@ -11,7 +11,7 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.core.errors import ModelNotMetError
+from discreet.core.errors import ExitCode
 from discreet.rendering import attack_view
 from discreet.rendering.attack_report import require_report_path, write_attack_report
 from discreet.rendering.terminal import Console
@@ -49,4 +49,4 @@ def run(
         if report is not None:
             Console().print(f"\nwrote {report}", highlight=False, markup=False)
     if evaluation.broken_bounds:
-        raise typer.Exit(ModelNotMetError.exit_code)
+        raise typer.Exit(ExitCode.MODEL_NOT_MET)

@@ -11,7 +11,7 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.core.errors import ModelNotMetError, RequestError
+from discreet.core.errors import ExitCode, RequestError
 from discreet.rendering import audit_view
 from discreet.rendering.terminal import Console
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
@@ -43,7 +43,7 @@ def run(
     else:
         audit_view.print_audit(Console(), request.audited, found)
     if not found.holds:
-        raise typer.Exit(ModelNotMetError.exit_code)
+        raise typer.Exit(ExitCode.MODEL_NOT_MET)
 
 
 def _default_policy() -> Path:

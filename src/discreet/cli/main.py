@@ -1,8 +1,7 @@
 """Entry point of the `discreet` command: a table of subcommands, each in a module of its own.
 
 Results go to stdout, everything else to stderr. With `--json`, stdout carries one object, also for an error.
-Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met,
-5 engine fault.
+The exit codes are those of `core.errors.ExitCode`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import typer
 from typer.core import TyperCommand
 
 from discreet.cli.option_names import name_options
-from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.errors import DiscreetError, ExitCode, RequestError
 from discreet.core.output_files import remove_leftovers
 from discreet.rendering.terminal import Console
 
@@ -139,17 +138,20 @@ def main() -> None:
         hint = f"See {_find_typed_command()} --help."
         message = error.format_message().rstrip(".")
         message += "" if message.endswith("?") else "."
-        code = _print_error(message, code="usage", hint=hint, exit_code=2)
+        code = _print_error(message, code="usage", hint=hint, exit_code=ExitCode.REFUSED)
     except (typer.Abort, KeyboardInterrupt):
-        code = _print_error("Stopped.", code="stopped", hint="", exit_code=130)
+        code = _print_error("Stopped.", code="stopped", hint="", exit_code=ExitCode.STOPPED)
     except OSError as error:
         code = _end_system_error(error)
     except Exception as error:
         # The message of an unexpected error may contain a value from the data: only its type is shown.
         code = _print_error(
-            f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1
+            f"An internal error: {type(error).__name__}.",
+            code="internal",
+            hint="",
+            exit_code=ExitCode.INTERNAL,
         )
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code if isinstance(code, int) else ExitCode.DONE)
 
 
 def _end_system_error(error: OSError) -> int:
@@ -157,13 +159,13 @@ def _end_system_error(error: OSError) -> int:
     told = f"System error: {error.strerror or 'no reason given'}."
     try:
         sys.stdout.flush()
-        code = _print_error(told, code="system", hint="", exit_code=2)
+        code = _print_error(told, code="system", hint="", exit_code=ExitCode.REFUSED)
         sys.stdout.flush()
     except BrokenPipeError:
-        os._exit(1)  # a normal exit would flush stdout and fail again
+        os._exit(ExitCode.INTERNAL)  # a normal exit would flush stdout and fail again
     except OSError:
         print(f"discreet: {told}", file=sys.stderr)
-        os._exit(2)
+        os._exit(ExitCode.REFUSED)
     return code
 
 
@@ -205,7 +207,7 @@ def _find_typed_command() -> str:
     )
 
 
-def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
+def _print_error(message: str, *, code: str, hint: str, exit_code: ExitCode) -> int:
     options = _list_typed_options()
     message, hint = name_options(message, options), name_options(hint, options)
     if "--json" in sys.argv[1:]:

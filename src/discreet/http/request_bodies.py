@@ -14,7 +14,7 @@ from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_dispatch import AuditRequest
 from discreet.services.question_request import QuestionFields, QuestionRequest
-from discreet.services.release_cache import MIN_EPSILON
+from discreet.services.stored_releases import MIN_EPSILON
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
 from discreet.services.users.api_tokens import MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS

@@ -29,15 +29,14 @@ from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.mining.tabulation.workloads import WorkloadPlan
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
+from discreet.services.answer_cache import table_from_bytes, table_to_bytes
 from discreet.services.curator import Curator
-from discreet.services.release_cache import (
-    release_or_replay,
-    resolve_epsilon,
-    table_from_bytes,
-    table_to_bytes,
-)
 from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.source_tables import require_not_source
+from discreet.services.stored_releases import (
+    release_or_replay,
+    resolve_epsilon,
+)
 
 ATTACKER = "knows all other records, or takes records as independent"
 

@@ -15,7 +15,6 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,10 +34,11 @@ from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
-from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
+from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answer_to_bytes
+from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Budget, Plan, QuestionPricing, suggest_smaller_epsilon
-from discreet.services.policies import compute_policy_version, get_promise, load_policy, resolve_analyst
+from discreet.services.policies import get_promise, load_policy, resolve_analyst
 from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
@@ -81,7 +81,7 @@ class Curator(Closeable):
         self._work_limits = WorkLimits(policy=policy, slack=slack)
         self.promise: Promise = get_promise(policy)
         self._engine, self._random = engine, random or Randomness()
-        self._policy_version = compute_policy_version(policy)
+        self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
         self._fault_log = fault_log.open_fault_log(policy.ledger)
         self._pricing = QuestionPricing(policy, self.promise)
 
@@ -193,8 +193,8 @@ class Curator(Closeable):
         made = priced(self._pricing.choose_epsilon(request, priced))
         self._work_limits.require_within_limits(made)
         self._require_valid_statements(made)
-        key = self._compute_key(made)
-        repeated = self.ledger.find_stored_answer(self.analyst, key) is not None
+        key = self.answer_cache.compute_question_key(made.release_key)
+        repeated = self.answer_cache.find(key) is not None
         before = spent.compute_belief()
         fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
@@ -271,18 +271,13 @@ class Curator(Closeable):
         release, entry = found
         return self._build_answer(proposal, release.table, release.intervals, entry.number, repeated=False)
 
-    def _compute_key(self, query_plan: QueryPlan) -> str:
-        """Return the key of a release: of its plan, the policy that bounds its data, and their version."""
-        meaning = f"{query_plan.release_key}:{self._policy_version}:{self.policy.data_version}"
-        return hashlib.sha256(meaning.encode()).hexdigest()
-
     def _require_own_plan(self, plan: Plan) -> Plan:
         """Return the plan if it was made under this policy and data version; otherwise refuse it.
 
         Its noise is scaled to the bounds of the policy that it was made under. Under wider bounds, one person
         would move the answer by more than is charged.
         """
-        if plan.key != self._compute_key(plan.query_plan):
+        if plan.key != self.answer_cache.compute_question_key(plan.query_plan.release_key):
             raise RequestError(
                 "ask: the plan was made under another policy or version of the data.",
                 hint="Plan the question again.",
@@ -316,8 +311,7 @@ class Curator(Closeable):
         metadata: Mapping[str, object] | None = None,
     ) -> tuple[T, Entry] | StoredAnswer:
         """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
-        stored = self.ledger.find_stored_answer(self.analyst, key)
-        found = stored or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
+        found = self.answer_cache.find_or_reserve(key, text, guarantee)
         return (
             found
             if isinstance(found, StoredAnswer)

@@ -20,9 +20,9 @@ from discreet.core.number_checks import Real
 from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
-from discreet.services.release_cache import release_or_replay, resolve_epsilon
 from discreet.services.released_tables import describe_cost
 from discreet.services.request_fields import CommandLine, accept_number, split_names
+from discreet.services.stored_releases import release_or_replay, resolve_epsilon
 
 # Part of the key under which a ledger stores models. The command was called `mine` once: under another key, a
 # model of an older ledger would be charged a second time.
