@@ -99,6 +99,7 @@ def test_an_answer_that_an_earlier_version_stored_loses_the_error_bars_that_do_n
             proposal.query_plan.guarantee,
             lambda engine, random: table,
             lambda table: answer_to_bytes(table, {"n": ([0.0] * 3, [20.0] * 3)}),
+            verb="ask",
         )
         answer = curator.ask(TOP)
     assert answer.repeated

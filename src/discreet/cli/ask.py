@@ -19,6 +19,7 @@ from discreet.cli.shared_options import (
     JsonOption,
     LedgerOption,
     PolicyOption,
+    require_one_format,
 )
 from discreet.rendering import answer_view
 from discreet.rendering.terminal import Console
@@ -58,6 +59,7 @@ def run_ask(
     plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
 ) -> None:
     """Answer a question, with error bars, its cost, and the belief that an attacker may now hold."""
+    require_one_format(as_json=as_json, as_csv=as_csv)
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request)
         if plot is not None:

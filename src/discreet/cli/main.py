@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from discreet.cli.option_names import name_options
-from discreet.core.errors import DiscreetError, ExitCode, RequestError
+from discreet.core.errors import INNER_VERB, DiscreetError, ExitCode, RequestError
 from discreet.core.output_files import remove_leftovers
 from discreet.rendering.terminal import Console
+from discreet.services.validation_errors import describe_validation_error
 
 COMMANDS = {
     "anonymize": "anonymize.run",
@@ -136,9 +138,7 @@ def main() -> None:
         code = _print_error(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
         hint = f"See {_find_typed_command()} --help."
-        message = error.format_message().rstrip(".")
-        message += "" if message.endswith("?") else "."
-        code = _print_error(message, code="usage", hint=hint, exit_code=ExitCode.REFUSED)
+        code = _print_error(_describe_usage_error(error), code="usage", hint=hint, exit_code=ExitCode.REFUSED)
     except (typer.Abort, KeyboardInterrupt):
         code = _print_error("Stopped.", code="stopped", hint="", exit_code=ExitCode.STOPPED)
     except OSError as error:
@@ -152,6 +152,16 @@ def main() -> None:
             exit_code=ExitCode.INTERNAL,
         )
     sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+
+
+def _describe_usage_error(error: typer.TyperException) -> str:
+    """Return Typer's sentence, or ours where it would repeat pydantic's."""
+    if isinstance(error.__cause__, ValidationError):
+        parameter: Any = getattr(error, "param", None)
+        place = max(parameter.opts, key=len)
+        return describe_validation_error(error.__cause__.errors()[0], place=place)
+    message = error.format_message().rstrip(".")
+    return message if message.endswith("?") else f"{message}."
 
 
 def _end_system_error(error: OSError) -> int:
@@ -209,6 +219,7 @@ def _find_typed_command() -> str:
 
 def _print_error(message: str, *, code: str, hint: str, exit_code: ExitCode) -> int:
     options = _list_typed_options()
+    message = INNER_VERB.sub(f"{_find_typed_command().removeprefix('discreet ')}: ", message)
     message, hint = name_options(message, options), name_options(hint, options)
     if "--json" in sys.argv[1:]:
         print(json.dumps({"error": message, "code": code, "hint": hint}))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.core.errors import RequestError
 from discreet.services.addresses import ENGINE_EXAMPLES
 
 DEFAULT_POLICY = Path("privacy.yaml")
@@ -36,3 +37,11 @@ LedgerOption = Annotated[
         help="The ledger, instead of the policy's: sqlite:///ledger.db or postgresql://….",
     ),
 ]
+
+
+def require_one_format(**formats: bool) -> None:
+    """Raise RequestError if several formats of stdout are asked for: `as_json=True, as_csv=True`."""
+    given = [f"--{name.removeprefix('as_')}" for name, is_given in formats.items() if is_given]
+    if len(given) > 1:
+        listed = f"{', '.join(given[:-1])} and {given[-1]}"
+        raise RequestError(f"{listed} exclude each other.", hint="Give one of them.")

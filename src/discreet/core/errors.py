@@ -41,6 +41,8 @@ VERBS = frozenset(
     ]
 )
 """What a user can do; errors begin with the verb, as in `ask: …`."""
+INNER_VERB = re.compile(r"^(?:prepare|reserve|spend): ")
+"""Steps that no user calls: a frontend or a service that shows their errors puts its verb in their place."""
 ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
 
 
@@ -164,6 +166,17 @@ def require_parameter(
         place = owner if isinstance(owner, str) else type(owner).__name__
         parameter = f"{place}: `{name}=`" if place in VERBS else f"{place}.{name}"
         raise InvalidParameterError(f"{parameter} must be {expected}; got {value}.", hint=hint)
+
+
+def replace_verb(error: RequestError, verb: str, *, hint: str = "") -> RequestError:
+    """Return a refusal that begins with the verb that the user called; a `hint` replaces its own.
+
+    >>> str(replace_verb(BudgetError("reserve: nothing is left.", hint="Ask for less."), "collect"))
+    'collect: nothing is left. Ask for less.'
+    """
+    if not INNER_VERB.match(error.message) and not hint:
+        return error
+    return type(error)(INNER_VERB.sub(f"{verb}: ", error.message), hint=hint or error.hint)
 
 
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:

@@ -99,9 +99,9 @@ class AppContext:
             with self._lock:
                 self._pending_queries[analyst] -= 1
 
-    def plan(self, analyst: str, question: QuestionBody) -> Plan:
+    def plan(self, analyst: str, question: QuestionBody, *, verb: str = "plan") -> Plan:
         """Return the proposal for an analyst's question: free, and without reading data."""
-        return self.curators.plan(analyst, question.request)
+        return self.curators.plan(analyst, question.request, verb=verb)
 
     def ask(self, analyst: str, question: QuestionBody) -> Answer | EngineFault:
         """Return the answer to an analyst's question, and count the outcome in the metrics.
@@ -110,7 +110,7 @@ class AppContext:
         """
         outcome = "refused"
         try:
-            answer = self.curators.ask(analyst, self.plan(analyst, question))
+            answer = self.curators.ask(analyst, self.plan(analyst, question, verb="ask"))
             outcome = "answered"
         except EngineFault as fault:
             outcome = "fault"

@@ -16,6 +16,7 @@ from discreet.mining.tabulation.contingency import ContingencyPlan
 from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
 from discreet.mining.tabulation.workloads import WorkloadPlan
 from discreet.rendering.answer_view import show_facts
+from discreet.services.budget_units import format_share
 from discreet.services.count_publication import Offer, Publication, ReleasedCounts
 
 MAX_ROWS = 40
@@ -29,7 +30,14 @@ def offer_to_json(offer: Offer) -> dict[str, object]:
         "before": offer.belief_before.highest,
         "after": offer.belief_after.highest,
     }
-    return {**offer.publication.certificate, "belief": belief, "fits": offer.fits_budget}
+    return {
+        **offer.publication.certificate,
+        "belief": belief,
+        "share": float(offer.share),
+        "fits": offer.fits_budget,
+        "repeated": offer.entry is not None,
+        "entry": offer.entry,
+    }
 
 
 def counts_to_json(released: ReleasedCounts, files: Sequence[Path]) -> dict[str, object]:
@@ -56,16 +64,21 @@ def print_offer(console: Console, offer: Offer) -> None:
         format_percent_up(offer.belief_before.highest),
         format_percent_up(offer.belief_after.highest),
     )
-    change = f"{format_percent(offer.belief_before.prior)} → at most {after} after it ({before} before)"
-    if not offer.fits_budget:
+    cost = f"{_format_cost(offer.publication)}, {format_share(offer.share, up=True)} of the promise"
+    change = f"at most {after} after it ({before} before)"
+    if offer.entry is not None:
+        cost = f"nothing: the same was released before (entry {offer.entry})"
+        change = f"{before}, as before"
+    elif not offer.fits_budget:
         change = f"{before}, as before: it costs more than is left and would be refused"
+    change = f"{format_percent(offer.belief_before.prior)} → {change}"
     relation = offer.publication.guarantee.relation
     neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
     show_facts(
         console,
         [
             *describe_plan(offer.publication.plan),
-            ("cost", _format_cost(offer.publication)),
+            ("cost", cost),
             ("belief", change),
             neighbours,
         ],

@@ -27,7 +27,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
-from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.errors import EngineFault, RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
@@ -36,8 +36,9 @@ from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
 from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answer_to_bytes
 from discreet.services.answers import Answer, IntervalBounds
+from discreet.services.budget_units import build_budget_refusal, compute_share
 from discreet.services.ledgers import open_ledger
-from discreet.services.plans import Budget, Plan, QuestionPricing, suggest_smaller_epsilon
+from discreet.services.plans import Budget, Plan, QuestionPricing, list_errors
 from discreet.services.policies import get_promise, load_policy, resolve_analyst
 from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
 from discreet.services.question_request import QuestionRequest
@@ -190,11 +191,12 @@ class Curator(Closeable):
     def _plan_question(self, request: QuestionRequest) -> Plan:
         spent = self.ledger.get_accountant(self.belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
-        made = priced(self._pricing.choose_epsilon(request, priced))
+        made = priced(self._pricing.choose_epsilon(request, priced, spent))
         self._work_limits.require_within_limits(made)
         self._require_valid_statements(made)
         key = self.answer_cache.compute_question_key(made.release_key)
-        repeated = self.answer_cache.find(key) is not None
+        stored = self.answer_cache.find(key)
+        repeated = stored is not None
         before = spent.compute_belief()
         fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
@@ -205,8 +207,9 @@ class Curator(Closeable):
             belief_before=before,
             belief_after=after,
             uncovered=self.ledger.describe_uncovered(),
-            repeated=repeated,
+            entry=None if stored is None else stored.entry.number,
             fits=fits,
+            share=compute_share(spent.compute_cost(made.guarantee), spent.limit),
             plan_at=priced,
         )
 
@@ -259,12 +262,16 @@ class Curator(Closeable):
                 lambda release: answer_to_bytes(release.table, release.intervals),
                 {"confidence": proposal.query_plan.confidence},
             )
-        except BudgetError as refusal:
-            message, left = (
-                refusal.message.replace("reserve:", "ask:", 1),
-                self.ledger.get_remaining_budget(self.analyst),
-            )
-            raise BudgetError(message, hint=suggest_smaller_epsilon(proposal, left) or refusal.hint) from None
+        except RequestError as refusal:
+            raise build_budget_refusal(
+                self.ledger,
+                self.analyst,
+                "ask",
+                refusal,
+                proposal.query_plan.guarantee,
+                lambda epsilon: proposal.plan_at(epsilon).guarantee,
+                lambda epsilon: list_errors(proposal.plan_at(epsilon)),
+            ) from None
         if isinstance(found, StoredAnswer):
             table, intervals = answer_from_bytes(found.answer)
             return self._build_answer(proposal, table, intervals, found.entry.number, repeated=True)
@@ -292,13 +299,18 @@ class Curator(Closeable):
         compute: Callable[[Engine, Randomness], T],
         serialize: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
+        *,
+        verb: str,
     ) -> tuple[T, Entry]:
         """Reserve the guarantee, then return the release that `compute` makes with the engine.
 
         `serialize` turns the release into the bytes that the ledger stores. The charge stays even if
-        `compute` fails.
+        `compute` fails. A refusal begins with the `verb`.
         """
-        entry = self.ledger.reserve(self.analyst, key, text, guarantee)
+        try:
+            entry = self.ledger.reserve(self.analyst, key, text, guarantee)
+        except RequestError as refusal:
+            raise build_budget_refusal(self.ledger, self.analyst, verb, refusal, guarantee) from None
         return self._release_and_settle(entry, compute, serialize, metadata)
 
     def release_or_replay(

@@ -6,7 +6,7 @@ command line, `CommandLine` in its annotation does; `cli/request_options.py` rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
+from discreet.services.validation_errors import describe_validation_error
 
 Request = TypeVar("Request", bound=BaseModel)
 Schema = dict[str, Any]
@@ -73,17 +75,36 @@ def make_request(model: type[Request], **fields: object) -> Request:
     try:
         return model(**fields)
     except ValidationError as error:
-        raise find_refusal(error) from None
+        raise find_refusal(error.errors(), known=model.model_fields) from None
 
 
-def find_refusal(error: ValidationError) -> DiscreetError:
-    """Return the error that a validator raised, or one sentence on the first wrong field."""
-    first = error.errors()[0]
+def find_refusal(
+    details: Sequence[ErrorDetails],
+    *,
+    known: Iterable[str] = (),
+    skipped: Container[object] = (),
+    shows_value: bool = True,
+    hint: str = "",
+) -> DiscreetError:
+    """Return the error that a validator raised, or one sentence on the first wrong field, with the `hint`.
+
+    `skipped` are parts of pydantic's location that are no fields.
+
+    >>> from pydantic import BaseModel
+    >>> class Order(BaseModel, extra="forbid"):
+    ...     plates: int
+    >>> make_request(Order, plates="two")
+    Traceback (most recent call last):
+    discreet.core.errors.InvalidParameterError: `plates=` must be a whole number; got two.
+    """
+    first = details[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, DiscreetError):
         return cause
-    place = ".".join(str(part) for part in first["loc"])
-    return InvalidParameterError(f"{place}: {first['msg']}.")
+    names = [str(part) for part in first["loc"] if part not in skipped and str(part).isidentifier()]
+    place = f"`{names[0]}=`" if names else "The request"
+    sentence = describe_validation_error(first, place=place, known=known, shows_value=shows_value)
+    return InvalidParameterError(sentence, hint=hint)
 
 
 def accept_text(

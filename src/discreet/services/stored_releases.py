@@ -11,10 +11,11 @@ from typing import Generic, TypeVar
 
 from discreet.accounting.entries import StoredAnswer
 from discreet.core.engine import Engine
-from discreet.core.errors import BudgetError, RequestError
+from discreet.core.errors import RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, require_positive
 from discreet.core.randomness import Randomness
+from discreet.services.budget_units import GuaranteeAt, build_budget_refusal
 from discreet.services.curator import Curator
 
 T = TypeVar("T")
@@ -70,17 +71,21 @@ def release_or_replay(
     *,
     serialize: Callable[[T], bytes],
     deserialize: Callable[[bytes], T],
+    guarantee_at: GuaranteeAt | None = None,
     stored_verb: str | None = None,
 ) -> StoredRelease[T]:
     """Return the release of `compute`; the same terms, analyst, policy and data replay it for free.
 
-    `stored_verb` is the verb in the key of stored releases, for a verb that had another name before.
+    `guarantee_at` returns the guarantee at another epsilon, for the hint of a refusal. `stored_verb` is the
+    verb in the key of stored releases, for a verb that had another name before.
     """
     key = curator.answer_cache.compute_release_key(stored_verb or verb, terms)
     try:
         found = curator.release_or_replay(key, text, guarantee, compute, serialize)
-    except BudgetError as refusal:
-        raise BudgetError(refusal.message.replace("reserve:", f"{verb}:", 1), hint=refusal.hint) from None
+    except RequestError as refusal:
+        raise build_budget_refusal(
+            curator.ledger, curator.analyst, verb, refusal, guarantee, guarantee_at
+        ) from None
     if isinstance(found, StoredAnswer):
         return StoredRelease(release=deserialize(found.answer), entry=found.entry.number, repeated=True)
     released, entry = found

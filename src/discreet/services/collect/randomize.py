@@ -43,6 +43,8 @@ from discreet.services.ledgers import open_ledger
 from discreet.services.policies import get_promise, resolve_analyst
 from discreet.services.source_tables import find_source_table
 
+VERB = "collect randomize"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizeResult:
@@ -148,6 +150,7 @@ def write_randomized_reports(
                 lambda _, random: write_randomized_values(random),
                 lambda _: b"",
                 {"file": path.name},
+                verb=VERB,
             )
     return RandomizeResult(
         description=description, clients=people, path=path, other=clients.other, entry=entry.number
