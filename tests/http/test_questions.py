@@ -142,6 +142,31 @@ def test_a_refused_question_leaves_its_key_free(server: Server) -> None:
     assert server.charges() == 0
 
 
+@pytest.mark.parametrize("verb", ["ask", "plan"])
+def test_a_refusal_begins_with_the_verb_of_its_route(server: Server, verb: str) -> None:
+    with server.client() as client:
+        told = client.post(f"/api/{verb}", json={"sql": "SELECT town FROM people"}).json()
+    assert told["error"].startswith(f"{verb}: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"epsilon": 1}, "`sql` is missing."),
+        ({"sql": COUNT, "raw": "perhaps"}, "`raw` must be true or false."),
+        ({"sql": COUNT, "shares": 1}, "There is no field shares."),
+        ({"sql": ""}, "`sql` must be given."),
+    ],
+)
+def test_a_wrong_field_is_refused_in_one_sentence(
+    long_lived: Server, body: dict[str, object], sentence: str
+) -> None:
+    with long_lived.client() as client:
+        told = client.post("/api/ask", json=body)
+    assert told.status_code == 422
+    assert told.json()["error"] == sentence
+
+
 def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server: Server) -> None:
     with server.client() as client:
         told = client.post("/api/ask", json={"sql": COUNT, "epsilon": 1})

@@ -19,7 +19,7 @@ from discreet.core.errors import BudgetError, RequestError, replace_verb
 from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.number_checks import Real
 
-DIGITS, SHOWN_DIGITS = 6, 3
+DIGITS, SUGGESTED_DIGITS, SHOWN_DIGITS = 6, 5, 3
 ROUNDS = 5
 """Steps of the search for an epsilon: a cost in rho grows nearly with its square, so few are needed."""
 MAX_STEPS_DOWN = 100
@@ -86,9 +86,9 @@ def build_budget_refusal(
     if guarantee_at is not None and not is_exhausted(account.left):
         with suppress(RequestError):  # so little is left that it buys nothing
             left = compute_share(account.left, limit)
-            fits = find_epsilon_for_share(accountant, left, guarantee_at, digits=SHOWN_DIGITS + 1)
+            fits = find_epsilon_for_share(accountant, left, guarantee_at, digits=SUGGESTED_DIGITS)
             fits = _round_down_to_fit(
-                float(fits), SHOWN_DIGITS + 1, lambda each: ledger.has_room_for(analyst, guarantee_at(each))
+                float(fits), SUGGESTED_DIGITS, lambda each: ledger.has_room_for(analyst, guarantee_at(each))
             )
             hint = f"What would still fit: `epsilon={float(fits):g}`{describe_errors(fits)}."
     if isinstance(limit, PureDP) or is_exhausted(account.left) or not _is_refused_for_rho(cost, account.left):
