@@ -24,7 +24,7 @@ from discreet.services.collect.collect_requests import (
 )
 from discreet.services.collect.estimate import estimate_reports, mine_reports
 from discreet.services.collect.operators import design_operators, save_operator
-from discreet.services.collect.randomize import randomize_column
+from discreet.services.collect.randomize import plan_randomization, randomize_column
 
 app = typer.Typer(
     help="Randomize answers at their source; learn their distribution.",
@@ -35,8 +35,19 @@ app = typer.Typer(
 
 @app.command("randomize", short_help="Randomize a column into reports under a promise.")
 @options_from(RandomizeRequest)
-def run_randomize(request: RandomizeRequest, *, as_json: JsonOption = False) -> None:
-    """Randomize one column into a file of reports, each of which keeps the promise on its own."""
+def run_randomize(
+    request: RandomizeRequest,
+    *,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show the operator and the cost.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Randomize one column into a file of reports, each of which keeps the promise on its own.
+
+    Reports of a policy's table are charged to its promise; --plan shows how much of it they cost.
+    """
+    if plan:
+        _show_plan(request, as_json=as_json)
+        return
     with show_progress() as tell:
         tell("randomizing")
         done = randomize_column(request)
@@ -135,6 +146,14 @@ def run_survey(request: SurveyRequest, *, as_json: JsonOption = False) -> None:
             hint='Install it with pip install "discreet[server]".',
         ) from None
     serve_survey(request, as_json=as_json)
+
+
+def _show_plan(request: RandomizeRequest, *, as_json: bool) -> None:
+    planned = plan_randomization(request)
+    if as_json:
+        print(json.dumps(collect_view.randomize_plan_to_json(planned)))
+    else:
+        collect_view.show_randomize_plan(Console(), planned)
 
 
 def _print_written(path: Path) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 
-from discreet.accounting.accountant import Accountant, Cost, is_exhausted
+from discreet.accounting.accountant import HARDLY_ANY, Accountant, Cost, format_amount, is_exhausted
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import BudgetError, RequestError, replace_verb
 from discreet.core.guarantees import Guarantee, PureDP
@@ -23,6 +24,8 @@ DIGITS, SUGGESTED_DIGITS, SHOWN_DIGITS = 6, 5, 3
 ROUNDS = 5
 """Steps of the search for an epsilon: a cost in rho grows nearly with its square, so few are needed."""
 MAX_STEPS_DOWN = 100
+LEAST_SHARE = Fraction(1, 100)
+"""A smaller remainder of the promise is as good as none."""
 
 GuaranteeAt = Callable[[Fraction], Guarantee]
 """The guarantee of a release as a function of its epsilon."""
@@ -47,6 +50,58 @@ def format_share(share: Real, *, up: bool = False) -> str:
     rounding = Context(prec=SHOWN_DIGITS, rounding=ROUND_UP if up else ROUND_DOWN)
     shown = rounding.divide(Decimal(exact.numerator), Decimal(exact.denominator)).normalize()
     return f"{shown:f}%"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """The cost of a release to an analyst, and what is left to the analyst after it."""
+
+    analyst: str
+    cost: Cost
+    left: Cost
+    share: Fraction
+    """The share of the promise that it costs."""
+    left_share: Fraction
+    fits: bool
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """True if so little is left that no question is worth asking."""
+        return self.fits and self.left_share < LEAST_SHARE
+
+    def __str__(self) -> str:
+        """Return cost and remainder, in a few words."""
+        left = "nothing" if is_exhausted(self.left) else format_share(self.left_share)
+        cost = f"{format_amount(self.cost, up=True)}, {format_share(self.share, up=True)} of the promise"
+        return f"{cost}; {left} is left to {self.analyst}"
+
+
+def compute_charge(ledger: Ledger, analyst: str, guarantee: Guarantee) -> Charge:
+    """Return what a release would cost an analyst, and leave; charges nothing."""
+    account, accountant = ledger.get_account(analyst), ledger.get_accountant(analyst)
+    cost, fits = accountant.compute_cost(guarantee), ledger.has_room_for(analyst, guarantee)
+    left = subtract_cost(account.left, cost, accountant.limit) if fits else account.left
+    return Charge(
+        analyst=analyst,
+        cost=cost,
+        left=left,
+        share=compute_share(cost, accountant.limit),
+        left_share=compute_share(left, accountant.limit),
+        fits=fits,
+    )
+
+
+def subtract_cost(left: Cost, cost: Cost, limit: Cost) -> Cost:
+    """Return what a cost leaves; a remainder due to rounding counts as nothing."""
+    if isinstance(left, PureDP) and isinstance(cost, PureDP) and isinstance(limit, PureDP):
+        rest = Fraction(left.epsilon) - Fraction(cost.epsilon)
+        return replace(left, epsilon=rest if rest > HARDLY_ANY * Fraction(limit.epsilon) else Fraction(0))
+    assert not isinstance(left, PureDP)
+    assert not isinstance(cost, PureDP)
+    assert not isinstance(limit, PureDP)
+    rest = Fraction(left.rho) - Fraction(cost.rho)
+    delta = max(Fraction(left.delta) - Fraction(cost.delta), Fraction(0))
+    return replace(left, rho=rest if rest > HARDLY_ANY * Fraction(limit.rho) else Fraction(0), delta=delta)
 
 
 def find_epsilon_for_share(

@@ -74,8 +74,6 @@ class RandomizeRequest(_CollectRequest):
         Path,
         Field(description="The .parquet file to write the reports to."),
         CommandLine(flags=("--out", "-o")),
-        Field(description="The .parquet file to write the reports to."),
-        CommandLine(flags=("--out", "-o")),
     ]
     promise: Annotated[
         OptionalPromise, Field(description="prior:posterior, such as 1%:5%; the policy's by default.")
@@ -114,6 +112,9 @@ class RandomizeRequest(_CollectRequest):
         str | None,
         Field(description=f"The engine that holds the table, instead of the policy's: {SERVER_EXAMPLES}."),
     ] = None
+    spend_all: Annotated[
+        bool, Field(description="Confirm that nothing of the promise is left to ask afterwards.")
+    ] = False
 
 
 class ReportsRequest(_CollectRequest):
