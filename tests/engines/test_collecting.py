@@ -202,7 +202,17 @@ def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
             operator = clients.choose_operator(Promise(0.01, 0.5))
             with clients.answers.open_publisher(*clients.extra_columns) as opened:
                 found.append(clients.read_values(operator, opened).tolist())
-        words = ("collect", "randomize", "answers", "--column", "disease", "--policy", str(path), "--spend-all", "--json")
+        words = (
+            "collect",
+            "randomize",
+            "answers",
+            "--column",
+            "disease",
+            "--policy",
+            str(path),
+            "--spend-all",
+            "--json",
+        )
         assert discreet(*words, "-o", f"reports{number}.parquet") == 0
         told = json.loads(capsys.readouterr().out)
         assert (told["clients"], told["entry"]) == (len(ANSWERS), 1)
