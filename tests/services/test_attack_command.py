@@ -534,6 +534,7 @@ def test_the_help_tells_options_by_what_is_attacked(capsys: pytest.CaptureFixtur
         "Ratings, with --title",
         "Allele frequencies, with --genomes and --reference",
         "A synthetic table, with --panel",
+        "Output",
     ]
     assert max(map(len, shown.splitlines())) <= 80
 

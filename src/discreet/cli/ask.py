@@ -18,6 +18,7 @@ from discreet.cli.shared_options import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    PlotOption,
     PolicyOption,
     require_one_format,
 )
@@ -25,6 +26,7 @@ from discreet.rendering import answer_view
 from discreet.rendering.terminal import Console
 from discreet.services.curator import Curator
 from discreet.services.question_request import QuestionRequest
+from discreet.services.request_fields import OUTPUT_PANEL
 
 
 @options_from(QuestionRequest)
@@ -55,8 +57,10 @@ def run_ask(
     engine: EngineOption = None,
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="The table as CSV on stdout.", rich_help_panel=OUTPUT_PANEL)
+    ] = False,
+    plot: PlotOption = None,
 ) -> None:
     """Answer a question, with error bars, its cost, and the belief that an attacker may now hold."""
     require_one_format(as_json=as_json, as_csv=as_csv)

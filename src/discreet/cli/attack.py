@@ -17,6 +17,7 @@ from discreet.rendering.attack_report import require_report_path, write_attack_r
 from discreet.rendering.terminal import Console
 from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
+from discreet.services.request_fields import OUTPUT_PANEL
 
 
 @options_from(AttackRequest)
@@ -24,7 +25,10 @@ def run(
     request: AttackRequest,
     *,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a report: .html, .md or .json.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a report: .html, .md or .json.", rich_help_panel=OUTPUT_PANEL
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

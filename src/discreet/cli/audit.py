@@ -16,6 +16,7 @@ from discreet.rendering import audit_view
 from discreet.rendering.terminal import Console
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
 from discreet.services.policies import load_policy
+from discreet.services.request_fields import POLICY_PANEL
 
 
 @options_from(AuditRequest)
@@ -24,7 +25,13 @@ def run(
     *,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", help="The policy of a question; privacy.yaml by default."),
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="FILE",
+            help="The policy of a question; privacy.yaml by default.",
+            rich_help_panel=POLICY_PANEL,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

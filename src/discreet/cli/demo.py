@@ -16,7 +16,9 @@ from discreet.services import demo
 
 
 def run(
-    folder: Annotated[Path, typer.Option(help="The folder of the sample tables.")] = Path("sample"),
+    folder: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the sample tables are written.")
+    ] = Path("sample"),
     as_json: JsonOption = False,
 ) -> None:
     """Show sample data, one private answer, one attack, and what an attacker may now believe."""

@@ -17,8 +17,8 @@ from typing import Any
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperCommand
 
+from discreet.cli.grouped_help import GroupedHelp
 from discreet.cli.option_names import name_options
 from discreet.core.errors import INNER_VERB, DiscreetError, ExitCode, RequestError
 from discreet.core.output_files import remove_leftovers
@@ -74,22 +74,6 @@ SUMMARIES = {
     "user": "Manage the users of a served policy.",
 }
 """The first paragraph of each subcommand's help, for the list of all: loading all of them takes seconds."""
-
-
-class GroupedHelp(TyperCommand):
-    """A command whose help has a heading for each panel of options, in the order of the options."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
-        for heading, records in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
 
 
 def root_command() -> None:

@@ -29,12 +29,14 @@ def run(
         Path | None,
         typer.Option(
             envvar="DISCREET_ADULT",
+            metavar="FOLDER",
             help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, or a made-up "
             "census.",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="A folder for one HTML page with all tables and charts.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A folder for one HTML page with all tables and charts."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -207,6 +207,7 @@ class Curator(Closeable):
             belief_before=before,
             belief_after=after,
             uncovered=self.ledger.describe_uncovered(),
+            repeated=repeated,
             entry=None if stored is None else stored.entry.number,
             fits=fits,
             share=compute_share(spent.compute_cost(made.guarantee), spent.limit),

@@ -66,16 +66,12 @@ class Plan:
     key: str
     belief_before: Belief
     belief_after: Belief
+    repeated: bool
     fits: bool
     share: Fraction
     entry: int | None = None
     uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
-
-    @property
-    def repeated(self) -> bool:
-        """True if the answer is stored, and free."""
-        return self.entry is not None
 
     def __repr__(self) -> str:
         """Return cost, measures and the belief after the answer; nothing here depends on data."""

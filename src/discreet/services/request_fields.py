@@ -7,7 +7,7 @@ command line, `CommandLine` in its annotation does; `cli/request_options.py` rea
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
@@ -65,9 +65,19 @@ class CommandLine:
     """The word that stands for the value in help."""
 
 
+PLAIN = CommandLine()
+"""An option of the field's name and type."""
+COST_PANEL, POLICY_PANEL, OUTPUT_PANEL = "Cost", "Policy", "Output"
+"""Panels that several commands have."""
+
+
 def get_form(field: FieldInfo) -> CommandLine:
-    """Return the command-line form of a field: the last one, as the first may come with its type."""
-    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
+    """Return the command-line form of a field: that of its type, with what the field adds or changes."""
+    stated: dict[str, object] = {}
+    for each in field.metadata:
+        if isinstance(each, CommandLine):
+            stated |= {name: value for name, value in vars(each).items() if value != getattr(PLAIN, name)}
+    return replace(PLAIN, **stated)  # type: ignore[arg-type]
 
 
 def make_request(model: type[Request], **fields: object) -> Request:
@@ -126,14 +136,14 @@ def accept_number(name: str, *, nullable: bool = True, **bounds: object) -> tupl
     """Return annotations of a number, which may be a text; `bounds` are those of its JSON schema."""
     read = partial(read_number, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
-    return *accepted, CommandLine(typed=str)
+    return *accepted, CommandLine(typed=str, metavar="N")
 
 
 def accept_probability(name: str, *, nullable: bool = True) -> tuple[Any, ...]:
     """Return annotations of a probability: 5%, 0.05 or 1/20."""
     read = partial(_read_probability, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number"}, TEXT))
-    return *accepted, CommandLine(typed=str)
+    return *accepted, CommandLine(typed=str, metavar="SHARE")
 
 
 def read_number(name: str, value: object) -> Real:
