@@ -96,7 +96,7 @@ def test_a_plan_of_a_stored_publication_is_free(
     capsys.readouterr()
     text, found = plan()
     assert "cost nothing: the same was released before (entry 1)" in text
-    assert "as before" in text
+    assert "as now" in text
     belief = found["belief"]
     assert isinstance(belief, dict)
     assert (found["repeated"], found["entry"], found["fits"]) == (True, 1, True)

@@ -39,7 +39,10 @@ def run_plan(
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the cost of a question and the error of its answer. Costs nothing."""
+    """Show the cost of a question and the error of its answer.
+
+    It costs nothing and reads no data.
+    """
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request, verb="plan")
     if as_json:
@@ -62,7 +65,10 @@ def run_ask(
     ] = False,
     plot: PlotOption = None,
 ) -> None:
-    """Answer a question, with error bars, its cost, and the belief that an attacker may now hold."""
+    """Answer a question; print its errors, cost and belief.
+
+    The belief is what an attacker may now hold of a claim about one person.
+    """
     require_one_format(as_json=as_json, as_csv=as_csv)
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request)

@@ -32,9 +32,10 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run every attack that applies; exit code 4 if one exceeds a bound that was set.
+    """Run every attack that applies to a release or to answers.
 
     For the custodian only: attacks are evaluated on real data. Nothing is charged and nothing is published.
+    Exit code 4 if an attack exceeds a bound that was set.
     """
     if report is not None:
         require_report_path(report)

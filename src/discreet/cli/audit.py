@@ -35,7 +35,9 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon.
+    """Compute a lower bound on epsilon from many runs.
+
+    Exit code 4 if it exceeds the claimed epsilon.
 
     With --session, audit all answers of an analyst who asks until refused, against the promise.
     With --posterior, also count the attackers whose belief exceeds the promise: none, or at most the tail.

@@ -21,7 +21,10 @@ def run(
     ] = Path("sample"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show sample data, one private answer, one attack, and what an attacker may now believe."""
+    """Show one private answer, one attack and what they reveal.
+
+    The sample data are made up.
+    """
     with show_progress() as tell:
         shown = demo.run_demo(folder, progress=tell)
     if as_json:

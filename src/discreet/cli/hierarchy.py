@@ -34,7 +34,10 @@ def run(
     as_sql: Annotated[bool, typer.Option("--sql", help="SELECT expressions, one for each level.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the generalization hierarchy of a column, export it, or list the values that it does not cover."""
+    """Show or export the hierarchy of a column, or check it.
+
+    With --uncovered it reads the data, and lists the values that the hierarchy does not cover.
+    """
     require_one_format(as_csv=as_csv, as_sql=as_sql, as_json=as_json)
     terms = load_policy(policy, engine=engine)
     shown = preview_hierarchy(terms, name)

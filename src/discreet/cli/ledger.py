@@ -72,7 +72,10 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the budget spent and left, and what an attacker may now believe."""
+    """Show the budget that is spent and left, and the belief.
+
+    The belief is what an attacker may now hold of a claim about one person.
+    """
     if context.invoked_subcommand is not None:
         _refuse_early_options(context)
         return

@@ -49,31 +49,30 @@ COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "use
 RENAMED_COMMANDS = {"mine": "train"}
 """Former names of subcommands, which are refused with their present name."""
 SUMMARIES = {
-    "anonymize": "Publish a generalized table that is provably hard to link, with its certificate.",
-    "ask": "Answer a question, with error bars, its cost, and the belief that an attacker may now hold.",
-    "attack": "Run every attack that applies; exit code 4 if one exceeds a bound that was set.",
-    "audit": (
-        "Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon."
-    ),
-    "demo": "Show sample data, one private answer, one attack, and what an attacker may now believe.",
-    "hierarchy": (
-        "Show the generalization hierarchy of a column, export it, or list the values that it does not cover."
-    ),
-    "init": "Draft a policy to fill in: columns and types from the tables, bounds and values left open as ?.",
-    "itemsets": "Find the itemsets that many rows have, charged like a question; repeating it is free.",
-    "plan": "Show the cost of a question and the error of its answer. Costs nothing.",
+    "anonymize": "Publish a generalized table with its certificate.",
+    "ask": "Answer a question; print its errors, cost and belief.",
+    "attack": "Run every attack that applies to a release or to answers.",
+    "audit": "Compute a lower bound on epsilon from many runs.",
+    "demo": "Show one private answer, one attack and what they reveal.",
+    "hierarchy": "Show or export the hierarchy of a column, or check it.",
+    "init": "Draft a policy to fill in, from the columns of tables.",
+    "itemsets": "Find the itemsets that many rows have.",
+    "plan": "Show the cost of a question and the error of its answer.",
     "promise": "Explain a promise in words, odds and, with --plot, a chart.",
-    "reproduce": "Recompute what the five documents print, and explain the differences.",
-    "serve": "Answer analysts over HTTP and the PostgreSQL protocol (psql, pandas, BI tools) until stopped.",
-    "stream": "Answer counting questions in order, each from earlier releases if they are accurate enough.",
-    "synthesize": "Publish a synthetic table under the promise; attacks are run on it before it is written.",
-    "tabulate": "Publish counts under the promise: a histogram, a contingency table, marginals or ranges.",
-    "train": "Train a model on noisy counts, charged like a question; repeating it is free.",
+    "reproduce": "Recompute the tables and figures of the five documents.",
+    "serve": "Answer analysts over HTTP and the PostgreSQL protocol.",
+    "stream": "Answer many counting questions, one after the other.",
+    "synthesize": "Publish a synthetic table under the promise.",
+    "tabulate": "Publish counts: a histogram, a table, marginals or ranges.",
+    "train": "Train a model on noisy counts.",
     "collect": "Randomize answers at their source; learn their distribution.",
-    "ledger": "Show the budget spent and left, and what an attacker may now believe.",
+    "ledger": "Show the budget that is spent and left, and the belief.",
     "user": "Manage the users of a served policy.",
 }
-"""The first paragraph of each subcommand's help, for the list of all: loading all of them takes seconds."""
+"""The first paragraph of each subcommand's help, for the list of all: loading all of them takes seconds.
+
+It is one line of a terminal.
+"""
 
 
 def root_command() -> None:

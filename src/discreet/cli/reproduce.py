@@ -40,7 +40,10 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recompute what the five documents print, and explain the differences."""
+    """Recompute the tables and figures of the five documents.
+
+    Printed and recomputed values are compared, and differences explained.
+    """
     inputs = make_inputs(adult or ADULT_FOLDER, required=adult is not None)
     with show_progress() as report_progress:
         found = reproduce_papers(name, inputs, report_progress)

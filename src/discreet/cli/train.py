@@ -38,7 +38,10 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model on noisy counts, charged like a question; repeating it is free."""
+    """Train a model on noisy counts.
+
+    It is charged like a question; repeating it is free.
+    """
     _require_ending("--output", output, ".json")
     _require_ending("--draw", draw, ".svg")
     if draw is not None and request.kind in ("forest", "bayes"):

@@ -65,12 +65,12 @@ def print_offer(console: Console, offer: Offer) -> None:
         format_percent_up(offer.belief_after.highest),
     )
     cost = f"{_format_cost(offer.publication)}, {format_share(offer.share, up=True)} of the promise"
-    change = f"at most {after} after it ({before} before)"
+    change = f"at most {after}, now {before}"
     if offer.entry is not None:
         cost = f"nothing: the same was released before (entry {offer.entry})"
-        change = f"{before}, as before"
+        change = f"{before}, as now"
     elif not offer.fits_budget:
-        change = f"{before}, as before: it costs more than is left and would be refused"
+        change = f"{before}, as now: it costs more than is left and would be refused"
     change = f"{format_percent(offer.belief_before.prior)} → {change}"
     relation = offer.publication.guarantee.relation
     neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
@@ -114,12 +114,14 @@ def describe_plan(plan: ContingencyPlan | WorkloadPlan | ItemsetPlan | StreamPla
             ("noise", f"{get_mechanism_name(type(plan.noise))}, ± {plan.error95:,} for 95% of cells"),
         ]
     if isinstance(plan, WorkloadPlan):
+        best = plan.strategy.name
         errors = sorted((error, name) for name, error in plan.errors.items() if isfinite(error))
-        told = ", ".join(f"{name} {format_number(error)}" for error, name in errors)
+        others = [f"{name} {format_number(error)}" for error, name in errors if name != best]
         return [
             ("counts", f"{len(plan.workload.questions):,}"),
-            ("measured", f"{plan.strategy.name}, the strategy of least expected error"),
-            ("error", f"{told} rows, root mean square"),
+            ("measured", f"by the strategy {best}, which has the least expected error"),
+            ("error", f"{format_number(plan.errors[best])} rows, root mean square"),
+            *([("others", f"{', '.join(others)} rows")] if others else []),
         ]
     if isinstance(plan, ItemsetPlan):
         items = len(plan.schema.attributes)

@@ -91,13 +91,15 @@ class Plan:
         """Return cost, belief before and after, and neighbor relation, each with its name."""
         promise = self.query_plan.promise
         return [
-            ("cost", self._describe_cost()),
+            ("cost", self.cost_sentence),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
             *([("not covered", self.uncovered)] if self.uncovered else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
 
-    def _describe_cost(self) -> str:
+    @property
+    def cost_sentence(self) -> str:
+        """The cost in epsilon and as a share of the promise, in a few words."""
         if self.repeated:
             return f"nothing: the same question was answered before (entry {self.entry})"
         promise, share = self.query_plan.promise, format_share(self.share, up=True)
@@ -112,10 +114,10 @@ class Plan:
         """The highest belief after the answer, and what it is before it, in a few words."""
         before = format_percent_up(self.belief_before.highest)
         if self.repeated:
-            return f"{before}, as before"
+            return f"{before}, as now"
         if not self.fits:
-            return f"{before}, as before: it costs more than is left and would be refused"
-        return f"at most {format_percent_up(self.belief_after.highest)} after it ({before} before)"
+            return f"{before}, as now: it costs more than is left and would be refused"
+        return f"at most {format_percent_up(self.belief_after.highest)}, now {before}"
 
     @property
     def cost(self) -> float:

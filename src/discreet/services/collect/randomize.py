@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
-from discreet.core.errors import RequestError
+from discreet.core.errors import BudgetError, RequestError
 from discreet.core.output_files import make_unwritable_error
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -187,6 +187,10 @@ def write_randomized_reports(
         text = f"collect randomize {answers.name} --column {answers.column}"
         with Curator(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
             charge = compute_charge(curator.ledger, who, description.operator.guarantee)
+            if not charge.fits:
+                raise BudgetError(
+                    f"{VERB}: this costs {charge}.", hint="Give a smaller promise by `promise=`."
+                )
             if charge.leaves_nothing and not spend_all:
                 raise RequestError(
                     f"{VERB}: this costs {charge}.",
