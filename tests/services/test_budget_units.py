@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_shares_of_a_promise_with_a_tail_add_up_to_all_of_it(policy: Path, sql: 
             curator.ask(f"{sql} WHERE age > {20 + place}", share="5%")
         with pytest.raises(BudgetError):
             curator.ask(f"{sql} WHERE age > 50", share="1%")
+
+
+def test_a_share_that_an_earlier_version_answered_stays_free(policy: Path) -> None:
+    """It took the share of epsilon, where the promise has a tail, too."""
+    with Curator.open(policy) as curator:
+        paid = curator.ask(COUNT, epsilon=Fraction(curator.promise.epsilon) * Fraction(0.05))
+        again = curator.ask(COUNT, share="5%")
+    assert again.repeated
+    assert again.entry == paid.entry
 
 
 def test_a_plan_says_its_share_of_the_promise(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -191,7 +192,9 @@ class Curator(Closeable):
     def _plan_question(self, request: QuestionRequest) -> Plan:
         spent = self.ledger.get_accountant(self.belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
-        made = priced(self._pricing.choose_epsilon(request, priced, spent))
+        made = self._find_former_plan(request, priced) or priced(
+            self._pricing.choose_epsilon(request, priced, spent)
+        )
         self._work_limits.require_within_limits(made)
         self._require_valid_statements(made)
         key = self.answer_cache.compute_question_key(made.release_key)
@@ -213,6 +216,19 @@ class Curator(Closeable):
             share=compute_share(spent.compute_cost(made.guarantee), spent.limit),
             plan_at=priced,
         )
+
+    def _find_former_plan(
+        self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]
+    ) -> QueryPlan | None:
+        """Return the plan of a share as earlier versions read it, of epsilon, if its answer is stored.
+
+        What was paid for stays free. Without a tail, a share of the promise is one of epsilon still.
+        """
+        if not request.share or not self.promise.tail or request.epsilon or request.within:
+            return None
+        former = plan_at(Fraction(self.promise.epsilon) * Fraction(request.share))
+        stored = self.answer_cache.find(self.answer_cache.compute_question_key(former.release_key))
+        return None if stored is None else former
 
     def ask(
         self,
