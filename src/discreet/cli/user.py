@@ -23,7 +23,7 @@ from discreet.rendering.terminal import Console
 from discreet.services.policies import load_policy
 from discreet.services.request_fields import POLICY_PANEL
 from discreet.services.users import UserAccounts, open_user_storage
-from discreet.services.users.user_requests import AddUserRequest, add_user
+from discreet.services.users.user_accounts import AddUserRequest, add_user
 
 PolicyFile = Annotated[
     Path,

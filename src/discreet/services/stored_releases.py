@@ -17,15 +17,9 @@ from discreet.core.number_checks import Real, require_positive
 from discreet.core.randomness import Randomness
 from discreet.services.budget_units import GuaranteeAt, build_budget_refusal
 from discreet.services.curator import Curator
+from discreet.services.request_fields import MIN_EPSILON
 
 T = TypeVar("T")
-
-MIN_EPSILON = 1e-6
-"""A smaller epsilon is refused: its noise, a million times what one person changes, leaves no information.
-
-It also keeps every share of epsilon, and the noise that follows from it, among the numbers that models,
-marginals and files can hold; otherwise a request could be charged and then fail.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,6 +99,14 @@ def parse_hierarchies(texts: Sequence[str]) -> dict[str, str]:
     return dict(parse_pair("`hierarchy=`", each) for each in texts)
 
 
+def _split_texts(value: object) -> object:
+    """Return the names in one text, or in each of several: --keep a,b --keep c."""
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in texts):
+        return value
+    return tuple(name for text in texts for name in split_names(text))
+
+
 def _read_posterior(value: object) -> PosteriorCap:
     return value if isinstance(value, PosteriorCap) else PosteriorCap.parse(str(value))
 
@@ -162,6 +170,17 @@ class AnonymizeFields(ModelFields):
     table: Annotated[
         str, Field(description="A table of the policy, or a file."), CommandLine(is_argument=True)
     ]
+    keep: Annotated[
+        tuple[Name, ...],
+        Field(
+            title="Keep",
+            description="Columns without a role to publish unchanged: a,b. One that may identify people also "
+            "needs `force=`.",
+            max_length=MOST_VALUES,
+        ),
+        BeforeValidator(_split_texts),
+        CommandLine(typed=list[str], panel=PUBLISHED, metavar="A,B"),
+    ] = ()
     posterior: Annotated[
         PosteriorCap | None,
         Field(
@@ -293,8 +312,10 @@ class AnonymizeFields(ModelFields):
     force: Annotated[
         bool,
         Field(
-            title="Force: publish though an attack breaks a bound, which the certificate will say",
-            description="Publish even if an attack succeeds; the certificate says so.",
+            title="Force: publish though an attack breaks a bound, or a kept column may identify people; the "
+            "certificate will say so",
+            description="Publish even if an attack succeeds, or a column of `keep=` may identify people; the "
+            "certificate says so.",
         ),
         CommandLine(panel=ATTACKERS),
     ] = False
@@ -344,6 +365,14 @@ class AnonymizeRequest(FileModelFields):
         Field(description="Sensitive columns of a file."),
         CommandLine(typed=str, parse=split_names, panel=PUBLISHED, metavar="A,B"),
     ] = ()
+    person: Annotated[
+        str | None,
+        Field(
+            description="The column of a file that names the person, so that people are counted; row if each "
+            "row is another person."
+        ),
+        CommandLine(panel=PUBLISHED, metavar="COLUMN"),
+    ] = None
     hierarchy: Annotated[
         Mapping[str, str],
         Field(description="The hierarchy of a column, in ARX's format."),

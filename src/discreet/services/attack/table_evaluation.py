@@ -40,10 +40,10 @@ from discreet.services.attack.table_attacks import (
     build_covering_hierarchy,
     build_sensitive_hierarchies,
     find_declared_specs,
-    join_releases,
 )
 from discreet.services.attack.target_release import (
     TargetRelease,
+    join_releases,
     list_recorded_releases,
     resolve_release,
 )
