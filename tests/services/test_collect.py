@@ -174,7 +174,7 @@ def test_the_domain_and_the_promise_come_from_the_policy_and_its_ledger_is_charg
     assert first["entry"] == 1
     words = ("collect", "randomize", "people", "--column", "age", "-o", "ages.parquet")
     assert discreet(*words, "--promise", "1%:3%") == 3
-    assert "left to analyst is epsilon 0.53" in capsys.readouterr().err
+    assert "32.2% is left to analyst" in capsys.readouterr().err
     assert not Path("ages.parquet").exists()
     assert discreet(*words, "--promise", "1%:1.5%", "--json") == 0
     assert shown(capsys)["entry"] == 2
