@@ -90,7 +90,7 @@ def test_whatever_charged_work_raises_is_a_fault_without_its_words(tmp_path: Pat
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).query_plan.guarantee
         with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
-            curator.charge_and_release("key", "text", guarantee, work, bytes)
+            curator.charge_and_release("key", "text", guarantee, work, bytes, verb="ask")
         assert fault.value.__context__ is None
         assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
@@ -102,7 +102,7 @@ def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> 
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).query_plan.guarantee
         with pytest.raises(DataError, match=r"^There is no answer\. .* The charge stays\.$"):
-            curator.charge_and_release("key", "text", guarantee, work, bytes)
+            curator.charge_and_release("key", "text", guarantee, work, bytes, verb="ask")
 
 
 def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> None:

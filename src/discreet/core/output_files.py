@@ -97,6 +97,15 @@ def write_output(path: Path, content: str | bytes, *, private: bool = False) -> 
             file.write(content.encode() if isinstance(content, str) else content)
 
 
+def sync_path(path: Path) -> None:
+    """Flush a file, or a folder so that a new name in it survives a crash."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def make_unwritable_error(path: Path, error: OSError) -> RequestError:
     """Return the error for a file that the system does not let us write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
