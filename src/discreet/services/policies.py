@@ -61,6 +61,7 @@ NUMERIC_ENTRIES = (
     "most_rows",
     "resolution",
     "epsilon",
+    "entry",
 )
 
 Problems = list[tuple[KeyPath, str]]
@@ -195,8 +196,13 @@ class Blank(NamedTuple):
     description: str
 
 
-def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = None) -> Policy:
-    """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries."""
+def load_policy(
+    path: Path, *, engine: str | None = None, ledger: str | None = None, allow_open_bounds: bool = False
+) -> Policy:
+    """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries.
+
+    With `allow_open_bounds`, columns whose bounds or values are still a ? have none.
+    """
     document = read_yaml(path)
     if not isinstance(document.tree, dict):
         raise RequestError(
@@ -204,6 +210,8 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
             hint="Begin with tables:",
         )
     _raise_problems(document, document.problems)
+    if allow_open_bounds:
+        _drop_open_bounds(document.tree)
     _raise_blanks(document)
     values, problems = parse_policy_values(document.tree)
     problems += _find_engine_problems(values)
@@ -228,15 +236,17 @@ def list_blanks(path: Path) -> list[Blank]:
 def compute_policy_version(policy: Policy) -> str:
     """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
 
-    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows` and
-    the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
-    folder keeps the digest.
+    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows`,
+    where learned bounds come from, and the data version are not part of it. Paths are taken relative to the
+    ledger, so that moving the whole folder keeps the digest.
     """
     meant = policy.model_dump(
         exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
     )
     for table in meant["tables"].values():
         del table["most_rows"]
+        for column in table["columns"].values():
+            del column["learned"]
     meant["engine"] = parse_engine_address(policy.engine).location
     place = find_sibling_file(policy.ledger, ".db")
     if place is not None and parse_engine_address(policy.engine).reads_files:
@@ -291,6 +301,21 @@ def _raise_blanks(document: YamlDocument) -> None:
             for blank in left
         )
         raise RequestError("\n".join((f"{document.path} is not filled in. Replace each ? by:", *lines)))
+
+
+def _drop_open_bounds(tree: dict[str, YamlTree]) -> None:
+    """Remove the bounds, resolutions and values of columns that are left open."""
+    opened = Scalar("?", is_quoted=False)
+    tables = tree.get("tables")
+    for table in tables.values() if isinstance(tables, dict) else ():
+        columns = table.get("columns") if isinstance(table, dict) else None
+        for column in columns.values() if isinstance(columns, dict) else ():
+            if not isinstance(column, dict):
+                continue
+            for together in (("low", "high"), ("resolution",), ("values",)):
+                if any(column.get(name) in (opened, [opened]) for name in together):
+                    for name in together:
+                        column.pop(name, None)
 
 
 def _find_blanks(document: YamlDocument) -> list[Blank]:

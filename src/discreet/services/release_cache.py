@@ -21,6 +21,7 @@ from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, is_real, require_positive
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.services.answers import build_damaged_ledger_error
 from discreet.services.curator import Curator
@@ -80,12 +81,14 @@ def release_or_replay(
     serialize: Callable[[T], bytes],
     deserialize: Callable[[bytes], T],
     stored_verb: str | None = None,
+    policy: Policy | None = None,
 ) -> CachedRelease[T]:
     """Return the release of `compute`; the same terms, analyst, policy and data replay it for free.
 
     `stored_verb` is the verb in the key of stored releases, for a verb that had another name before.
+    `policy` is the part of the curator's that the release depends on, where it is not all of it.
     """
-    key = _compute_key(curator, stored_verb or verb, terms)
+    key = compute_release_key(policy or curator.policy, stored_verb or verb, terms)
     try:
         found = curator.release_or_replay(key, text, guarantee, compute, serialize)
     except BudgetError as refusal:
@@ -96,9 +99,10 @@ def release_or_replay(
     return CachedRelease(release=released, entry=entry.number, repeated=False)
 
 
-def _compute_key(curator: Curator, verb: str, terms: Mapping[str, object]) -> str:
+def compute_release_key(policy: Policy, verb: str, terms: Mapping[str, object]) -> str:
+    """Return the key of a stored release: of its verb and terms, the policy, and the data version."""
     told = {name: str(Fraction(str(value))) if is_real(value) else value for name, value in terms.items()}
-    meaning = [verb, told, compute_policy_version(curator.policy), str(curator.policy.data_version)]
+    meaning = [verb, told, compute_policy_version(policy), str(policy.data_version)]
     return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,0 +1,1 @@
+"""Bounds and values that are learned privately: request, release, and the entry of the policy file."""
