@@ -29,7 +29,7 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.request_bodies import AnonymizeBody, AttackBody, JobBody, SynthesizeBody
+from discreet.http.request_bodies import AnonymizeBody, AttackBody, BoundsBody, JobBody, SynthesizeBody
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,
@@ -58,7 +58,7 @@ ATTACK_STAGES = ("preparing", "choosing victims", "matching", "attacking")
 def start_job(
     body: JobBody, caller: CustodianCaller, context: Context, idempotency_key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Start to synthesize, anonymize or audit. GET /api/jobs/ID returns the progress."""
+    """Start to synthesize, anonymize, audit or learn bounds. GET /api/jobs/ID returns the progress."""
     return start_or_replay_job(
         context,
         caller,
@@ -139,6 +139,8 @@ def start_or_replay_job(
 
 
 def _build_work(context: AppContext, body: JobBody) -> JobWork:
+    if isinstance(body, BoundsBody):
+        return job_work.build_bounds_work(context, body)
     if isinstance(body, SynthesizeBody):
         return job_work.build_synthesize_work(context, body)
     return (

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from discreet.http.app_context import AppContext
-from discreet.http.request_bodies import AnonymizeBody, AuditBody, SynthesizeBody
+from discreet.http.request_bodies import AnonymizeBody, AuditBody, BoundsBody, SynthesizeBody
 from discreet.rendering import anonymize_view, attack_view, private_release_view
 from discreet.rendering.audit_view import audit_to_json
+from discreet.rendering.bounds_view import bounds_to_json
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.synthetic_view import synthetic_to_json, write_synthetic_report
 from discreet.services.anonymize.anonymize import (
@@ -25,6 +26,9 @@ from discreet.services.anonymize.anonymize import (
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
 from discreet.services.anonymize.table_resolution import resolve_policy_table
 from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
+from discreet.services.bounds.bounds_request import BoundsRequest
+from discreet.services.bounds.learn_bounds import learn_bounds, plan_bounds
+from discreet.services.curator import Curator
 from discreet.services.policies import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobWork
@@ -39,6 +43,7 @@ from discreet.services.synthesize.synthetic_table import plan_synthetic
 MAX_NAME_LENGTH = 200
 SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
 AUDIT_STAGES = ("choosing", "running")
+BOUNDS_STAGES = ("counting",)
 
 
 def build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
@@ -106,6 +111,29 @@ def build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
 
     return JobWork(
         kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=perform_audit
+    )
+
+
+def build_bounds_work(context: AppContext, body: BoundsBody) -> JobWork:
+    """Return the work of a job that learns the bounds or values of a column."""
+    policy = context.curators.policy
+    analyst = resolve_analyst(policy, body.analyst)
+    request = BoundsRequest(**{name: getattr(body, name) for name in BoundsRequest.model_fields})
+    # raises what can be refused before the job starts
+    plan_bounds(context.curators.for_analyst(analyst), request)
+
+    def learn(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        with Curator.open_policy(policy, analyst=analyst) as curator:
+            tell("counting")
+            found = learn_bounds(curator, request)
+        return JobOutcome(results=bounds_to_json(found), document=found.plan.certificate)
+
+    return JobWork(
+        kind=body.kind,
+        name=f"bounds {body.table} {body.column} for {analyst}",
+        stages=BOUNDS_STAGES,
+        charging_stage="counting",
+        run=learn,
     )
 
 

@@ -49,6 +49,7 @@ RELEASE_KINDS = {
     "mine": "model",  # the name of `train` in entries of older ledgers
     "synthesize": "synthetic table",
     "anonymize": "generalization",
+    "bounds": "bounds",
 }
 SQL_COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 KINDS_WITH_ROWS = ("synthetic table", "counts")

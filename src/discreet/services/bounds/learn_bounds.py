@@ -85,11 +85,16 @@ class BoundsPlan:
     @property
     def terms(self) -> dict[str, object]:
         """The identity of the release, beside the policy's part of it."""
-        asked = {"table": self.request.table, "column": self.request.column, "epsilon": self.epsilon}
+        asked: dict[str, object] = {
+            "table": self.request.table,
+            "column": self.request.column,
+            "epsilon": self.epsilon,
+        }
         if self.request.values:
             return asked | {"values": True}
-        origin = {"origin": self.request.origin.isoformat()} if self.scale.is_time else {}
-        return asked | {"false_positives": self.request.false_positives} | origin
+        if self.scale.is_time:
+            asked["origin"] = self.request.origin.isoformat()
+        return asked | {"false_positives": self.request.false_positives}
 
     @property
     def ledger_text(self) -> str:

@@ -7,10 +7,11 @@ result is read as a policy before it replaces the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeGuard
 
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
@@ -76,26 +77,40 @@ def _read_text(path: Path) -> str:
 
 
 def _find_entry(path: Path, text: str, table: str, column: str) -> MappingNode:
-    """Return the node of a column's entry; refuse one that is written elsewhere in the file, as an alias."""
-    node: Node | None = parse_nodes(text)
+    """Return the node of a column's entry; refuse one that other entries share by an alias."""
+    root = node = parse_nodes(text)
     for name in ("tables", table, "columns", column):
-        found = (
-            [pair for pair in node.value if pair[0].value == name] if isinstance(node, MappingNode) else []
-        )
+        found = [value for key, value in node.value if key.value == name] if _is_mapping(node) else []
         if not found:
             raise RequestError(f"{path} declares no column {column} of {table}.", hint="Name another policy.")
-        key, node = found[0]
-        if node.start_mark.index < key.end_mark.index:
-            raise RequestError(
-                f"{path} declares {name} by an alias, which other entries share.",
-                hint="Write the entry out.",
-            )
-    typed = (
-        [value for key, value in node.value if key.value == "type"] if isinstance(node, MappingNode) else []
-    )
-    if not isinstance(node, MappingNode) or not (typed and isinstance(typed[0], ScalarNode)):
+        node = found[0]
+    if not _is_mapping(node) or not any(
+        key.value == "type" and isinstance(value, ScalarNode) for key, value in node.value
+    ):
         raise RequestError(f"{path} declares no type for {column} of {table}.", hint="Add its type.")
+    if sum(each is node for each in _iterate_nodes(root)) > 1:
+        raise RequestError(
+            f"{path} declares {column} of {table} by an alias, which other entries share.",
+            hint="Write the entry out.",
+        )
     return node
+
+
+def _is_mapping(node: Node | None) -> TypeGuard[MappingNode]:
+    return isinstance(node, MappingNode)
+
+
+def _iterate_nodes(node: Node | None) -> Iterator[Node]:
+    """Yield a node and all below it, as often as they are referred to."""
+    if node is None:
+        return
+    yield node
+    if isinstance(node, MappingNode):
+        for _, value in node.value:
+            yield from _iterate_nodes(value)
+    elif isinstance(node, SequenceNode):
+        for value in node.value:
+            yield from _iterate_nodes(value)
 
 
 def _insert_entries(text: str, node: MappingNode, entries: Mapping[str, str]) -> str:
