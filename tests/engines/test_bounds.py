@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -11,9 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from discreet.core.engine import Engine
 from discreet.core.policy import Column, Policy, Table
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.prepared_store import prepare_store
 from discreet.mining.bin_counters import EngineCounter
 from discreet.mining.schema import Schema
 from discreet.services.bounds.value_scale import ValueScale
@@ -42,6 +47,47 @@ def count(server: Server, column: Column, values: pa.Array) -> tuple[ValueScale,
     with server.open(Policy(tables={"rows": table})) as engine:
         (counts,) = EngineCounter(engine=engine, schema=schema, table="rows").count_marginals([("x",)]).secret
     return scale, counts.tolist()
+
+
+class Files:
+    """The embedded engine, over Parquet files."""
+
+    name = "duckdb"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, tables: Mapping[str, pa.Table]) -> dict[str, str]:
+        for name, table in tables.items():
+            pq.write_table(table, self.folder / f"{name}.parquet")
+        return {name: str(self.folder / f"{name}.parquet") for name in tables}
+
+    def open(self, policy: Policy) -> Engine:
+        return DuckDB.open(prepare_store(policy, None))
+
+
+@pytest.mark.parametrize(
+    ("facts", "values", "steps"),
+    [
+        ({"type": "integer"}, pa.array(WHOLE, pa.int64()), WHOLE),
+        (
+            {"type": "decimal", "resolution": "0.01"},
+            pa.array([None if each is None else each / 100 for each in STEPS], pa.float64()),
+            STEPS,
+        ),
+        (
+            {"type": "date"},
+            pa.array(DAYS, pa.date32()),
+            [None if day is None else (day - ORIGIN).days for day in DAYS],
+        ),
+    ],
+    ids=["integer", "decimal", "date"],
+)
+def test_the_embedded_engine_counts_every_value_in_the_bin_that_holds_it(
+    tmp_path: Path, facts: dict[str, str], values: pa.Array, steps: list[int | None]
+) -> None:
+    scale, counts = count(Files(tmp_path), Column.model_validate(facts), values)
+    assert counts == expect(scale, [each for each in steps if each is not None], 1)
 
 
 def expect(scale: ValueScale, steps: list[int], missing: int) -> list[int]:

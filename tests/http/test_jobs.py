@@ -184,6 +184,24 @@ def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: P
         assert (release["kind"], release["analyst"]) == ("generalization", "bob")
 
 
+def test_bounds_are_learned_once_for_the_analyst_who_is_charged(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("low: 18, high: 79", "nulls: true"))
+    body = {"kind": "bounds", "table": "people", "column": "age", "analyst": "bob", "epsilon": 0.3}
+    with both_listeners(tmp_path) as server, server.client("carl") as carl:
+        first, again = (done(carl, body)["found"] for _ in range(2))
+        assert (first["entry"], first["repeated"], again["repeated"]) == (1, False, True)
+        assert first["noisy"] == again["noisy"]
+        assert first["threshold"] == 48
+        (entry,) = carl.get("/api/ledger").json()["entries"]
+        assert (entry["question"], entry["analyst"]) == ("bounds people age", "bob")
+        refused = carl.post("/api/jobs", json=body | {"column": "sex"})
+        assert refused.status_code == 400
+        with server.client("bob") as bob:
+            assert bob.post("/api/jobs", json=body).status_code == 403
+    assert "low" not in re.search("age: .*", (tmp_path / "privacy.yaml").read_text()).group()  # type: ignore[union-attr]
+
+
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
     server: Server, carl: httpx.Client
 ) -> None:
