@@ -34,10 +34,10 @@ EPSILON, RUNS, SURE, SHARE = 0.05, 200, 1 - 1e-9, 0.95
 HEADINGS = ("column", "procedure", "bounds", "× the true range", "rows clamped", "runs without bounds")
 ABOUT = (
     f"At epsilon = {EPSILON} for values, {RUNS} runs each: the most frequent bounds, their width as a "
-    "multiple of the width between the smallest and the largest value, and the rows that they clamp. Google's "
-    "ApproxBounds and Tumult's get_bounds are written from their published descriptions and run at half of "
-    "epsilon, as they are proven for people who are added or removed. Ours with a tail has Gaussian noise of "
-    "the same zCDP cost."
+    "multiple of the width between the smallest and the largest value, and the rows that they clamp. "
+    "Google's ApproxBounds and Tumult's get_bounds are written from their published descriptions and run at "
+    "half of epsilon, as they are proven for people who are added or removed. Ours with a tail has Gaussian "
+    "noise of the same zCDP cost."
 )
 Bounds = tuple[int, int] | None
 BINS = PowerBins()

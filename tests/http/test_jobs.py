@@ -186,13 +186,13 @@ def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: P
 
 def test_bounds_are_learned_once_for_the_analyst_who_is_charged(tmp_path: Path) -> None:
     write_data(tmp_path, PEOPLE)
-    (tmp_path / "privacy.yaml").write_text(POLICY.replace("low: 18, high: 79", "nulls: true"))
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("low: 18, high: 90, nulls", "nulls"))
     body = {"kind": "bounds", "table": "people", "column": "age", "analyst": "bob", "epsilon": 0.3}
     with both_listeners(tmp_path) as server, server.client("carl") as carl:
         first, again = (done(carl, body)["found"] for _ in range(2))
         assert (first["entry"], first["repeated"], again["repeated"]) == (1, False, True)
         assert first["noisy"] == again["noisy"]
-        assert first["threshold"] == 48
+        assert first["threshold"] == 49
         (entry,) = carl.get("/api/ledger").json()["entries"]
         assert (entry["question"], entry["analyst"]) == ("bounds people age", "bob")
         refused = carl.post("/api/jobs", json=body | {"column": "sex"})

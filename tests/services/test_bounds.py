@@ -278,6 +278,27 @@ def test_bounds_that_were_written_bound_answers(folder: Path, found: Run) -> Non
     assert told["rows"][0][0] == pytest.approx(47.5, abs=2)
 
 
+def test_bounds_stay_within_the_columns_hierarchy(folder: Path, found: Run) -> None:
+    """The draft proposes ages from 0 to 120, and 128 would not be among them."""
+    (folder / "privacy.yaml").write_text(POLICY + "hierarchies:\n  age: {low: 0, high: 120, widths: [5]}\n")
+    told = found("bounds", "people", "age", "--epsilon", "0.4", "--write")
+    assert (told["low"], told["high"], told["written"]) == ("17", "120", "privacy.yaml")
+
+
+def test_what_a_policy_does_not_accept_is_shown_and_not_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hierarchy has other numbers than the column."""
+    (folder / "privacy.yaml").write_text(POLICY + "hierarchies:\n  age: {low: -9, high: -5, widths: [5]}\n")
+    assert discreet("bounds", "people", "age", "--epsilon", "0.4", "--write") == 2
+    printed = capsys.readouterr()
+    assert "age: from 17 to 128" in printed.out
+    assert "The policy does not accept what was learned: privacy.yaml, line 7" in printed.err
+    assert "free, and shows what was learned" in printed.err
+    assert "low: 17" not in (folder / "privacy.yaml").read_text()
+    assert not list(folder.glob(".privacy*"))
+
+
 def test_where_bounds_come_from_does_not_change_the_identity_of_answers(folder: Path) -> None:
     plain = load_policy(folder / "privacy.yaml", allow_open_bounds=True)
     table = plain.tables["people"]

@@ -50,8 +50,10 @@ def run(
         else:
             bounds_view.print_plan(Console(), planned)
         return
+    if not as_json:
+        bounds_view.print_bounds(Console(), found)  # first: it is charged, whether or not it can be written
     written = str(policy) if write and write_bounds(found, policy) else None
     if as_json:
         print(json.dumps(bounds_view.bounds_to_json(found, written=written)))
-    else:
-        bounds_view.print_bounds(Console(), found, written=written)
+    elif written is not None:
+        Console().print(f"wrote {written}", highlight=False, markup=False, soft_wrap=True)

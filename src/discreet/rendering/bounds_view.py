@@ -18,7 +18,7 @@ def plan_to_json(plan: BoundsPlan) -> dict[str, object]:
         "before": plan.belief_before.highest,
         "after": plan.belief_after.highest,
     }
-    return {**plan.certificate, "belief": belief, "fits": plan.fits_budget}
+    return {**plan.certificate, "belief": belief, "fits": plan.fits_budget, "repeated": plan.repeated}
 
 
 def bounds_to_json(found: LearnedBounds, *, written: str | None = None) -> dict[str, object]:
@@ -49,22 +49,18 @@ def print_plan(console: Console, plan: BoundsPlan) -> None:
         console,
         [
             *_describe_measurement(plan),
-            ("cost", f"epsilon {format_number(float(plan.epsilon))}"),
+            ("cost", _describe_cost(plan, repeated=plan.repeated)),
             ("belief", change),
             ("neighbours", f"{relation.neighbours} ({relation.value})"),
         ],
     )
 
 
-def print_bounds(console: Console, found: LearnedBounds, *, written: str | None = None) -> None:
+def print_bounds(console: Console, found: LearnedBounds) -> None:
     """Print what was learned, its entries in a policy, its price, cost and belief."""
     console.print(found.describe(), highlight=False, markup=False, soft_wrap=True)
     entries = ", ".join(f"{name}: {value}" for name, value in format_entries(found).items())
-    cost = (
-        "nothing: the same was learned before"
-        if found.repeated
-        else f"epsilon {format_number(float(found.plan.epsilon))}"
-    )
+    cost = _describe_cost(found.plan, repeated=found.repeated)
     facts = [
         *([("policy", entries)] if entries else []),
         *_describe_measurement(found.plan),
@@ -72,8 +68,12 @@ def print_bounds(console: Console, found: LearnedBounds, *, written: str | None 
         ("belief", found.sentence),
     ]
     show_facts(console, facts)
-    if written is not None:
-        console.print(f"wrote {written}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _describe_cost(plan: BoundsPlan, *, repeated: bool) -> str:
+    if repeated:
+        return "nothing: the same was learned before"
+    return f"epsilon {format_number(float(plan.epsilon))}"
 
 
 def _describe_measurement(plan: BoundsPlan) -> list[tuple[str, str]]:

@@ -220,7 +220,8 @@ def load_policy(
     except ValidationError as error:
         _raise_problems(document, problems + format_validation_errors(error, values))
         raise AssertionError("a validation error is a problem") from None
-    _raise_problems(document, problems + _find_cross_entry_problems(policy))
+    checked = _find_cross_entry_problems(policy, allow_open_bounds=allow_open_bounds)
+    _raise_problems(document, problems + checked)
     if engine is not None:
         policy = policy.model_copy(update={"engine": require_engine_address(engine)})
     if ledger is not None:
@@ -357,7 +358,7 @@ def _find_engine_problems(values: Any) -> Problems:
     return [(("engine",), f"must be {EXPECTED_ADDRESS}; got {address.partition('://')[0]}")]
 
 
-def _find_cross_entry_problems(policy: Policy) -> Problems:
+def _find_cross_entry_problems(policy: Policy, *, allow_open_bounds: bool) -> Problems:
     """Return problems between entries, which no single model sees: promise values, missing hierarchies."""
     problems: Problems = []
     if policy.promise is not None:
@@ -368,6 +369,8 @@ def _find_cross_entry_problems(policy: Policy) -> Problems:
             problems.append((("promise", name), text))
     for table, entry in policy.tables.items():
         for column, facts in entry.columns.items():
+            if allow_open_bounds and facts.low is None and facts.values is None:
+                continue  # its hierarchy may need the bounds that are still open
             text = _find_hierarchy_problem(column, facts, policy)
             if text is not None:
                 place = ("tables", table, "columns", column)

@@ -19,7 +19,7 @@ Outcome     no bin or value passing is noise like any other outcome; the charge 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -65,36 +65,23 @@ Measure = Callable[[Engine, Randomness], pa.Table]
 
 @dataclass(frozen=True, kw_only=True)
 class BoundsPlan:
-    """What would be measured, and its price; it depends on the request and the policy alone."""
+    """What would be measured, and its price, from the request and the policy alone.
+
+    `repeated` if it was charged before, so that it is free; `fits_budget` if it is, or the budget allows it.
+    """
 
     request: BoundsRequest
-    column: Column
+    scale: ValueScale
     epsilon: Real
     mechanism: ApproximateBounds | GroupSelection
     guarantee: Guarantee
+    terms: Mapping[str, object]
     scope: Policy = field(repr=False)
     measure: Measure = field(repr=False)
     belief_before: Belief
     belief_after: Belief
+    repeated: bool
     fits_budget: bool
-
-    @property
-    def scale(self) -> ValueScale:
-        return ValueScale.from_column(self.column, self.request.origin)
-
-    @property
-    def terms(self) -> dict[str, object]:
-        """The identity of the release, beside the policy's part of it."""
-        asked: dict[str, object] = {
-            "table": self.request.table,
-            "column": self.request.column,
-            "epsilon": self.epsilon,
-        }
-        if self.request.values:
-            return asked | {"values": True}
-        if self.scale.is_time:
-            asked["origin"] = self.request.origin.isoformat()
-        return asked | {"false_positives": self.request.false_positives}
 
     @property
     def ledger_text(self) -> str:
@@ -204,29 +191,34 @@ def plan_bounds(curator: Curator, request: BoundsRequest) -> BoundsPlan:
     _require_learnable(column, request, curator)
     epsilon = resolve_epsilon(curator, request.epsilon, VERB)
     scope = _select_scope(curator.policy, request)
+    scale = ValueScale.from_column(column, request.origin)
     mechanism: ApproximateBounds | GroupSelection
     if request.values:
         mechanism, measure = _plan_values(curator, request, scope, epsilon)
     else:
-        mechanism, measure = _plan_histogram(curator, request, table, column, epsilon)
+        mechanism, measure = _plan_histogram(curator, request, table, scale, epsilon)
     guarantee = combine_guarantees([mechanism.guarantee], curator.promise)
+    terms = _list_terms(request, scale, epsilon)
+    key = compute_release_key(scope, VERB, terms)
+    repeated = curator.ledger.find_stored_answer(curator.analyst, key) is not None
+    _require_undeclared(column, request, repeated=repeated)
     spent = curator.ledger.get_accountant(curator.belief_scope)
-    fits = curator.ledger.has_room_for(curator.analyst, guarantee)
-    after = spent.spend(guarantee).compute_belief() if fits else spent.compute_belief()
-    plan = BoundsPlan(
+    fits = repeated or curator.ledger.has_room_for(curator.analyst, guarantee)
+    before = spent.compute_belief()
+    return BoundsPlan(
         request=request,
-        column=column,
+        scale=scale,
         epsilon=epsilon,
         mechanism=mechanism,
         guarantee=guarantee,
+        terms=terms,
         scope=scope,
         measure=measure,
-        belief_before=spent.compute_belief(),
-        belief_after=after,
+        belief_before=before,
+        belief_after=spent.spend(guarantee).compute_belief() if fits and not repeated else before,
+        repeated=repeated,
         fits_budget=fits,
     )
-    _require_undeclared(curator, plan)
-    return plan
 
 
 def learn_bounds(curator: Curator, request: BoundsRequest) -> LearnedBounds:
@@ -244,6 +236,7 @@ def learn_bounds(curator: Curator, request: BoundsRequest) -> LearnedBounds:
         policy=plan.scope,
     )
     low, high, values = _read_release(plan, found.release)
+    low, high = _clip_to_hierarchy(curator.policy, request, low, high)
     mark = curator.ledger.read_mark()
     return LearnedBounds(
         plan=plan,
@@ -262,6 +255,21 @@ def learn_bounds(curator: Curator, request: BoundsRequest) -> LearnedBounds:
         sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),
         repeated=found.repeated,
     )
+
+
+def _clip_to_hierarchy(
+    policy: Policy, request: BoundsRequest, low: Bound | None, high: Bound | None
+) -> tuple[Bound | None, Bound | None]:
+    """Return the bounds within those of the column's hierarchy, which are public, if both overlap."""
+    column = policy.tables[request.table].columns[request.column]
+    entry = policy.hierarchies.get(column.hierarchy or request.column)
+    ends = (None, None) if entry is None else (entry.low, entry.high)
+    try:
+        first = low if ends[0] is None else max(low, ends[0])  # type: ignore[type-var]
+        last = high if ends[1] is None else min(high, ends[1])  # type: ignore[type-var]
+        return (first, last) if first <= last else (low, high)  # type: ignore[operator]
+    except TypeError:  # nothing was learned, or the hierarchy is not of the column's type
+        return low, high
 
 
 def _find_column(policy: Policy, request: BoundsRequest) -> tuple[Table, Column]:
@@ -312,9 +320,17 @@ def _require_learnable(column: Column, request: BoundsRequest, curator: Curator)
         )
 
 
-def _require_undeclared(curator: Curator, plan: BoundsPlan) -> None:
+def _list_terms(request: BoundsRequest, scale: ValueScale, epsilon: Real) -> dict[str, object]:
+    """Return the identity of a release, beside the part of the policy that it depends on."""
+    asked: dict[str, object] = {"table": request.table, "column": request.column, "epsilon": epsilon}
+    if request.values:
+        return asked | {"values": True}
+    origin = {"origin": request.origin.isoformat()} if scale.is_time else {}
+    return asked | {"false_positives": request.false_positives} | origin
+
+
+def _require_undeclared(column: Column, request: BoundsRequest, *, repeated: bool) -> None:
     """Refuse a column that declares bounds or values, unless this request is the one they come from."""
-    column, request = plan.column, plan.request
     if column.low is None and column.values is None:
         return
     declared = "values" if request.values else "low and high"
@@ -323,8 +339,7 @@ def _require_undeclared(curator: Curator, plan: BoundsPlan) -> None:
             f"{VERB}: {request.column} declares {declared} already.",
             hint="Remove them from the policy to learn others.",
         )
-    key = compute_release_key(plan.scope, VERB, plan.terms)
-    if curator.ledger.find_stored_answer(curator.analyst, key) is None:
+    if not repeated:
         raise RequestError(
             f"{VERB}: {declared} of {request.column} were learned already, by entry "
             f"{column.learned.entry} of {column.learned.ledger}.",
@@ -354,9 +369,8 @@ def _select_scope(policy: Policy, request: BoundsRequest) -> Policy:
 
 
 def _plan_histogram(
-    curator: Curator, request: BoundsRequest, table: Table, column: Column, epsilon: Real
+    curator: Curator, request: BoundsRequest, table: Table, scale: ValueScale, epsilon: Real
 ) -> tuple[ApproximateBounds, Measure]:
-    scale = ValueScale.from_column(column, request.origin)
     attribute = scale.make_attribute(request.column)
     contribution = ContributionBounds(rows=table.rows_per_person, relation=curator.promise.secret)
     mechanism = ApproximateBounds(

@@ -23,6 +23,7 @@ from discreet.services.policy_draft.table_drafts import quote_scalar
 from discreet.services.yaml_reader import parse_nodes
 
 BOM = b"\xef\xbb\xbf"
+PRINTED = "Repeating it without `write=True` is free, and shows what was learned, to be written by hand."
 
 
 def format_entries(found: LearnedBounds) -> dict[str, str]:
@@ -147,6 +148,11 @@ def _require_policy(path: Path, edited: str, found: LearnedBounds) -> None:
     try:
         draft.write_bytes(edited.encode())
         policy, before = (load_policy(each, allow_open_bounds=True) for each in (draft, path))
+    except RequestError as refusal:
+        raise RequestError(
+            f"The policy does not accept what was learned: {refusal.message.replace(str(draft), str(path))}",
+            hint=PRINTED,
+        ) from None
     finally:
         draft.unlink(missing_ok=True)
     request, learned = found.plan.request, {"learned": found.learned}
@@ -160,5 +166,5 @@ def _require_policy(path: Path, edited: str, found: LearnedBounds) -> None:
     if policy.model_dump() != before.model_copy(update={"tables": tables}).model_dump():
         raise RequestError(
             f"{path} could not be edited without changing something else.",
-            hint="Write the entries into it by hand; repeating the command is free and prints them.",
+            hint=PRINTED,
         )
