@@ -172,6 +172,37 @@ def test_a_table_without_rows_is_answered_like_any_other(folder: Path, found: Ru
     assert (told["low"], len(told["noisy"])) == (None, 128)
 
 
+def test_a_person_counts_with_the_declared_rows_alone(folder: Path, found: Run) -> None:
+    """One person has all rows: with the declared 2, no bin comes near the threshold."""
+    rows = "\n".join(["age,name", *(["30,p1"] * 5_000)])
+    (folder / "people.csv").write_text(rows + "\n")
+    (folder / "privacy.yaml").write_text(
+        "promise: {prior: 1%, posterior: 50%}\ntables:\n  people:\n    source: people.csv\n    person: name\n"
+        "    rows_per_person: 2\n    columns: {age: {type: integer}, name: {role: identifier}}\n"
+    )
+    told = found("bounds", "people", "age", "--epsilon", "2", "--false-positives", "1e-9")
+    assert told["low"] is None
+    assert max(row["noisy"] for row in told["noisy"]) < told["threshold"] < 60
+
+
+def test_a_neighbour_sees_the_same_but_for_noisy_counts(folder: Path, found: Run) -> None:
+    """One person with an extreme value changes neither outcome nor charge nor the form of the result."""
+    noisy = {"noisy", "low", "high", "policy", "belief", "sentence"}
+    told = []
+    for extreme in ("30", "9000000000000000000"):
+        (folder / "people.csv").write_text("\n".join(["age", *(["30"] * 3_000), extreme]) + "\n")
+        (folder / "privacy.yaml").write_text(
+            "promise: {prior: 1%, posterior: 50%}\ntables:\n  people:\n    source: people.csv\n"
+            f"    columns: {{age: {{type: integer}}}}\ndata_version: {extreme[:2]}\n"
+        )
+        found("bounds", "people", "age", "--epsilon", "0.1", "--false-positives", "1e-9")
+        told.append(found("bounds", "people", "age", "--epsilon", "0.1", "--false-positives", "1e-9"))
+    first, second = ({k: v for k, v in each.items() if k not in noisy | {"entry"}} for each in told)
+    assert first == second
+    assert [len(each["noisy"]) for each in told] == [128, 128]
+    assert [(each["low"], each["high"]) for each in told] == [("17", "32")] * 2
+
+
 # -- What is charged ----------------------------------------------------------------------------------------
 
 

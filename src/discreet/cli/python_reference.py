@@ -45,6 +45,7 @@ MEMBERS = {
     "Belief": (),
     "Budget": (),
     "AuditResult": ("holds", "verdict"),
+    "LearnedBounds": ("entry", "is_empty", "describe", "to_arrow", "to_pandas", "to_polars"),
     "ReleasedCounts": ("to_arrow", "to_pandas", "to_polars"),
     "Stream": ("plan", "ask"),
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),

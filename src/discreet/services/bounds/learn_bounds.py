@@ -65,7 +65,7 @@ Measure = Callable[[Engine, Randomness], pa.Table]
 
 @dataclass(frozen=True, kw_only=True)
 class BoundsPlan:
-    """What would be measured, and its price, from the request and the policy alone.
+    """A planned measurement and its price, from the request and the policy alone.
 
     `repeated` if it was charged before, so that it is free; `fits_budget` if it is, or the budget allows it.
     """
@@ -93,7 +93,7 @@ class BoundsPlan:
 
     @property
     def price(self) -> str:
-        """What may be lost, in words."""
+        """The price of learning, in words: values that may be lost, and the chance of too wide a bound."""
         if isinstance(self.mechanism, GroupSelection):
             least = format_count(self.mechanism.threshold + 1, "person has", "people have")
             return f"Values that fewer than {least} may be left out."
