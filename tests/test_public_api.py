@@ -23,7 +23,7 @@ from discreet import models
 from discreet.belief import Belief
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
@@ -275,6 +275,10 @@ def _write_example_files(folder: Path) -> None:
     (folder / "baskets.yaml").write_text(
         "promise: {prior: 1%, posterior: 5%}\nledger: baskets.db\ntables:\n  baskets:\n"
         f"    source: baskets.csv\n    rows: 200\n    columns:{columns}\n"
+    )
+    (folder / "census.yaml").write_text(
+        "promise: {prior: 1%, posterior: 5%}\nledger: census.db\ntables:\n  census:\n"
+        "    source: sample/census.parquet\n    columns: {age: {type: integer, low: ?, high: ?}}\n"
     )
     (folder / "baskets.csv").write_text("tea,milk,bread\n" + "true,true,false\n" * 200)
 

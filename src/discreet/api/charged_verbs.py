@@ -38,7 +38,8 @@ from discreet.services.progress import ignore_progress
 from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
-from discreet.services.synthesize.synthetic_table import SyntheticTable, synthesize_table
+from discreet.services.synthesize.synthetic_results import SyntheticTable
+from discreet.services.synthesize.synthetic_table import synthesize_table
 from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar
@@ -284,8 +285,8 @@ def learn_bounds(
     file that `source` names, with the entry of the ledger that it came from. `false_positives` is the chance
     that a bound is too wide, `origin` the day near which the bounds of dates are finest.
 
-    >>> learn_bounds("privacy.yaml", "people", "age", epsilon=0.05, write=True)  # doctest: +SKIP
-    <LearnedBounds of people, age: from 17 to 128: epsilon 0.05 (entry 1)>
+    >>> learn_bounds("census.yaml", "census", "age", epsilon=0.2, write=True)  # doctest: +SKIP
+    <LearnedBounds of census, age: from 17 to 128: epsilon 0.2 (entry 1)>
     """
     request = BoundsRequest(
         table=table,
