@@ -202,6 +202,20 @@ def test_bounds_are_learned_once_for_the_analyst_who_is_charged(tmp_path: Path) 
     assert "low" not in re.search("age: .*", (tmp_path / "privacy.yaml").read_text()).group()  # type: ignore[union-attr]
 
 
+def test_analysts_do_not_see_who_was_charged_for_bounds(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    learned = "high: 90, learned: {entry: 7, ledger: ledger.db, identity: ab, epsilon: 0.1, analyst: bob}"
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("high: 90", learned))
+    with both_listeners(tmp_path) as server:
+        with server.client("alice") as alice:
+            seen = alice.get("/api/policy").json()["tables"]["people"]["columns"]["age"]
+        with server.client("carl") as carl:
+            known = carl.get("/api/policy").json()["tables"]["people"]["columns"]["age"]
+    assert "learned" not in seen
+    assert seen["high"] == 90
+    assert known["learned"]["entry"] == 7
+
+
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
     server: Server, carl: httpx.Client
 ) -> None:

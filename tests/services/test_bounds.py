@@ -185,6 +185,23 @@ def test_a_person_counts_with_the_declared_rows_alone(folder: Path, found: Run) 
     assert max(row["noisy"] for row in told["noisy"]) < told["threshold"] < 60
 
 
+def test_people_who_are_found_through_a_link_count_with_the_declared_rows(folder: Path, found: Run) -> None:
+    """A patient with 3,000 visits of one price counts with one; other prices have a visit each."""
+    prices = [f"v{place},p{place},{100 + place % 20}" for place in range(3_000)]
+    many = [f"w{place},p0,9000" for place in range(3_000)]
+    (folder / "patients.csv").write_text("\n".join(["id", *(f"p{place}" for place in range(3_000))]) + "\n")
+    (folder / "visits.csv").write_text("\n".join(["id,patient,price", *prices, *many]) + "\n")
+    (folder / "privacy.yaml").write_text(
+        "promise: {prior: 1%, posterior: 50%}\ntables:\n  patients:\n    source: patients.csv\n"
+        "    person: id\n    columns: {id: {role: identifier}}\n  visits:\n    source: visits.csv\n"
+        "    person: {through: patient}\n    links: {patient: patients.id}\n"
+        "    columns: {id: {role: identifier}, patient: {role: identifier}, price: {type: integer}}\n"
+    )
+    told = found("bounds", "visits", "price", "--epsilon", "0.4", "--false-positives", "1e-9", "--write")
+    assert (told["low"], told["high"]) == ("65", "128")
+    assert found("bounds", "visits", "price", "--epsilon", "0.4", "--false-positives", "1e-9")["repeated"]
+
+
 def test_a_neighbour_sees_the_same_but_for_noisy_counts(folder: Path, found: Run) -> None:
     """One person with an extreme value changes neither outcome nor charge nor the form of the result."""
     noisy = {"noisy", "low", "high", "policy", "belief", "sentence"}
