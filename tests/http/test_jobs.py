@@ -216,6 +216,29 @@ def test_analysts_do_not_see_who_was_charged_for_bounds(tmp_path: Path) -> None:
     assert known["learned"]["entry"] == 7
 
 
+def test_the_bounds_page_plans_for_free_and_learns_as_a_job(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("low: 18, high: 90, nulls", "nulls"))
+    with both_listeners(tmp_path) as server, server.client("carl") as carl:
+        page = carl.get("/bounds").text
+        assert re.findall("<option.*?>(people[^<]*)<", page) == ["people.age"]
+        token = re.search('name="csrf" value="([^"]+)"', page).group(1)  # type: ignore[union-attr]
+        form = {"csrf": token, "column": "people.age", "epsilon": "0.3", "analyst": "bob"}
+        planned = carl.post("/bounds", data=form | {"do": "plan"})
+        assert "Values that fewer than 49 rows have may be clamped" in planned.text
+        assert server.curators.ledger.list_entries() == []
+        assert carl.post("/bounds", data=form | {"csrf": "other", "do": "learn"}).status_code == 403
+        refused = carl.post("/bounds", data=form | {"column": "people.sex", "do": "learn"})
+        assert (refused.status_code, "Choose a listed column" in refused.text) == (400, True)
+        begun = carl.post("/bounds", data=form | {"do": "learn"}, follow_redirects=False)
+        until = time.monotonic() + PATIENCE
+        while "entry 1" not in (shown := carl.get(begun.headers["location"]).text):
+            assert time.monotonic() < until
+        assert "learned: {entry: 1" in shown or "Nothing passed" in shown
+        with server.client("bob") as bob:
+            assert bob.get("/bounds").status_code == 403
+
+
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
     server: Server, carl: httpx.Client
 ) -> None:

@@ -23,6 +23,7 @@ from fastapi.responses import FileResponse
 from discreet.core.errors import RequestError
 from discreet.http.app_context import AppContext, Context
 from discreet.http.authentication import Caller, CustodianCaller
+from discreet.http.bounds_job import build_bounds_work
 from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import (
     FILE_RESPONSES,
@@ -50,7 +51,6 @@ from discreet.http.responses import (
 )
 from discreet.rendering import anonymize_view, attack_view, private_release_view
 from discreet.rendering.audit_view import audit_to_json
-from discreet.rendering.bounds_view import bounds_to_json
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.synthetic_view import synthetic_to_json, write_synthetic_report
 from discreet.services.anonymize.anonymize import (
@@ -67,8 +67,6 @@ from discreet.services.attack.attack_request import AttackFields, AttackRequest
 from discreet.services.audit.audit_dispatch import run_audit
 from discreet.services.audit.audit_request import AuditRequest, is_question
 from discreet.services.bounds.bounds_request import BoundsRequest
-from discreet.services.bounds.learn_bounds import learn_bounds, plan_bounds
-from discreet.services.curator import Curator
 from discreet.services.policies import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_files import convert_release_file
@@ -87,7 +85,6 @@ attack_router = APIRouter(prefix="/api", tags=["attacks"])
 MAX_NAME_LENGTH = 200
 SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
 AUDIT_STAGES = ("choosing", "running")
-BOUNDS_STAGES = ("counting",)
 ATTACK_STAGES = ("preparing", "choosing victims", "matching", "attacking")
 
 
@@ -179,7 +176,8 @@ def start_or_replay_job(
 
 def _build_work(context: AppContext, body: JobBody) -> JobWork:
     if isinstance(body, BoundsBody):
-        return _build_bounds_work(context, body)
+        fields = {name: getattr(body, name) for name in BoundsRequest.model_fields}
+        return build_bounds_work(context, BoundsRequest(**fields), body.analyst)
     if isinstance(body, SynthesizeBody):
         return _build_synthesize_work(context, body)
     if isinstance(body, AnonymizeBody):
@@ -311,29 +309,6 @@ def _build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
 
     return JobWork(
         kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=perform_audit
-    )
-
-
-def _build_bounds_work(context: AppContext, body: BoundsBody) -> JobWork:
-    """Return the work of a job that learns the bounds or values of a column."""
-    policy = context.curators.policy
-    analyst = resolve_analyst(policy, body.analyst)
-    request = BoundsRequest(**{name: getattr(body, name) for name in BoundsRequest.model_fields})
-    # raises what can be refused before the job starts
-    plan_bounds(context.curators.for_analyst(analyst), request)
-
-    def learn(tell: ProgressCallback, folder: Path) -> JobOutcome:
-        with Curator.open_policy(policy, analyst=analyst) as curator:
-            tell("counting")
-            found = learn_bounds(curator, request)
-        return JobOutcome(results=bounds_to_json(found), document=found.plan.certificate)
-
-    return JobWork(
-        kind=body.kind,
-        name=f"bounds {body.table} {body.column} for {analyst}",
-        stages=BOUNDS_STAGES,
-        charging_stage="counting",
-        run=learn,
     )
 
 
