@@ -12,6 +12,7 @@ from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
 from discreet.rendering.terminal import Console
 from discreet.services.bounds.bounds_request import BoundsRequest
+from discreet.services.request_fields import COST_PANEL, OUTPUT_PANEL
 
 
 @options_from(BoundsRequest)
@@ -21,13 +22,24 @@ def run(
     policy: PolicyOption = DEFAULT_POLICY,
     analyst: AnalystOption = None,
     engine: EngineOption = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Only show the cost, and what may be lost.")] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Only show the cost, and what may be lost.", rich_help_panel=COST_PANEL),
+    ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Write what is learned into the policy, with its ledger entry.")
+        bool,
+        typer.Option(
+            "--write",
+            help="Write what is learned into the policy, with its ledger entry.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn the bounds of a column privately, charged like a question; repeating it is free."""
+    """Learn the bounds of a column privately.
+
+    It is charged like a question; repeating it is free.
+    """
     from discreet.rendering import bounds_view  # deferred: their imports take seconds
     from discreet.services.bounds.learn_bounds import learn_bounds, plan_bounds
     from discreet.services.bounds.policy_writer import require_writable_entry, write_bounds

@@ -44,18 +44,13 @@ from discreet.mechanisms.partition_selection import GroupCounts, GroupSelection
 from discreet.mechanisms.sensitivity import ContributionBounds
 from discreet.mining.bin_counters import EngineCounter
 from discreet.mining.schema import Schema
+from discreet.services.answer_cache import table_from_bytes, table_to_bytes
 from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.bounds.value_scale import Bound, ValueScale, format_bound
 from discreet.services.count_publication import ATTACKER
 from discreet.services.curator import Curator
-from discreet.services.release_cache import (
-    compute_release_key,
-    release_or_replay,
-    resolve_epsilon,
-    table_from_bytes,
-    table_to_bytes,
-)
 from discreet.services.released_tables import ReleasedTable, describe_cost
+from discreet.services.stored_releases import compute_release_key, release_or_replay, resolve_epsilon
 from discreet.sql.plan_execution import get_key_columns
 from discreet.sql.planner import combine_guarantees, plan_query
 
@@ -199,7 +194,7 @@ def plan_bounds(curator: Curator, request: BoundsRequest) -> BoundsPlan:
         mechanism, measure = _plan_histogram(curator, request, table, scale, epsilon)
     guarantee = combine_guarantees([mechanism.guarantee], curator.promise)
     terms = _list_terms(request, scale, epsilon)
-    key = compute_release_key(scope, VERB, terms)
+    key = compute_release_key(curator, VERB, terms, scope)
     repeated = curator.ledger.find_stored_answer(curator.analyst, key) is not None
     _require_undeclared(column, request, repeated=repeated)
     spent = curator.ledger.get_accountant(curator.belief_scope)
