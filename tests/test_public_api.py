@@ -25,6 +25,7 @@ from discreet.belief import Belief
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.audit.audit_request import AuditRequest
+from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
 from discreet.services.train import TrainRequest
@@ -123,6 +124,7 @@ def test_a_users_script_type_checks_strictly(tmp_path: Path) -> None:
         (discreet.attack, AttackRequest),
         (discreet.audit, AuditRequest),
         (discreet.itemsets, ItemsetsRequest),
+        (discreet.learn_bounds, BoundsRequest),
         (discreet.open_stream, StreamRequest),
         (discreet.synthesize, SynthesizeRequest),
         (discreet.tabulate, TabulateRequest),
@@ -136,7 +138,11 @@ def test_a_verb_takes_the_fields_of_its_request(verb: Any, request_type: Any) ->
         if dataclasses.is_dataclass(request_type)
         else set(request_type.model_fields)
     )
-    allowed = {discreet.attack: {"posterior"}, discreet.audit: {"policy"}}  # the first is at_most once more
+    allowed = {  # the first is at_most once more
+        discreet.attack: {"posterior"},
+        discreet.audit: {"policy"},
+        discreet.learn_bounds: {"write"},
+    }
     assert given ^ fields == allowed.get(verb, set())
 
 
@@ -309,6 +315,10 @@ def _write_example_files(folder: Path) -> None:
     (folder / "baskets.yaml").write_text(
         "promise: {prior: 1%, posterior: 5%}\nledger: baskets.db\ntables:\n  baskets:\n"
         f"    source: baskets.csv\n    rows: 200\n    columns:{columns}\n"
+    )
+    (folder / "census.yaml").write_text(
+        "promise: {prior: 1%, posterior: 5%}\nledger: census.db\ntables:\n  census:\n"
+        "    source: sample/census.parquet\n    columns: {age: {type: integer, low: ?, high: ?}}\n"
     )
     (folder / "baskets.csv").write_text("tea,milk,bread\n" + "true,true,false\n" * 200)
 

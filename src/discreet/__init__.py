@@ -3,7 +3,7 @@
 Promise, Policy, Curator     what an attacker may come to believe, what is declared of the data, who answers
 ask, tabulate, itemsets,     releases under the promise: each is charged to the ledger
 open_stream, synthesize,
-train
+train, learn_bounds
 anonymize, attack, audit     for the custodian: publish a recoded table, attack a release, audit an epsilon
 draw, write_sample_data      charts, and made-up people to try all of it on
 models, local, mining,       submodules: privacy models, local randomization, estimators as in scikit-learn,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.api.anonymizer import Release as Release
     from discreet.api.charged_verbs import ask as ask
     from discreet.api.charged_verbs import itemsets as itemsets
+    from discreet.api.charged_verbs import learn_bounds as learn_bounds
     from discreet.api.charged_verbs import open_stream as open_stream
     from discreet.api.charged_verbs import synthesize as synthesize
     from discreet.api.charged_verbs import tabulate as tabulate
@@ -65,6 +66,7 @@ _HOMES = {
     "open_stream": "discreet.api.charged_verbs",
     "synthesize": "discreet.api.charged_verbs",
     "train": "discreet.api.charged_verbs",
+    "learn_bounds": "discreet.api.charged_verbs",
     "anonymize": "discreet.api.custodian_verbs",
     "attack": "discreet.api.custodian_verbs",
     "audit": "discreet.api.custodian_verbs",
@@ -107,6 +109,7 @@ __all__ = [
     "belief",
     "draw",
     "itemsets",
+    "learn_bounds",
     "local",
     "mining",
     "models",

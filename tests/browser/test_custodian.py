@@ -28,7 +28,7 @@ NARROW = {"width": 390, "height": 844}
 GROUPED = "SELECT disease, COUNT(*) AS n FROM patients GROUP BY disease"
 CUSTODIAN = "cara"
 PATIENCE = 1_000 * SECONDS
-SCREENS = ("/promise", "/tradeoff", "/ask", "/ledger", "/attack", "/publish")
+SCREENS = ("/promise", "/tradeoff", "/ask", "/ledger", "/bounds", "/attack", "/publish")
 CONTRAST = """() => {
   const lightness = (colour) => {
     const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255)

@@ -20,8 +20,10 @@ from discreet.core.exact_values import Exact, Released
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
 from discreet.mechanisms import MECHANISMS
+from discreet.mechanisms.approximate_bounds import PowerBins
 from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.quantile import ValueCounts
+from discreet.mechanisms.sensitivity import Sensitivity
 from tests.conformance.inheritance import derives_from_protocols_alone
 
 LABELS = ("Release", "Requires", "Guarantee", "Utility")
@@ -42,6 +44,11 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any], Any]] = {
         "epsilon",
         {"delta": 1e-6},
         GroupCounts(np.array(["one", "two"]), np.array([73_123, 2])),
+    ),
+    "ApproximateBounds": (
+        "epsilon",
+        {"sensitivity": Sensitivity(l1=2, squared_l2=2), "bins": PowerBins(least=0, most=4)},
+        np.array([73_123, 0, 2]),
     ),
 }
 

@@ -204,6 +204,61 @@ def test_a_private_generalization_is_charged_to_the_analyst_it_names(tmp_path: P
         assert (release["kind"], release["analyst"]) == ("generalization", "bob")
 
 
+def test_bounds_are_learned_once_for_the_analyst_who_is_charged(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("low: 18, high: 90, nulls", "nulls"))
+    body = {"kind": "bounds", "table": "people", "column": "age", "analyst": "bob", "epsilon": 0.3}
+    with both_listeners(tmp_path) as server, server.client("carl") as carl:
+        first, again = (done(carl, body)["found"] for _ in range(2))
+        assert (first["entry"], first["repeated"], again["repeated"]) == (1, False, True)
+        assert first["noisy"] == again["noisy"]
+        assert first["threshold"] == 49
+        (entry,) = carl.get("/api/ledger").json()["entries"]
+        assert (entry["question"], entry["analyst"]) == ("bounds people age", "bob")
+        refused = carl.post("/api/jobs", json=body | {"column": "sex"})
+        assert refused.status_code == 400
+        with server.client("bob") as bob:
+            assert bob.post("/api/jobs", json=body).status_code == 403
+    assert "low" not in re.search("age: .*", (tmp_path / "privacy.yaml").read_text()).group()  # type: ignore[union-attr]
+
+
+def test_analysts_do_not_see_who_was_charged_for_bounds(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    learned = "high: 90, learned: {entry: 7, ledger: ledger.db, identity: ab, epsilon: 0.1, analyst: bob}"
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("high: 90", learned))
+    with both_listeners(tmp_path) as server:
+        with server.client("alice") as alice:
+            seen = alice.get("/api/policy").json()["tables"]["people"]["columns"]["age"]
+        with server.client("carl") as carl:
+            known = carl.get("/api/policy").json()["tables"]["people"]["columns"]["age"]
+    assert "learned" not in seen
+    assert seen["high"] == 90
+    assert known["learned"]["entry"] == 7
+
+
+def test_the_bounds_page_plans_for_free_and_learns_as_a_job(tmp_path: Path) -> None:
+    write_data(tmp_path, PEOPLE)
+    (tmp_path / "privacy.yaml").write_text(POLICY.replace("low: 18, high: 90, nulls", "nulls"))
+    with both_listeners(tmp_path) as server, server.client("carl") as carl:
+        page = carl.get("/bounds").text
+        assert re.findall("<option.*?>(people[^<]*)<", page) == ["people.age"]
+        token = re.search('name="csrf" value="([^"]+)"', page).group(1)  # type: ignore[union-attr]
+        form = {"csrf": token, "column": "people.age", "epsilon": "0.3", "analyst": "bob"}
+        planned = carl.post("/bounds", data=form | {"do": "plan"})
+        assert "Values that fewer than 49 rows have may be clamped" in planned.text
+        assert server.curators.ledger.list_entries() == []
+        assert carl.post("/bounds", data=form | {"csrf": "other", "do": "learn"}).status_code == 403
+        refused = carl.post("/bounds", data=form | {"column": "people.sex", "do": "learn"})
+        assert (refused.status_code, "Choose a listed column" in refused.text) == (400, True)
+        begun = carl.post("/bounds", data=form | {"do": "learn"}, follow_redirects=False)
+        until = time.monotonic() + PATIENCE
+        while "entry 1" not in (shown := carl.get(begun.headers["location"]).text):
+            assert time.monotonic() < until
+        assert "learned: {entry: 1" in shown or "Nothing passed" in shown
+        with server.client("bob") as bob:
+            assert bob.get("/bounds").status_code == 403
+
+
 def test_a_table_that_meets_no_model_is_refused_to_the_custodian_and_not_published(
     server: Server, carl: httpx.Client
 ) -> None:

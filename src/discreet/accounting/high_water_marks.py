@@ -175,11 +175,16 @@ def check_marks(
 
 def record_separate_ledgers(transaction: LedgerTransaction, marks: Iterable[HighWaterMark]) -> None:
     """Record the ledgers with a separate promise about the same data, each once."""
+    record_other_ledgers(transaction, ((mark.ledger, mark.place) for mark in marks))
+
+
+def record_other_ledgers(transaction: LedgerTransaction, ledgers: Iterable[tuple[str, str]]) -> None:
+    """Record other ledgers about the same data by identity and place, each once."""
     identity, named = transaction.chain.identity, transaction.list_separate_ledgers()
-    for mark in marks:
-        if mark.ledger not in (identity, *named):
-            transaction.chain.append(LinkKind.SEPARATE, {"other": mark.ledger, "place": mark.place})
-            named[mark.ledger] = mark.place
+    for other, place in ledgers:
+        if other not in (identity, *named):
+            transaction.chain.append(LinkKind.SEPARATE, {"other": other, "place": place})
+            named[other] = place
 
 
 def has_marked_link(transaction: LedgerTransaction, mark: HighWaterMark) -> bool:
@@ -285,8 +290,12 @@ def _read_trail(transaction: LedgerTransaction, count: int) -> tuple[tuple[int, 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerTerms:
-    """The data of a ledger, the places of its marks, and whether its promise is separate."""
+    """The data of a ledger, the places of its marks, and whether its promise is separate.
+
+    `learned_under` are the ledgers that the policy's bounds were learned under, their names by identity.
+    """
 
     marks: HighWaterMarks = field(default_factory=HighWaterMarks)
     units: Mapping[str, PrivacyUnit] = field(default_factory=dict)
     separate: bool = False
+    learned_under: Mapping[str, str] = field(default_factory=dict)

@@ -49,6 +49,7 @@ from discreet.accounting.high_water_marks import (
     check_marks,
     classify_mark,
     read_mark,
+    record_other_ledgers,
     record_separate_ledgers,
     require_same_history,
     require_unmarked_data,
@@ -110,6 +111,7 @@ class Ledger(Closeable):
             transaction.chain.check_last_link()
             transaction.accounts.check_totals()
             check_marks(transaction, bound, separate=terms.separate)
+            record_other_ledgers(transaction, terms.learned_under.items())
             check_units(transaction, terms.units)
             return transaction.has_history(), transaction.chain.get_position()
 

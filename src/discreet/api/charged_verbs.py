@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,10 @@ from discreet.core.errors import InvalidParameterError, RequestError, require_pa
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.answers import Answer
+from discreet.services.bounds.bounds_request import DEFAULT_FALSE_POSITIVES, DEFAULT_ORIGIN, BoundsRequest
+from discreet.services.bounds.learn_bounds import LearnedBounds
+from discreet.services.bounds.learn_bounds import learn_bounds as learn_requested_bounds
+from discreet.services.bounds.policy_writer import require_writable_entry, write_bounds
 from discreet.services.count_publication import ReleasedCounts, release_counts
 from discreet.services.count_requests import (
     DEFAULT_BASIS,
@@ -28,6 +33,7 @@ from discreet.services.count_requests import (
 from discreet.services.curator import Curator
 from discreet.services.itemsets import plan_itemsets_release
 from discreet.services.plans import Plan
+from discreet.services.policies import load_policy
 from discreet.services.progress import ignore_progress
 from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
@@ -265,6 +271,49 @@ def train(
     )
     with _open_curator(source, analyst) as curator:
         return train_private_model(curator, request, ignore_progress)
+
+
+@refuse_invalid_arguments
+def learn_bounds(
+    source: Source,
+    table: str,
+    column: str,
+    *,
+    analyst: str | None = None,
+    values: bool = False,
+    epsilon: Real | None = None,
+    false_positives: Real | str = DEFAULT_FALSE_POSITIVES,
+    origin: date | str = DEFAULT_ORIGIN,
+    write: bool = False,
+) -> LearnedBounds:
+    """Learn between which bounds a column's numbers or dates lie, for its entry in the policy.
+
+    With `values`, learn the frequent values of a category. `write` writes what was learned into the policy
+    file that `source` names, with the entry of the ledger that it came from. `false_positives` is the chance
+    that a bound is too wide, `origin` the day near which the bounds of dates are finest.
+
+    >>> learn_bounds("census.yaml", "census", "age", epsilon=0.2, write=True)  # doctest: +SKIP
+    <LearnedBounds of census, age: from 17 to 128: epsilon 0.2 (entry 1)>
+    """
+    request = BoundsRequest(
+        table=table,
+        column=column,
+        values=values,
+        epsilon=epsilon,
+        false_positives=false_positives,  # type: ignore[arg-type]  # a text is read as a probability
+        origin=origin,  # type: ignore[arg-type]
+    )
+    file = Path(source) if isinstance(source, str | Path) else None
+    if write and file is None:
+        raise InvalidParameterError("`write=` needs the path of a policy file as `source=`.")
+    opened = source if file is None else load_policy(file, allow_open_bounds=True)
+    with _open_curator(opened, analyst) as curator:
+        if write and file is not None:
+            require_writable_entry(file, table, column)
+        found = learn_requested_bounds(curator, request)
+    if write and file is not None:
+        write_bounds(found, file)
+    return found
 
 
 @contextmanager

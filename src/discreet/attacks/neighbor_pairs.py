@@ -23,6 +23,7 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real, is_real, require_positive
 from discreet.core.randomness import Randomness
 from discreet.mechanisms import MECHANISMS, get_mechanism_name
+from discreet.mechanisms.approximate_bounds import ApproximateBounds, BinRange, PowerBins
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
@@ -33,6 +34,7 @@ from discreet.mechanisms.partition_selection import GroupCounts, GroupSelection
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import Quantile, ValueCounts
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.sensitivity import ContributionBounds
 from discreet.mechanisms.smooth_median import SmoothMedian
 
 DELTA = 1e-6
@@ -121,6 +123,8 @@ def build_pair(name: str, *, epsilon: Real, delta: Real = DELTA) -> NeighborPair
 
 
 def _to_plain_output(output: object) -> object:
+    if isinstance(output, BinRange):
+        return output.noisy
     return output.people if isinstance(output, GroupCounts) else output
 
 
@@ -170,6 +174,17 @@ def _build_partition_pair(epsilon: Fraction, delta: Fraction) -> NeighborPair:
     return NeighborPair(mechanism=mechanism, value=here, neighbor_value=there)
 
 
+def _build_bounds_pair(epsilon: Fraction, _: Fraction) -> NeighborPair:
+    """Return a pair in which the only row moves from one bin to another."""
+    mechanism = ApproximateBounds(
+        epsilon=epsilon,
+        sensitivity=ContributionBounds(rows=1).count_sensitivity(),
+        bins=PowerBins(least=0, most=4),
+    )
+    here, there = (mechanism.bins.count([value]) for value in (0, 4))
+    return NeighborPair(mechanism=mechanism, value=here, neighbor_value=there)
+
+
 PAIR_BUILDERS: dict[type, Callable[[Fraction, Fraction], NeighborPair]] = {
     DiscreteLaplace: lambda e, _: NeighborPair(
         mechanism=DiscreteLaplace(epsilon=e, sensitivity=1), value=0, neighbor_value=1
@@ -200,4 +215,5 @@ PAIR_BUILDERS: dict[type, Callable[[Fraction, Fraction], NeighborPair]] = {
     Quantile: _build_quantile_pair,
     SmoothMedian: _build_median_pair,
     GroupSelection: _build_partition_pair,
+    ApproximateBounds: _build_bounds_pair,
 }

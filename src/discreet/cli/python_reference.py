@@ -20,6 +20,7 @@ from discreet.core.errors import rename_arguments
 from discreet.services.anonymize.anonymize_request import AnonymizeRequest
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.audit.audit_request import AuditRequest
+from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.question_request import QuestionRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
@@ -55,6 +56,7 @@ MEMBERS = {
     "Belief": (),
     "Budget": (),
     "AuditResult": ("holds", "verdict"),
+    "LearnedBounds": ("entry", "is_empty", "describe", "to_arrow", "to_pandas", "to_polars"),
     "ReleasedCounts": ("to_arrow", "to_pandas", "to_polars"),
     "Stream": ("plan", "ask"),
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
@@ -84,6 +86,7 @@ REQUESTS: dict[str, type[BaseModel]] = {
     "attack": AttackRequest,
     "audit": AuditRequest,
     "itemsets": ItemsetsRequest,
+    "learn_bounds": BoundsRequest,
     "open_stream": StreamRequest,
     "synthesize": SynthesizeRequest,
     "tabulate": TabulateRequest,
@@ -95,6 +98,8 @@ ARGUMENTS = {
     "anonymize.method": "generalize, local, mondrian, mondrian-relaxed, cells or microaggregate: how values "
     "are made coarser.",
     "anonymize.earlier": "For m-invariance: the signatures of the previous release, as an Arrow table.",
+    "learn_bounds.values": "Learn the frequent values of a category; needs a promise with a tail.",
+    "learn_bounds.write": "Write what is learned into the policy file that `source` names.",
     "source": "An open `Curator`, or a policy: its path or a `Policy`.",
     "curator": "An open `Curator`: the stream lasts as long as it is open.",
     "analyst": "The analyst who asks; the policy's only one by default.",

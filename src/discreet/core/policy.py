@@ -99,6 +99,20 @@ class BinScale(StrEnum):
     LOG = "log"
 
 
+class LearnedFrom(StrictModel):
+    """The charged release that a column's bounds or values were learned from, by `discreet bounds`.
+
+    `entry` is its number in the ledger, of the `analyst` where the policy names several. `identity` tells the
+    ledger from others: one that answers questions with these bounds later names it.
+    """
+
+    entry: int = Field(ge=1)
+    ledger: str
+    identity: str
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    analyst: str | None = None
+
+
 class Column(StrictModel):
     """One column: its type, its public bounds or values, its role.
 
@@ -106,7 +120,7 @@ class Column(StrictModel):
     that counting its values is counting rows; unset, values may be missing, and NULL is not a group key. No
     sensitivity depends on it. `missing` is the treatment of rows without a value when the table is published.
     `scale` is how a number is binned where a model is trained: into bins of equal width, or of equal width of
-    its logarithm.
+    its logarithm. `learned` says where bounds or values come from that were learned from the data.
     """
 
     type: ColumnType = ColumnType.TEXT
@@ -119,6 +133,7 @@ class Column(StrictModel):
     hierarchy: str | None = None
     missing: MissingValues | None = None
     scale: BinScale | None = None
+    learned: LearnedFrom | None = None
 
     @field_validator("values", mode="before")
     @classmethod
@@ -151,6 +166,12 @@ class Column(StrictModel):
             raise ValueError("scale goes with low and high of a number")
         if self.grid_bounds is not None and self.grid_bounds[0] > self.grid_bounds[1]:
             raise ValueError("no multiple of the resolution lies between low and high")
+        return self
+
+    @model_validator(mode="after")
+    def _check_learned(self) -> Column:
+        if self.learned is not None and self.low is None and self.values is None:
+            raise ValueError("learned goes with low and high, or with values")
         return self
 
     @property

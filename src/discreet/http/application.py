@@ -27,6 +27,7 @@ from discreet.http.console import (
     account_pages,
     ask_page,
     attack_page,
+    bounds_page,
     ledger_page,
     promise_pages,
     publish_page,
@@ -50,6 +51,7 @@ CONSOLE_ROUTERS = (
     promise_pages.router,
     ask_page.router,
     ledger_page.router,
+    bounds_page.router,
     attack_page.router,
     publish_page.router,
 )

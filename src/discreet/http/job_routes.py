@@ -23,6 +23,7 @@ from fastapi.responses import FileResponse
 from discreet.core.errors import RequestError
 from discreet.http.app_context import AppContext, Context
 from discreet.http.authentication import Caller, CustodianCaller
+from discreet.http.bounds_job import build_bounds_work
 from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import (
     FILE_RESPONSES,
@@ -31,7 +32,14 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.request_bodies import AnonymizeBody, AttackBody, AuditBody, JobBody, SynthesizeBody
+from discreet.http.request_bodies import (
+    AnonymizeBody,
+    AttackBody,
+    AuditBody,
+    BoundsBody,
+    JobBody,
+    SynthesizeBody,
+)
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,
@@ -58,6 +66,7 @@ from discreet.services.attack import attack_dispatch
 from discreet.services.attack.attack_request import AttackFields, AttackRequest
 from discreet.services.audit.audit_dispatch import run_audit
 from discreet.services.audit.audit_request import AuditRequest, is_question
+from discreet.services.bounds.bounds_request import BoundsRequest
 from discreet.services.policies import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_files import convert_release_file
@@ -85,7 +94,7 @@ ATTACK_STAGES = ("preparing", "choosing victims", "matching", "attacking")
 def start_job(
     body: JobBody, caller: CustodianCaller, context: Context, idempotency_key: IdempotencyKeyHeader = None
 ) -> Response:
-    """Start to synthesize, anonymize or audit. GET /api/jobs/ID returns the progress."""
+    """Start to synthesize, anonymize, audit or learn bounds. GET /api/jobs/ID returns the progress."""
     return start_or_replay_job(
         context,
         caller,
@@ -166,6 +175,9 @@ def start_or_replay_job(
 
 
 def _build_work(context: AppContext, body: JobBody) -> JobWork:
+    if isinstance(body, BoundsBody):
+        fields = {name: getattr(body, name) for name in BoundsRequest.model_fields}
+        return build_bounds_work(context, BoundsRequest(**fields), body.analyst)
     if isinstance(body, SynthesizeBody):
         return _build_synthesize_work(context, body)
     if isinstance(body, AnonymizeBody):

@@ -118,7 +118,10 @@ def public_policy_to_json(policy: Policy) -> dict[str, object]:
 
 
 def _table_to_json(table: Table) -> dict[str, object]:
-    return table.model_dump(mode="json", exclude={"source"}, exclude_none=True)
+    # where bounds were learned from names an analyst and the number of that analyst's entry
+    return table.model_dump(
+        mode="json", exclude={"source": True, "columns": {"__all__": {"learned"}}}, exclude_none=True
+    )
 
 
 def _shares_to_json(context: AppContext, caller: Caller) -> dict[str, object]:

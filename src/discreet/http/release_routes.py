@@ -46,6 +46,7 @@ RELEASE_KINDS = {
     "mine": "model",  # the name of `train` in entries of older ledgers
     "synthesize": "synthetic table",
     "anonymize": "generalization",
+    "bounds": "bounds",
     "tabulate": "counts",
     "itemsets": "counts",
     "stream": "counts",

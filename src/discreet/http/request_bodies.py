@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_request import AuditRequest
+from discreet.services.bounds.bounds_request import DEFAULT_FALSE_POSITIVES, BoundsRequest
 from discreet.services.question_request import QuestionFields, QuestionRequest
 from discreet.services.request_fields import MIN_EPSILON
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
@@ -154,8 +155,22 @@ class AuditBody(AuditRequest):
     runs: Annotated[int | None, Field(ge=1, le=10_000_000)] = None
 
 
-JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody, Field(discriminator="kind")]
-JOB_BODIES: tuple[type[BaseModel], ...] = (SynthesizeBody, AnonymizeBody, AuditBody)
+class BoundsBody(BoundsRequest):
+    """Bounds or values of a column to learn, charged to an analyst's share, as `discreet bounds` does.
+
+    The server's policy file is not written: the result has the entries to put there.
+    """
+
+    kind: Literal["bounds"]
+    table: ShortText
+    column: ShortText
+    analyst: ShortText | None = None
+    epsilon: Epsilon | None = None
+    false_positives: UnitInterval = DEFAULT_FALSE_POSITIVES
+
+
+JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody | BoundsBody, Field(discriminator="kind")]
+JOB_BODIES: tuple[type[BaseModel], ...] = (SynthesizeBody, AnonymizeBody, AuditBody, BoundsBody)
 FIELDS_BY_ARGUMENT = {
     name: field.alias for body in JOB_BODIES for name, field in body.model_fields.items() if field.alias
 }

@@ -5,6 +5,7 @@ Being listed in `MECHANISMS` earns the family's conformance suite (tests/conform
 
 import re
 
+from discreet.mechanisms.approximate_bounds import ApproximateBounds
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
@@ -29,6 +30,7 @@ MECHANISMS = (
     Quantile,
     SmoothMedian,
     GroupSelection,
+    ApproximateBounds,
 )
 
 

@@ -76,7 +76,7 @@ def open_ledger_readonly(policy: Policy) -> Ledger:
     if is_database_address(address) or Path(address).exists():
         return _build_ledger(policy, address, find_ledger_terms(policy))
     require_unmarked_data(address, find_ledger_terms(policy).marks.read())
-    return Ledger(MEMORY, get_promise(policy), analysts=get_analyst_shares(policy) or None)
+    return _build_ledger(policy, MEMORY, LedgerTerms(learned_under=_find_learned_ledgers(policy)))
 
 
 def _build_ledger(policy: Policy, address: str, terms: LedgerTerms) -> Ledger:
@@ -90,7 +90,14 @@ def find_ledger_terms(policy: Policy, *, separate: bool = False, frames: Collect
         marks=HighWaterMarks([*_find_mark_files(policy, frames)]),
         units=find_units(policy, frames),
         separate=separate,
+        learned_under=_find_learned_ledgers(policy),
     )
+
+
+def _find_learned_ledgers(policy: Policy) -> dict[str, str]:
+    """Return the ledgers that bounds or values of the policy were learned under: their names by identity."""
+    learned = (column.learned for table in policy.tables.values() for column in table.columns.values())
+    return {each.identity: each.ledger for each in learned if each is not None}
 
 
 def _find_mark_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:

@@ -59,6 +59,7 @@ NUMERIC_ENTRIES = (
     "most_rows",
     "resolution",
     "epsilon",
+    "entry",
 )
 
 Problems = list[tuple[KeyPath, str]]
@@ -193,8 +194,13 @@ class Blank(NamedTuple):
     description: str
 
 
-def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = None) -> Policy:
-    """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries."""
+def load_policy(
+    path: Path, *, engine: str | None = None, ledger: str | None = None, allow_open_bounds: bool = False
+) -> Policy:
+    """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries.
+
+    With `allow_open_bounds`, columns whose bounds or values are still a ? have none.
+    """
     document = read_yaml(path)
     if not isinstance(document.tree, dict):
         raise RequestError(
@@ -202,6 +208,8 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
             hint="Begin with tables:",
         )
     _raise_problems(document, document.problems)
+    if allow_open_bounds:
+        _drop_open_bounds(document.tree)
     _raise_blanks(document)
     values, problems = parse_policy_values(document.tree)
     problems += _find_engine_problems(values)
@@ -210,7 +218,8 @@ def load_policy(path: Path, *, engine: str | None = None, ledger: str | None = N
     except ValidationError as error:
         _raise_problems(document, problems + format_validation_errors(error, values))
         raise AssertionError("a validation error is a problem") from None
-    _raise_problems(document, problems + _find_cross_entry_problems(policy))
+    checked = _find_cross_entry_problems(policy, allow_open_bounds=allow_open_bounds)
+    _raise_problems(document, problems + checked)
     if engine is not None:
         policy = policy.model_copy(update={"engine": require_engine_address(engine)})
     if ledger is not None:
@@ -226,15 +235,17 @@ def list_blanks(path: Path) -> list[Blank]:
 def compute_policy_version(policy: Policy) -> str:
     """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
 
-    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows` and
-    the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
-    folder keeps the digest.
+    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows`,
+    where learned bounds come from, and the data version are not part of it. Paths are taken relative to the
+    ledger, so that moving the whole folder keeps the digest.
     """
     meant = policy.model_dump(
         exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
     )
     for table in meant["tables"].values():
         del table["most_rows"]
+        for column in table["columns"].values():
+            del column["learned"]
     meant["engine"] = parse_engine_address(policy.engine).location
     place = find_sibling_file(policy.ledger, ".db")
     if place is not None and parse_engine_address(policy.engine).reads_files:
@@ -291,6 +302,21 @@ def _raise_blanks(document: YamlDocument) -> None:
         raise RequestError("\n".join((f"{document.path} is not filled in. Replace each ? by:", *lines)))
 
 
+def _drop_open_bounds(tree: dict[str, YamlTree]) -> None:
+    """Remove the bounds, resolutions and values of columns that are left open."""
+    opened = Scalar("?", is_quoted=False)
+    tables = tree.get("tables")
+    for table in tables.values() if isinstance(tables, dict) else ():
+        columns = table.get("columns") if isinstance(table, dict) else None
+        for column in columns.values() if isinstance(columns, dict) else ():
+            if not isinstance(column, dict):
+                continue
+            for together in (("low", "high"), ("resolution",), ("values",)):
+                if any(column.get(name) in (opened, [opened]) for name in together):
+                    for name in together:
+                        column.pop(name, None)
+
+
 def _find_blanks(document: YamlDocument) -> list[Blank]:
     found = [
         place
@@ -330,7 +356,7 @@ def _find_engine_problems(values: Any) -> Problems:
     return [(("engine",), f"must be {EXPECTED_ADDRESS}; got {address.partition('://')[0]}")]
 
 
-def _find_cross_entry_problems(policy: Policy) -> Problems:
+def _find_cross_entry_problems(policy: Policy, *, allow_open_bounds: bool) -> Problems:
     """Return problems between entries, which no single model sees: promise values, missing hierarchies."""
     problems: Problems = []
     if policy.promise is not None:
@@ -341,6 +367,8 @@ def _find_cross_entry_problems(policy: Policy) -> Problems:
             problems.append((("promise", name), text))
     for table, entry in policy.tables.items():
         for column, facts in entry.columns.items():
+            if allow_open_bounds and facts.low is None and facts.values is None:
+                continue  # its hierarchy may need the bounds that are still open
             text = _find_hierarchy_problem(column, facts, policy)
             if text is not None:
                 place = ("tables", table, "columns", column)

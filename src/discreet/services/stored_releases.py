@@ -6,7 +6,7 @@ They are charged before data is read, stored in the ledger, and replayed for fre
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from discreet.accounting.entries import StoredAnswer
@@ -14,9 +14,11 @@ from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, require_positive
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.services.budget_units import GuaranteeAt, build_budget_refusal
 from discreet.services.curator import Curator
+from discreet.services.policies import compute_policy_version
 from discreet.services.request_fields import MIN_EPSILON
 
 T = TypeVar("T")
@@ -55,6 +57,16 @@ def require_min_epsilon(verb: str, epsilon: Real) -> None:
         )
 
 
+def compute_release_key(
+    curator: Curator, verb: str, terms: Mapping[str, object], policy: Policy | None = None
+) -> str:
+    """Return the key of a release, under the curator's policy or the part of it that is given."""
+    cache = curator.answer_cache
+    if policy is not None:
+        cache = replace(cache, policy_version=compute_policy_version(policy))
+    return cache.compute_release_key(verb, terms)
+
+
 def release_or_replay(
     curator: Curator,
     verb: str,
@@ -67,13 +79,15 @@ def release_or_replay(
     deserialize: Callable[[bytes], T],
     guarantee_at: GuaranteeAt | None = None,
     stored_verb: str | None = None,
+    policy: Policy | None = None,
 ) -> StoredRelease[T]:
     """Return the release of `compute`; the same terms, analyst, policy and data replay it for free.
 
     `guarantee_at` returns the guarantee at another epsilon, for the hint of a refusal. `stored_verb` is the
-    verb in the key of stored releases, for a verb that had another name before.
+    verb in the key of stored releases, for a verb that had another name before. `policy` is the part of the
+    curator's that the release depends on, where it is not all of it.
     """
-    key = curator.answer_cache.compute_release_key(stored_verb or verb, terms)
+    key = compute_release_key(curator, stored_verb or verb, terms, policy)
     try:
         found = curator.release_or_replay(key, text, guarantee, compute, serialize)
     except RequestError as refusal:

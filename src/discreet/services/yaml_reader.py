@@ -85,6 +85,11 @@ def read_yaml(path: Path, file_type: str = "policy") -> YamlDocument:
     return document
 
 
+def parse_nodes(text: str) -> Node | None:
+    """Return the nodes of a text that `read_yaml` accepts, each with its place in it."""
+    return _Loader(text).get_single_node()
+
+
 def format_located_error(path: Path, line: int, text: str) -> str:
     """Return the form that every error about a file has."""
     return f"{path}, line {line}: {text.rstrip('.')}{'' if text.endswith('?') else '.'}"

@@ -133,7 +133,7 @@ PROMISE_MEANING = fill(
 HEAD = f"""\
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
 # Take bounds and values from what is public: a questionnaire, a standard, an expert. Never from the data, as
-# they would reveal its rarest people. Values beyond a bound are clamped to it.
+# they would reveal its rarest people; `discreet bounds` learns them privately. Values beyond are clamped.
 
 {PROMISE_MEANING}
 # What that means in words: discreet promise --prior 1% --posterior 5%
