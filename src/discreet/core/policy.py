@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from discreet.core.csv_options import CsvOptions
 from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues, StrictModel, is_moderate
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import parse_probability
@@ -102,6 +103,7 @@ class BinScale(StrEnum):
 class Column(StrictModel):
     """One column: its type, its public bounds or values, its role.
 
+    `from` is the column's name in the source, where it is another: any header, such as "Gewicht/kg".
     `nulls`: true, values may be missing, and NULL is a group key like others; false, no value is missing, so
     that counting its values is counting rows; unset, values may be missing, and NULL is not a group key. No
     sensitivity depends on it. `missing` is the treatment of rows without a value when the table is published.
@@ -109,6 +111,7 @@ class Column(StrictModel):
     its logarithm.
     """
 
+    source_name: str | None = Field(default=None, alias="from", min_length=1, max_length=500)
     type: ColumnType = ColumnType.TEXT
     role: Role = Role.OTHER
     low: int | Decimal | date | datetime | None = None
@@ -210,10 +213,11 @@ class Table(StrictModel):
     `person` is "row", the column that identifies the person, a link through which the person is found, or
     "none" for a public table that is about nobody. `most_rows` is the largest number of rows that is
     expected; only the time that answers take depends on it. `impossible` lists combinations of values that no
-    row can have; synthetic rows never have them either.
+    row can have; synthetic rows never have them either. `csv` says how the text of a CSV source is read.
     """
 
     source: str
+    csv: CsvOptions | None = None
     person: str | LinkedPerson = "row"
     rows_per_person: int = Field(default=1, ge=1)
     groups_per_person: int | None = Field(default=None, ge=1)
