@@ -17,6 +17,7 @@ import csv
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from discreet.core.csv_options import CsvOptions, write_format_pattern
@@ -49,7 +50,7 @@ def write_csv_relation(
     )
     # each step is a subquery, so that no expression is written twice
     for write_step in (_write_trimmed, _write_nulled):
-        texts = f"SELECT {_select(table, lambda text, write=write_step: write(options, text))} FROM ({texts})"
+        texts = f"SELECT {_select(table, partial(write_step, options))} FROM ({texts})"
     values = {
         column: _write_value(entry, options, quote_identifier(column))
         for column, entry in table.columns.items()
@@ -117,21 +118,21 @@ def _find_delimiter(text: str, options: CsvOptions, wanted: set[str]) -> str:
     """Return the mark that finds the most declared columns in the header, or as many as have names."""
     first = text.partition("\n")[0]
     marks = [mark for mark in first if not mark.isalnum() and mark not in f"_\r\n{options.quote}"]
-    headers = {
-        mark: _parse_header(text, mark, options.quote) for mark in dict.fromkeys([*USUAL_DELIMITERS, *marks])
-    }
+    candidates: list[str] = list(dict.fromkeys([*USUAL_DELIMITERS, *marks]))
+    headers = {mark: _parse_header(text, mark, options.quote) for mark in candidates}
     if options.names:
-        return min(headers, key=lambda mark: abs(len(headers[mark]) - len(options.names)))
-    return max(headers, key=lambda mark: len(wanted & {name.strip(BLANKS).lower() for name in headers[mark]}))
+        return min(candidates, key=lambda mark: abs(len(headers[mark]) - len(options.names)))
+    return max(
+        candidates, key=lambda mark: len(wanted & {name.strip(BLANKS).lower() for name in headers[mark]})
+    )
 
 
 def _parse_header(text: str, mark: str, quote: str) -> list[str]:
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    lines = io.StringIO(text, newline="")
     try:
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=mark, quotechar=quote or None, quoting=quoting
-        )
-        return next(reader, [])
+        if quote:
+            return next(csv.reader(lines, delimiter=mark, quotechar=quote), [])
+        return next(csv.reader(lines, delimiter=mark, quoting=csv.QUOTE_NONE), [])
     except csv.Error:
         return []
 
