@@ -151,7 +151,7 @@ def _write_reader(name: str, table: Table, options: CsvOptions, path: Path) -> s
         f"read_csv({quote_path(path)}, auto_detect = false, header = {str(options.header).lower()}, "
         f"skip = {options.skip}, delim = {quote_literal(delimiter)}, quote = {quote}, "
         f"escape = {quote}{comment}, columns = {{{struct}}}, strict_mode = false, "
-        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS})"
+        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = false)"
     )
 
 
