@@ -17,7 +17,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from discreet.core.csv_options import CsvOptions
 from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues, StrictModel, is_moderate
@@ -111,7 +111,9 @@ class Column(StrictModel):
     its logarithm.
     """
 
-    source_name: str | None = Field(default=None, alias="from", min_length=1, max_length=500)
+    # `from` is a keyword of Python: programs write source_name
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
+
     type: ColumnType = ColumnType.TEXT
     role: Role = Role.OTHER
     low: int | Decimal | date | datetime | None = None
@@ -122,6 +124,7 @@ class Column(StrictModel):
     hierarchy: str | None = None
     missing: MissingValues | None = None
     scale: BinScale | None = None
+    source_name: str | None = Field(default=None, alias="from", min_length=1, max_length=500)
 
     @field_validator("values", mode="before")
     @classmethod
@@ -217,7 +220,6 @@ class Table(StrictModel):
     """
 
     source: str
-    csv: CsvOptions | None = None
     person: str | LinkedPerson = "row"
     rows_per_person: int = Field(default=1, ge=1)
     groups_per_person: int | None = Field(default=None, ge=1)
@@ -226,6 +228,7 @@ class Table(StrictModel):
     links: dict[str, Link] = Field(default_factory=dict)
     impossible: tuple[Impossible, ...] = ()
     columns: dict[str, Column]
+    csv: CsvOptions | None = None
 
     @field_validator("person", mode="before")
     @classmethod
