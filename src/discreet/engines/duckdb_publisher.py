@@ -117,7 +117,7 @@ class DuckDBPublisher(Closeable):
         source = run_guarded(lambda: sources.make_texts(located, Path(self._spill.name)))
         self._sources.append(source)
         reading = run_guarded(lambda: sources.read_source_schema(source, self._connection))
-        self._unread[name] = sources.inspect_texts(source)
+        self._unread[name] = run_guarded(lambda: sources.inspect_texts(source, self._connection))
         is_marked = any(map(has_marked_formulas, source.files))
         columns = ", ".join(
             f"{unescape_cell_sql(quote_identifier(each))} AS {quote_identifier(each)}"
