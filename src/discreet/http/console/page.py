@@ -20,11 +20,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError
-from discreet.http.app_context import AppContext
-from discreet.http.authentication import SESSION_COOKIE, Caller, get_app_context
+from discreet.http.app_context import AppContext, get_app_context
+from discreet.http.authentication import SESSION_COOKIE, Caller
 from discreet.http.csrf import CSRF_FIELD, require_csrf_field
-from discreet.http.http_errors import ForbiddenError
-from discreet.http.responses import STATUS_BY_CODE, error_to_json
+from discreet.http.http_errors import STATUS_BY_CODE, ForbiddenError
+from discreet.http.responses import error_to_json
 from discreet.services.serving.job import JobFailure
 from discreet.services.users import Role
 
@@ -35,7 +35,7 @@ CHART_WIDTH = 240
 """Width of charts, readable on a phone; a wider page scales them up."""
 BAR_LENGTH = 180
 """Length of bars beside their names."""
-COMMAND_PREFIX = re.compile(r"^(ask|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
+COMMAND_PREFIX = re.compile(r"^(ask|plan|attack|publish|anonymize|budget|jobs|tokens|user|share): ")
 """The prefix of command-line errors, which repeats what the page already says."""
 STATIC_MEDIA_TYPES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 OPENAPI_PATH = "/api/openapi.json"

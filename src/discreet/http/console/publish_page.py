@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse
 
-from discreet.belief.wording import format_percent
 from discreet.core.errors import DiscreetError
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
@@ -28,7 +27,7 @@ from discreet.http.console.job_progress import (
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
+from discreet.http.console.page import BAR_LENGTH, CustodianPage, Page, redirect_to
 from discreet.http.console.publish_form import (
     FORMATS,
     FormInput,
@@ -43,7 +42,7 @@ from discreet.rendering.anonymize_view import (
     list_risk_rows,
 )
 from discreet.rendering.attack_view import describe_verdict
-from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
+from discreet.rendering.charts import draw_changes
 from discreet.rendering.release_report import render_release_report
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
 from discreet.services.anonymize.release import Release
@@ -56,7 +55,6 @@ from discreet.services.users.idempotency_keys import StoredResponse
 router = APIRouter(include_in_schema=False)
 JOB_KIND, JOB_PATH = "anonymize", "/publish/work/"
 COMPANION_FILES = {"certificate": "certificate.json", "report": "report.html"}
-CustodianPage = Annotated[Page, Depends(require_custodian)]
 RISK_FIGURES = {
     "prosecutor_highest": "highest risk",
     "marketer": "average risk",
@@ -89,13 +87,14 @@ async def submit_publish_form(page: CustodianPage) -> Response:
 @router.get("/publish/work/{name}")
 async def show_publish_job(name: str, page: CustodianPage) -> Response:
     """Show the progress of a release, or its result."""
-    job = await wait_for_progress(find_page_job(page, name, JOB_KIND))
+    job = await wait_for_progress(find_page_job(page.context.jobs, name, JOB_KIND))
     return await to_thread.run_sync(_render_job, page, job.form, job)
 
 
 @router.post("/publish/work/{name}")
 async def cancel_publish_job(name: str, page: CustodianPage) -> Response:
-    job, refusal = await cancel_page_job(page, name, JOB_KIND)
+    await page.read_form()
+    job, refusal = cancel_page_job(page.context.jobs, name, JOB_KIND)
     if refusal is not None:
         return await to_thread.run_sync(_render_error, page, job.form, refusal)
     return await to_thread.run_sync(_render_job, page, job.form, None)
@@ -249,17 +248,5 @@ def _build_result_context(
 
 def _draw_risks(release: Release) -> str:
     before, after = class_risk_to_json(release.classes_before), class_risk_to_json(release.classes)
-    rows = [
-        BarRow(
-            name=name,
-            bars=(
-                Bar(share=before[figure], color=GRAY, label=format_percent(before[figure])),
-                Bar(share=after[figure], color=VERMILLION, label=format_percent(after[figure])),
-            ),
-        )
-        for figure, name in RISK_FIGURES.items()
-    ]
-    legend = {"before": GRAY, "after": VERMILLION}
-    return draw_bars(
-        rows, title="risk of being matched to a row", bar_height=14, legend=legend, width=BAR_LENGTH
-    )
+    changes = [(name, before[figure], after[figure]) for figure, name in RISK_FIGURES.items()]
+    return draw_changes(changes, title="risk of being matched to a row", bar_height=14, width=BAR_LENGTH)

@@ -30,7 +30,7 @@ from discreet.anonymity.hierarchies import HierarchySpec, Mask, build_column_spe
 from discreet.anonymity.sampled_generalization import SampledGeneralization, for_guarantee
 from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
 from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
-from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.errors import BudgetError, EngineFault, RequestError, replace_verb
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import ApproximateDP
 from discreet.core.hierarchy_entry import MissingValues
@@ -42,7 +42,7 @@ from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.services import fault_log
 from discreet.services.anonymize.counted_table import Sources, require_columns
-from discreet.services.anonymize.exposure import require_declared_roles
+from discreet.services.anonymize.exposure import require_reviewed_names
 from discreet.services.anonymize.release import list_published_columns
 from discreet.services.ledgers import open_ledger
 from discreet.services.policies import get_promise, load_policy, resolve_analyst
@@ -201,7 +201,7 @@ class PrivateGeneralizer:
 
     def _resolve_columns(self, name: str, table: Table) -> tuple[GeneralizedColumn, ...]:
         names = list_published_columns(table)
-        require_declared_roles(name, table, names)
+        require_reviewed_names(name, table, names)
         unknown = [each for each in self._levels if each not in names]
         if unknown or not names:
             raise RequestError(
@@ -247,11 +247,9 @@ class PrivateGeneralizer:
             who, text = resolve_analyst(self.policy, self._analyst), f"anonymize {name} by sampling"
             try:
                 entry = ledger.reserve(who, f"release:{key}", text, self.mechanism.guarantee)
-            except BudgetError as refusal:
-                message = refusal.message.replace("reserve:", "anonymize:", 1)
-                raise BudgetError(
-                    message, hint=self._describe_affordable(ledger, who) or refusal.hint
-                ) from None
+            except RequestError as refusal:
+                hint = self._describe_affordable(ledger, who) if isinstance(refusal, BudgetError) else ""
+                raise replace_verb(refusal, "anonymize", hint=hint) from None
             fault: EngineFault
             try:
                 yield ledger, entry
