@@ -153,6 +153,12 @@ def test_a_file_without_a_header_has_declared_names(path: Path) -> None:
     ]
 
 
+def test_names_must_be_as_many_as_the_header_has(path: Path) -> None:
+    assert read(path, "a,b\n1,2\n", {"y": TEXT}, names=["x", "y"]) == [("2",)]
+    with pytest.raises(RequestError, match=r"names 3 columns, and the header of file.csv has 2"):
+        read(path, "a,b\n1,2\n", {"x": TEXT}, names=["x", "y", "z"])
+
+
 def test_lines_before_the_header_and_comments_are_left_out(path: Path) -> None:
     text = "Export of 5 June\n\n# by ward\na;n\n# a remark\nx;1\n"
     assert read(path, text, {"a": TEXT, "n": NUMBER}, skip=2, comment="#") == [("x", "1")]
@@ -191,7 +197,12 @@ def test_a_column_that_the_file_does_not_have_is_refused_by_both_names(path: Pat
         ({"dates": "%x"}, "has %x"),
         ({"dates": "%d/%m/%Y%"}, "has %"),
         ({"encoding": "klingon"}, "there is no encoding 'klingon'"),
-        ({"encoding": "base64"}, "no encoding of text"),
+        ({"encoding": "base64"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "iso2022_jp"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "utf-7"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "unicode_escape"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "raw_unicode_escape"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "hz"}, "not an encoding in which each character stands for itself"),
         ({"decimal": ",", "thousands": ","}, "different marks"),
         ({"header": False}, "needs names"),
         ({"names": ["a", "A"]}, "must be different"),
