@@ -199,7 +199,7 @@ class Column(StrictModel):
     )
     learned: LearnedFrom | None = Field(
         default=None,
-        description="The ledger entry that its bounds or values come from; written by `discreet bounds --write`.",
+        description="The ledger entry of its bounds or values, as `discreet bounds --write` writes it.",
     )
 
     @field_validator("values", mode="before")
