@@ -82,7 +82,7 @@ def test_a_table_in_a_database_is_told_from_its_neighbours(path: Path, tmp_path:
 def test_frames_stand_for_their_tables_whatever_they_hold(path: Path) -> None:
     for rows in (100, 50):
         frame: pa.Table = patients.patients().slice(0, rows)
-        with Curator.open(path, frames={"patients": frame}) as curator:
+        with Curator.open(path, tables={"patients": frame}) as curator:
             curator.ask(COUNT)
 
 

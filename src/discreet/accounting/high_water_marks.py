@@ -426,8 +426,12 @@ def _parse_sums(value: Sequence[Any]) -> RunningSums:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerTerms:
-    """The data of a ledger, the places of its marks, and whether its promise is separate."""
+    """The data of a ledger, the places of its marks, and whether its promise is separate.
+
+    `is_session`: the ledger ends with the process, so that its sentences are about this session.
+    """
 
     marks: HighWaterMarks = field(default_factory=HighWaterMarks)
     units: Mapping[str, PrivacyUnit] = field(default_factory=dict)
     separate: bool = False
+    is_session: bool = False

@@ -210,10 +210,10 @@ class Table(StrictModel):
     `person` is "row", the column that identifies the person, a link through which the person is found, or
     "none" for a public table that is about nobody. `most_rows` is the largest number of rows that is
     expected; only the time that answers take depends on it. `impossible` lists combinations of values that no
-    row can have; synthetic rows never have them either.
+    row can have; synthetic rows never have them either. Without a `source`, a program passes the rows in.
     """
 
-    source: str
+    source: str = ""
     person: str | LinkedPerson = "row"
     rows_per_person: int = Field(default=1, ge=1)
     groups_per_person: int | None = Field(default=None, ge=1)

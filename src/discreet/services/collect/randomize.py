@@ -140,7 +140,7 @@ def write_randomized_reports(
             people = _run_without_ledger(write_randomized_values, path)
             return RandomizeResult(description=description, clients=people, path=path, other=clients.other)
         text = f"collect randomize {answers.name} --column {answers.column}"
-        with Curator(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
+        with Curator.from_parts(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
             people, entry = curator.charge_and_release(
                 f"{text} -o {path.absolute()}",
                 text,

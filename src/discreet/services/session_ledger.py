@@ -1,0 +1,61 @@
+"""The ledger of a session: one for each process, for frames and policies that name no ledger.
+
+Ledger      a file in a folder of its own, which only its owner can enter and which is removed when the
+            process ends. Everything that a process asks without naming a ledger is charged to it, whatever
+            the frame: a frame has no identity, and two of them may hold the same people. Processes that are
+            forked share it. It writes no marks, and its sentences say that they are about this session.
+Versions    A stored answer is replayed for the frame that it was computed from, as long as that frame is
+            unchanged. A frame of the same contents that is another object is charged anew: whether it is must
+            not depend on the data. Frames of Spark cannot be changed, so that the object decides.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from uuid import uuid4
+
+SEEN: dict[int, tuple[weakref.ref[object], str, str]] = {}
+"""By the frame's id: the frame, the digest of its contents, and their version."""
+
+
+@cache
+def find_session_ledger() -> str:
+    """Return the path of this process's ledger; its folder is created with the first call."""
+    folder, owner = tempfile.mkdtemp(prefix="discreet-session-"), os.getpid()  # with mode 0700
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child leaves it to its parent
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return str(Path(folder).resolve() / "ledger.db")
+
+
+def is_session_ledger(address: str) -> bool:
+    """Return whether a ledger's address is that of this process's ledger."""
+    return find_session_ledger.cache_info().currsize > 0 and address == find_session_ledger()
+
+
+def find_session_version(frames: Mapping[str, tuple[object, str]]) -> str:
+    """Return the data version of frames, each with its digest: the same for the same unchanged objects."""
+    return " ".join(_find_version(frame, digest) for frame, digest in frames.values())
+
+
+def _find_version(frame: object, digest: str) -> str:
+    known = SEEN.get(id(frame))
+    if known is not None and known[0]() is frame and known[1] == digest:
+        return known[2]
+    version, key = uuid4().hex, id(frame)
+    try:
+        held = weakref.ref(frame, lambda _: SEEN.pop(key, None))
+    except TypeError:
+        return version  # an object that cannot be followed is a new one each time
+    SEEN[key] = held, digest, version
+    return version
