@@ -18,7 +18,7 @@ import pytest
 
 from discreet.anonymity.models import KAnonymity
 from discreet.core.errors import DataError, InvalidParameterError, ModelNotMetError, RequestError
-from discreet.services.anonymize.anonymizer import Anonymizer
+from discreet import Anonymizer
 from discreet.services.policies import load_policy
 from discreet.services.sample import write_policy, write_samples
 from tests.anonymity.data import ADULT, DATA, needs_data

@@ -16,7 +16,7 @@ import pytest
 
 from discreet.anonymity.models import KAnonymity
 from discreet.core.errors import DataError
-from discreet.services.anonymize.anonymizer import Anonymizer
+from discreet import Anonymizer
 from tests.services.test_anonymize import HEAD, POLICY, ROWS, classes, publish, write_people
 from tests.services.test_promise import discreet
 

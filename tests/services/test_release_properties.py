@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from discreet import Anonymizer
 from discreet.anonymity.models import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -36,7 +37,7 @@ from discreet.anonymity.models import ProbabilisticDiversity as Probabilistic
 from discreet.core.errors import ModelNotMetError
 from discreet.core.policy import Policy
 from discreet.engines.duckdb_publisher import DuckDBPublisher
-from discreet.services.anonymize.anonymizer import Anonymizer, Method
+from discreet.services.anonymize.release_goal import Method
 from tests.anonymity.models.brute import meets
 
 D = "disease"

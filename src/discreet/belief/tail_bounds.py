@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, is_real
@@ -31,6 +32,7 @@ FURTHEST = 512.0
 NEAREST = 1e-300
 
 
+@refuse_wrong_types
 def tail_probability(guarantee: Guarantee, gamma: Real) -> float:
     """Return a bound on the probability that the odds of a true claim grow by more than the factor `gamma`.
 
@@ -43,6 +45,7 @@ def tail_probability(guarantee: Guarantee, gamma: Real) -> float:
     return tail_probability_beyond_loss(guarantee, math.log(gamma))
 
 
+@refuse_wrong_types
 def smallest_gamma(guarantee: Guarantee, tail: Real) -> float:
     """Return the least odds factor that is exceeded with probability at most `tail`, or infinity."""
     require_parameter(is_real(tail) and 0 <= tail < 1, "smallest_gamma", "tail", tail, "a number in [0, 1)")

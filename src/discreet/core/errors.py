@@ -22,24 +22,9 @@ import re
 from collections.abc import Callable
 from typing import ClassVar, Self
 
-VERBS = frozenset(
-    [
-        "anonymize",
-        "ask",
-        "attack",
-        "audit",
-        "collect",
-        "itemsets",
-        "plan",
-        "promise",
-        "serve",
-        "stream",
-        "synthesize",
-        "tabulate",
-        "train",
-    ]
-)
-"""What a user can do; errors begin with the verb, as in `ask: …`."""
+LONG_WORD = re.compile(r"\S{300,}")
+MOST_SHOWN = 80
+"""The most characters that a message repeats of a value."""
 ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
 
 
@@ -50,6 +35,8 @@ class DiscreetError(Exception):
     code: ClassVar[str] = "internal"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        # what a caller gave may be a text of any length, and is repeated in many messages
+        message, hint = (LONG_WORD.sub(_shorten_word, text) for text in (message, hint))
         super().__init__(f"{message} {hint}".strip())
         self.message = message
         self.hint = hint
@@ -135,7 +122,8 @@ def require_parameter(
 ) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
-    The owner is a class or a function, or the verb that the user called, whose argument it is.
+    The owner is a class, or the function or verb that the user called. Without one (""), the argument is named
+    alone: for parameters of a class that users do not know, named as the argument that they gave.
 
     >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):
@@ -146,8 +134,26 @@ def require_parameter(
     """
     if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
-        parameter = f"{place}: `{name}=`" if place in VERBS else f"{place}.{name}"
-        raise InvalidParameterError(f"{parameter} must be {expected}; got {value}.", hint=hint)
+        is_class = place.lstrip("_")[:1].isupper()
+        parameter = f"{place}.{name}" if is_class else f"{place}: `{name}=`" if place else f"`{name}=`"
+        raise InvalidParameterError(f"{parameter} must be {expected}; got {shorten_value(value)}.", hint=hint)
+
+
+def _shorten_word(found: re.Match[str]) -> str:
+    return f"{found[0][:MOST_SHOWN]}…"
+
+
+def shorten_value(value: object) -> str:
+    """Return what was given as one line of a message.
+
+    >>> shorten_value([[1, 2]]), shorten_value(""), shorten_value("x" * 1_000)[-9:]
+    ('[[1, 2]]', "''", 'xxxxxxxx…')
+    """
+    try:
+        text = " ".join(str(value).split())
+    except ValueError:  # an integer of thousands of digits has no text
+        text = "a number of too many digits"
+    return (text or repr(value))[:MOST_SHOWN] + "…" * (len(text) > MOST_SHOWN)
 
 
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:

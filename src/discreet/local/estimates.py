@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from discreet.core.argument_types import refuse_wrong_types, require_floats
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import require_probability
 from discreet.local.report_formats import ReportCounts
@@ -93,6 +94,7 @@ class FrequencyEstimate:
         require_parameter(fits, "estimate_share", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
         return self.estimate_mean(mask.astype(np.float64), confidence)
 
+    @refuse_wrong_types
     def estimate_range_share(self, low: int, high: int, confidence: float = CONFIDENCE) -> NormalEstimate:
         """Return the estimated share of clients whose value is from `low` to `high`, both included."""
         fits = 0 <= low <= high < self.raw.size
@@ -101,7 +103,7 @@ class FrequencyEstimate:
             "estimate_range_share",
             "low",
             f"{low} to {high}",
-            f"a range within 0 to {self.raw.size - 1}",
+            f"with high a range within 0 to {self.raw.size - 1}",
         )
         codes = np.arange(self.raw.size)
         return self.estimate_share((codes >= low) & (codes <= high), confidence)
@@ -109,7 +111,7 @@ class FrequencyEstimate:
     def estimate_mean(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> NormalEstimate:
         """Return the estimated mean over the clients of a number assigned to each value."""
         require_probability("estimate_mean", "confidence", confidence)
-        weights = np.asarray(numbers, np.float64)
+        weights = require_floats("numbers", numbers)
         fits = weights.shape == self.raw.shape
         require_parameter(
             fits, "estimate_mean", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers"

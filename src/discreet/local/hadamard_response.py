@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
@@ -82,6 +83,7 @@ class HadamardResponse(CodeFrequencyOracle):
     def gamma(self) -> float:
         return float(self.truth / (1 - self.truth)) if self.truth < 1 else math.inf
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         rows = require_codes(self, x, self.values) + 1
         reports = sample_uniform(self.outputs, rows.size, random)

@@ -23,6 +23,7 @@ from typing import Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
@@ -92,6 +93,7 @@ class KaryResponse(CodeFrequencyOracle):
         lie = (1 - self.truth) / (self.values - 1)
         return float(self.truth / lie) if lie else math.inf
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         truthful = sample_coins(fraction_to_threshold(self.truth), codes.size, random)

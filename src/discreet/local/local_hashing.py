@@ -26,6 +26,7 @@ from typing import Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
@@ -70,7 +71,7 @@ class LocalHashing(CodeFrequencyOracle):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        usable = isinstance(self.buckets, int) and is_field_size(self.buckets) and self.buckets <= MAX_BUCKETS
+        usable = isinstance(self.buckets, int) and self.buckets <= MAX_BUCKETS and is_field_size(self.buckets)
         require_parameter(
             usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MAX_BUCKETS}"
         )
@@ -129,6 +130,7 @@ class LocalHashing(CodeFrequencyOracle):
     def field(self) -> FiniteField:
         return make_finite_field(self.buckets)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes, g = require_codes(self, x, self.values), self.buckets
         seeds = sample_uniform(self.seeds, codes.size, random)

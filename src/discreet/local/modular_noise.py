@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
@@ -67,6 +68,7 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
         require_parameter(self.share > 0, self, "share", float(self.share), "above 0")
 
     @classmethod
+    @refuse_wrong_types
     def for_epsilon(cls, epsilon: Real, values: int, reach: int) -> Self:
         """Return the operator with the largest share that epsilon allows."""
         exact = require_epsilon(cls.__name__, epsilon)
@@ -89,6 +91,7 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
             return math.inf
         return float(1 + self.share * self.values / ((1 - self.share) * self.window))
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         moved = (codes + sample_uniform(self.window, codes.size, random) - self.reach) % self.values
@@ -117,6 +120,7 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
     def compute_report_values(self, weights: Floats) -> Floats:
         return self.apply_inverse(weights)
 
+    @refuse_wrong_types
     def variance(self, share: float, clients: int) -> float:
         """Return the variance of a raw share; all values are alike."""
         uniform_law = np.full(self.values, 1 / self.values)

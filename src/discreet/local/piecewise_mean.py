@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
@@ -75,10 +76,12 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
         require_parameter(0 < self.share < 1, self, "share", float(self.share), "between 0 and 1")
 
     @classmethod
+    @refuse_wrong_types
     def for_epsilon(
         cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
     ) -> Self:
         """Return the operator of the candidate width with the least variance at the range's ends."""
+        require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
         # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))
@@ -102,6 +105,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode_numbers(self, numbers)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         near = codes + sample_uniform(self.window, codes.size, random)
@@ -127,6 +131,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
     def least_variance(self) -> float:
         return self.variance(self.values // 2, 1)
 
+    @refuse_wrong_types
     def variance(self, code: int, clients: int) -> float:
         require_count(self, "clients", clients)
         kept, w, m = float(self.share), self.window, self.outputs

@@ -20,6 +20,7 @@ from typing import Self
 
 import numpy as np
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
@@ -78,6 +79,7 @@ class UnaryEncoding(BitFrequencyOracle):
     def gamma(self) -> float:
         return float((1 - self.noise) / self.noise) if self.noise else math.inf
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         reports = sample_bits(fraction_to_threshold(self.noise), codes.size, self.values, random)

@@ -26,9 +26,10 @@ import pyarrow as pa
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
-from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.errors import BudgetError, EngineFault, RequestError, require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
@@ -58,6 +59,7 @@ from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 
 T = TypeVar("T")
+MAX_FILE_NAME = 255
 VERB = re.compile(r"^ask(?=[.:])")
 """The verb that the planner's refusals begin with."""
 
@@ -96,10 +98,13 @@ class Curator(Closeable):
         random: Randomness | None = None,
     ) -> None:
         given = {} if tables is None else require_mapping("tables", tables)
+        short = ledger is None or "://" in str(ledger) or len(Path(ledger).name) <= MAX_FILE_NAME
+        require_parameter(short, "Curator", "ledger", ledger, "the path of a file, or an address")
         parsed = parse_policy(policy, ledger=ledger, engine=engine, data_version=data_version, tables=given)
         self._open(*apply_tables(parsed, given), analyst=analyst, progress=progress, random=random)
 
     @classmethod
+    @refuse_wrong_types
     def open(
         cls,
         path: Path | str,
@@ -123,6 +128,7 @@ class Curator(Closeable):
         )
 
     @classmethod
+    @refuse_wrong_types
     def open_policy(
         cls,
         policy: Policy,
@@ -298,6 +304,8 @@ class Curator(Closeable):
         `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
         `LateResult`, the analyst is suspended.
         """
+        wanted = "a question in SQL, or a plan of it"
+        require_parameter(isinstance(question, str | Plan), "ask", "question", question, wanted)
         if isinstance(question, Plan):
             proposal = self._require_own_plan(question)
         else:

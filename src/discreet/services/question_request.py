@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, shorten_value
 from discreet.core.number_checks import Real, parse_number, require_count
 from discreet.services.request_fields import (
     CommandLine,
@@ -46,7 +46,7 @@ def _parse_weight(text: str) -> tuple[str, float]:
 
 def _require_text(value: object) -> object:
     if not isinstance(value, str):
-        raise InvalidParameterError(f"A question must be SQL, or a plan of it; got {value}.")
+        raise InvalidParameterError(f"`sql=` must be a question in SQL; got {shorten_value(value)}.")
     return value
 
 

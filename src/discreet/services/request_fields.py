@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from discreet.core.errors import DiscreetError, InvalidParameterError
+from discreet.core.errors import DiscreetError, InvalidParameterError, shorten_value
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
 
 Request = TypeVar("Request", bound=BaseModel)
@@ -24,6 +24,25 @@ Schema = dict[str, Any]
 MAX_TEXT_LENGTH = 1_000
 """Of a value that is parsed: more is refused unread."""
 TEXT: Schema = {"type": "string"}
+EXPECTED_KINDS = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "a dict",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "int_from_float": "an integer",
+    "int_parsing": "an integer",
+    "int_parsing_size": "an integer of fewer digits",
+    "int_type": "an integer",
+    "is_instance_of": "a list",
+    "list_type": "a list",
+    "mapping_type": "a dict",
+    "missing": "given",
+    "path_type": "a path",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}
+"""What is expected of a field by pydantic's type of error, in our words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +101,13 @@ def find_refusal(error: ValidationError) -> DiscreetError:
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, DiscreetError):
         return cause
-    place = ".".join(str(part) for part in first["loc"])
-    return InvalidParameterError(f"{place}: {first['msg']}.")
+    field = str(first["loc"][0]) if first["loc"] else "request"
+    if cause is not None:
+        return InvalidParameterError(f"`{field}=` {cause}.")
+    if first["type"] == "missing" and len(first["loc"]) > 1:
+        return InvalidParameterError(f"`{field}=` is not complete.")
+    wanted = EXPECTED_KINDS.get(first["type"]) or first["msg"].removeprefix("Input should be ")
+    return InvalidParameterError(f"`{field}=` must be {wanted}; got {shorten_value(first['input'])}.")
 
 
 def accept_text(
@@ -124,7 +148,7 @@ def read_number(name: str, value: object) -> Real:
 
 def _read_value(read: Callable[[object], object], nullable: bool, value: object) -> object:
     if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
-        raise InvalidParameterError(f"A value must have at most {MAX_TEXT_LENGTH:,} characters.")
+        raise ValueError(f"must have at most {MAX_TEXT_LENGTH:,} characters")
     return None if value is None and nullable else read(value)
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from discreet.core.engine import Engine
-from discreet.core.errors import BudgetError, RequestError
+from discreet.core.errors import BudgetError, RequestError, require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
@@ -50,6 +50,7 @@ class Stream:
 
     def ask(self, sql: str) -> StreamAnswer:
         """Return the answer to SELECT COUNT(*) FROM table WHERE …; a refusal costs nothing."""
+        require_parameter(isinstance(sql, str), "stream", "sql", sql, "a counting question in SQL")
         return self.answerer.ask(
             parse_counting_query(sql, self.curator.policy, self.plan.table), query_released_tables
         )

@@ -14,7 +14,7 @@ from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.private_generalizer import PrivateRelease
-from discreet.services.anonymize.release import Release, ReportRenderer
+from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import (
     build_certificate,
     build_private_certificate,
@@ -28,6 +28,9 @@ from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"
 REPORT = "report.html"
+
+ReportRenderer = Callable[[Release, AttackEvaluation], str]
+"""Returns the custodian's report on a release as HTML; frontends pass it in."""
 
 PrivateReportRenderer = Callable[[PrivateRelease], str]
 """Returns the custodian's report on a private release as HTML."""

@@ -68,13 +68,20 @@ def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
             centred = request.quasi if request.method == MICROAGGREGATE else tuple(request.centres)
             schema = read_file_schema(request.table)
             remarks = list_file_warnings(schema, request.quasi, policy.hierarchies, centred)
-    if request.population is None or request.population in policy.tables:
-        return replace(resolve_policy_table(policy, name, request.population), warnings=remarks)
-    roles = dict.fromkeys(_list_quasi_identifiers(policy.tables[name]), Role.QUASI)
-    people = build_file_table(request.population, roles, engine=engine)
-    _require_columns(request.population, people, _list_quasi_identifiers(policy.tables[name]))
+    return replace(resolve_population(policy, name, request.population, engine=engine), warnings=remarks)
+
+
+def resolve_population(
+    policy: Policy, name: str, population: str | None, *, engine: str | None = None
+) -> ResolvedTable:
+    """Return a table with that of its population: a table of the policy, or a file, which becomes one."""
+    if population is None or population in policy.tables:
+        return resolve_policy_table(policy, name, population)
+    quasi = _list_quasi_identifiers(policy.tables[name])
+    people = build_file_table(population, dict.fromkeys(quasi, Role.QUASI), engine=engine or policy.engine)
+    _require_columns(population, people, quasi)
     policy = policy.model_copy(update={"tables": {**policy.tables, "population": people}})
-    return ResolvedTable(name=name, policy=policy, population="population", warnings=remarks)
+    return ResolvedTable(name=name, policy=policy, population="population")
 
 
 def resolve_policy_table(policy: Policy, name: str, population: str | None) -> ResolvedTable:
