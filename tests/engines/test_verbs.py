@@ -265,7 +265,7 @@ def test_a_frame_that_does_not_fit_is_refused_before_anything_is_charged(tmp_pat
         Curator.open(policy, tables={"persons": drawn()})
     with pytest.raises(RequestError, match="declares the column age; the frame does not have it"):
         Curator.open(policy, tables={"people": drawn().drop_columns("age")})
-    with pytest.raises(RequestError, match="Arrow, pandas or polars frame"):
+    with pytest.raises(RequestError, match="a pandas or polars frame, an Arrow table"):
         Curator.open(policy, tables={"people": [1, 2]})  # type: ignore[dict-item]
     with pytest.raises(RequestError, match="a frame is in this program"):
         Curator.open(policy, tables={"people": drawn()}, engine=NOWHERE)

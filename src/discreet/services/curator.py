@@ -50,6 +50,7 @@ from discreet.services.policy_engines import (
 from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
+from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.accuracy import find_measures_by_column, find_rank_error
 from discreet.sql.expression_tree import Scalar
@@ -176,7 +177,8 @@ class Curator(Closeable):
     ) -> None:
         who, read = resolve_analyst(policy, analyst), read_frames(policy, frames)
         policy = set_session_version(policy, frames, read)
-        ledger = open_ledger(policy, separate_promise=separate_promise, frames=frames)
+        with name_session_ledger(policy.ledger):
+            ledger = open_ledger(policy, separate_promise=separate_promise, frames=frames)
         try:
             require_unchanged_sources(policy, read)
             with fault_log.log_faults(policy.ledger):

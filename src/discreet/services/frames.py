@@ -18,7 +18,7 @@ Copied      only columns that the policy declares, and of these only the ones wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -103,12 +103,17 @@ def require_frame(value: object) -> Frame:
 
 def read_frame(frame: Frame, name: str, table: Table) -> pa.Table:
     """Return the declared columns of a frame, under their declared names, as an Arrow table."""
-    found = match_columns(list_columns(frame), name, table.columns)
-    keys = {*table.links, table.person_column}
-    arrays = _read_columns(frame, found, table.columns)
+    return read_columns(frame, name, table.columns, keys={*table.links, table.person_column})
+
+
+def read_columns(
+    frame: Frame, name: str, declared: Mapping[str, Column], *, keys: Collection[str | None] = ()
+) -> pa.Table:
+    """Return columns of a frame as they are declared; `keys` identify people or rows."""
+    arrays = _read_arrays(frame, match_columns(list_columns(frame), name, declared), declared)
     return pa.table(
         {
-            each: _convert_column(array, name, each, table.columns[each], is_key=each in keys)
+            each: _convert_column(array, name, each, declared[each], is_key=each in keys)
             for each, array in arrays.items()
         }
     )
@@ -150,11 +155,13 @@ def match_columns(names: Sequence[str], table: str, declared: Mapping[str, Colum
     return found
 
 
-def _read_columns(
+def _read_arrays(
     frame: Any, found: Mapping[str, int], declared: Mapping[str, Column]
 ) -> dict[str, pa.ChunkedArray | pa.Array]:
     """Return the columns at these places as arrays, by declared name."""
     library = find_library(frame)
+    if library == "pyspark":
+        frame, library = (frame.to_spark() if hasattr(frame, "to_spark") else frame).toArrow(), "pyarrow"
     if library == "pandas":
         return {
             name: _read_series(frame.iloc[:, place], declared[name].type) for name, place in found.items()

@@ -18,7 +18,6 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -33,9 +32,11 @@ from discreet.engines.sources import digest_contents, digest_frame, have_changed
 from discreet.services.addresses import find_sibling_file, parse_engine_address, strip_sibling_path
 from discreet.services.frames import Frame, is_spark_frame, read_frame, require_frame
 from discreet.services.session_ledger import find_session_version, is_session_ledger
+from discreet.services.spark_frames import ENGINE as SPARK
+from discreet.services.spark_frames import list_spark_sources
 
 DIGESTS_SUFFIX = ".sources.json"
-FRAME_STATE, LOCAL_SPARK = ["frame"], "spark:local"
+FRAME_STATE = ["frame"]
 RecordedDigests = dict[str, dict[str, dict[str, object]]]
 """By data version and table: the state of the files, and the digest of their contents."""
 
@@ -43,7 +44,7 @@ RecordedDigests = dict[str, dict[str, dict[str, object]]]
 def open_engine(
     policy: Policy,
     *,
-    frames: Mapping[str, Any] | None = None,
+    frames: Mapping[str, pa.Table] | None = None,
     progress: Callable[[str], None] | None = None,
     key: bytes | None = None,
 ) -> Engine:
@@ -68,12 +69,12 @@ def make_engine_opener(
 def _prepare_engine(
     policy: Policy,
     *,
-    frames: Mapping[str, Any] | None,
+    frames: Mapping[str, pa.Table] | None,
     progress: Callable[[str], None] | None,
     key: bytes | None,
 ) -> Callable[[], Engine]:
     engine = parse_engine_address(policy.engine)
-    if any(isinstance(frame, pa.Table) for frame in (frames or {}).values()) and not engine.is_embedded:
+    if frames and not engine.is_embedded:
         raise RequestError(
             f"ask: a frame is in this program, and the tables of the policy are in {engine.scheme}.",
             hint="Use a policy with engine: duckdb.",
@@ -159,50 +160,39 @@ def apply_tables(policy: Policy, tables: Mapping[str, object]) -> tuple[Policy, 
             declared[name] = declared[name].model_copy(update={"source": source})
         else:
             frames[name] = require_frame(given)
-    missing = [name for name, table in declared.items() if not table.source and name not in frames]
+    there = {name: frame for name, frame in frames.items() if is_spark_frame(frame)}
+    here = {name: frame for name, frame in frames.items() if name not in there}
+    if there and here:
+        raise RequestError(
+            f"`tables=`: {next(iter(there))} is a frame of Spark and {next(iter(here))} is not.",
+            hint="Convert one of them: spark.createDataFrame(…), or .toPandas().",
+        )
+    declared |= list_spark_sources(there, declared)
+    missing = [name for name, table in declared.items() if not table.source and name not in here]
     if missing:
         raise RequestError(
             f"The policy has no source for the rows of {missing[0]}.",
             hint=f'Give them: `tables={{"{missing[0]}": frame}}`, where a frame may also be a path.',
         )
-    return policy.model_copy(update={"tables": declared, **_choose_engine(policy, frames)}), frames
+    changed = {"engine": SPARK} if there and policy.is_embedded else {}
+    return policy.model_copy(update={"tables": declared, **changed}), here
 
 
-def _choose_engine(policy: Policy, frames: Mapping[str, Frame]) -> dict[str, str]:
-    """Return the engine's entry for frames of Spark, whose rows stay there."""
-    there = [name for name, frame in frames.items() if is_spark_frame(frame)]
-    if not there:
-        return {}
-    here = [name for name in frames if name not in there]
-    if here:
-        raise RequestError(
-            f"`tables=`: {there[0]} is a frame of Spark and {here[0]} is not.",
-            hint="Convert one of them: spark.createDataFrame(…), or .toPandas().",
-        )
-    return {"engine": LOCAL_SPARK} if policy.is_embedded else {}
+def read_frames(policy: Policy, frames: Mapping[str, Frame]) -> dict[str, pa.Table]:
+    """Return frames as Arrow tables of the columns that the policy declares."""
+    return {name: read_frame(frame, name, policy.tables[name]) for name, frame in frames.items()}
 
 
-def read_frames(policy: Policy, frames: Mapping[str, Frame]) -> dict[str, object]:
-    """Return frames as engines read them: as Arrow tables, or unchanged if they are Spark's."""
-    return {
-        name: frame if is_spark_frame(frame) else read_frame(frame, name, policy.tables[name])
-        for name, frame in frames.items()
-    }
-
-
-def set_session_version(policy: Policy, frames: Mapping[str, object], read: Mapping[str, object]) -> Policy:
+def set_session_version(policy: Policy, frames: Mapping[str, Frame], read: Mapping[str, pa.Table]) -> Policy:
     """Return the policy with the data version that frames have in the session, unless it names one."""
     if not frames or "data_version" in policy.model_fields_set or not is_session_ledger(policy.ledger):
         return policy
-    digests = {
-        name: (frames[name], digest_frame(table) if isinstance(table, pa.Table) else "")
-        for name, table in read.items()
-    }
+    digests = {name: (frames[name], digest_frame(table)) for name, table in read.items()}
     return policy.model_copy(update={"data_version": find_session_version(digests)})
 
 
 def require_unchanged_sources(
-    policy: Policy, frames: Mapping[str, object] | None = None, *, only: Collection[str] | None = None
+    policy: Policy, frames: Mapping[str, pa.Table] | None = None, *, only: Collection[str] | None = None
 ) -> None:
     """Refuse a table whose contents changed while `data_version` did not; record new tables.
 
@@ -220,7 +210,7 @@ def require_unchanged_sources(
         if table.person == "none" or not is_read:  # a table without people may change
             continue
         remembered, state, frame = tables.get(name), FRAME_STATE, frames.get(name)
-        if isinstance(frame, pa.Table):
+        if frame is not None:
             digest = digest_frame(frame)
         else:
             source = sources.locate_source(name, table)

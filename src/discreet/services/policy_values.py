@@ -125,7 +125,9 @@ def validate_policy(values: Mapping[str, Any], *, prefix: tuple[str, ...] = ()) 
             f"{format_key_path(place[len(prefix) :] if place[: len(prefix)] == prefix else place)}: {text}"
             for place, text in problems
         ]
-        raise RequestError("\n".join(line.removeprefix(": ") + "." for line in lines))
+        raise RequestError(
+            "\n".join(f"{line.removeprefix(': ').rstrip('.')}." for line in lines).replace("?.", "?")
+        )
     return policy
 
 

@@ -16,10 +16,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from uuid import uuid4
+
+from discreet.core.errors import RequestError
 
 SEEN: dict[int, tuple[weakref.ref[object], str, str]] = {}
 """By the frame's id: the frame, the digest of its contents, and their version."""
@@ -41,6 +44,18 @@ def find_session_ledger() -> str:
 def is_session_ledger(address: str) -> bool:
     """Return whether a ledger's address is that of this process's ledger."""
     return find_session_ledger.cache_info().currsize > 0 and address == find_session_ledger()
+
+
+@contextmanager
+def name_session_ledger(address: str) -> Iterator[None]:
+    """Raise refusals of the session's ledger with its name in place of its path, which nobody knows."""
+    try:
+        yield
+    except RequestError as error:
+        if not is_session_ledger(address):
+            raise
+        message = error.message.replace(f"The ledger {address}", "The ledger of this session")
+        raise type(error)(message, hint="Name another ledger for it: `ledger=`.") from None
 
 
 def find_session_version(frames: Mapping[str, tuple[object, str]]) -> str:

@@ -69,9 +69,7 @@ def build_file_table(
             hint="Give the column another name.",
         )
     columns = {
-        name: _build_column(
-            name, _choose_kind(name, kind, has_hierarchy=name in hierarchies), roles.get(name)
-        )
+        name: build_column(name, choose_kind(name, kind, has_hierarchy=name in hierarchies), roles.get(name))
         for name, kind in found
     }
     return Table(source=source, columns=columns)
@@ -87,14 +85,15 @@ def read_engine_schema(engine: str, name: str) -> tuple[str, Columns]:
     return schema.source, schema.columns
 
 
-def _build_column(name: str, kind: ColumnType, role: Role | None) -> Column:
+def build_column(name: str, kind: ColumnType, role: Role | None) -> Column:
     """Return a column with the given role, or as an identifier if its name suggests one."""
     column = Column(type=kind, missing=None if role is Role.SENSITIVE else MissingValues.CATEGORY)
     said = role or (Role.IDENTIFIER if guess_role(name) is Role.IDENTIFIER else None)
     return column if said is None else column.model_copy(update={"role": said})
 
 
-def _choose_kind(name: str, kind: ColumnType | None, *, has_hierarchy: bool) -> ColumnType:
+def choose_kind(name: str, kind: ColumnType | None, *, has_hierarchy: bool) -> ColumnType:
+    """Return the kind of a column whose bounds are not declared: numbers and dates are text then."""
     if kind is None or (kind in BOUNDED and (not has_hierarchy or is_code(name))):
         return ColumnType.TEXT
     return kind
