@@ -7,7 +7,7 @@ columns are declared (`policy_values`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ import pyarrow as pa
 from discreet.core.errors import RequestError
 from discreet.core.output_files import make_spill_folder
 from discreet.core.policy import Column, ColumnType, Policy, Role
-from discreet.engines.inventory import find_kind
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.engines.inventory import MAX_INSPECTED_ROWS, compute_pattern_shares, find_kind
 from discreet.services.frames import Frame, find_library, is_frame, is_spark_frame, list_columns, read_columns
+from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
 from discreet.services.policy_values import expand_column, validate_policy
 from discreet.services.source_tables import build_column, choose_kind
@@ -96,6 +98,22 @@ def _find_arrow_kind(kind: pa.DataType) -> ColumnType | None:
         or pa.types.is_null(kind),
     }
     return next((found for found, fits in tests.items() if fits), None)
+
+
+def match_frame_patterns(frame: Any, columns: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
+    """Return the share of a frame's first values that match each pattern of an identifier, per column."""
+    if not columns:
+        return {}
+    library, first = find_library(frame), frame
+    if library in ("pandas", "polars"):
+        first = frame.head(MAX_INSPECTED_ROWS)
+    elif library in ("duckdb", "pyspark"):
+        first = frame.limit(MAX_INSPECTED_ROWS)
+    elif isinstance(frame, pa.Table):
+        first = frame.slice(0, MAX_INSPECTED_ROWS)
+    rows = read_columns(first, "frame", dict.fromkeys(columns, Column()))
+    with DuckDBPublisher({}, {"frame": rows}) as engine:
+        return compute_pattern_shares(engine.count, "frame", columns, HIPAA_PATTERNS)
 
 
 def read_whole_frame(frame: Frame, name: str = "frame") -> pa.Table:

@@ -197,11 +197,11 @@ class Blank(NamedTuple):
 
 
 def load_policy(
-    path: Path, *, engine: str | None = None, ledger: str | None = None, tables: Collection[str] = ()
+    path: Path, *, engine: str | None = None, ledger: str | None = None, tables: Collection[str] | None = ()
 ) -> Policy:
     """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries.
 
-    `tables` are those whose rows are given elsewhere, and which need no source.
+    `tables` are those whose rows are given elsewhere, and which need no source; None if all may be.
     """
     document = read_yaml(path)
     if not isinstance(document.tree, dict):
@@ -221,7 +221,7 @@ def load_policy(
     problems += [
         (("tables", name), f"source is missing: add {EXAMPLES['source']}")
         for name, table in policy.tables.items()
-        if not table.source and name not in tables
+        if not table.source and tables is not None and name not in tables
     ]
     _raise_problems(document, problems + find_policy_problems(policy))
     if engine is not None:

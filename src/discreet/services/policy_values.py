@@ -30,7 +30,7 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy, PromiseTerms, Table
 from discreet.services.addresses import require_engine_address
 from discreet.services.object_columns import objects_to_text
-from discreet.services.policies import find_policy_problems, load_policy, resolve_paths
+from discreet.services.policies import Problems, find_policy_problems, load_policy, resolve_paths
 from discreet.services.policy_errors import format_validation_errors
 from discreet.services.session_ledger import find_session_ledger
 from discreet.services.yaml_reader import format_key_path
@@ -70,7 +70,7 @@ def parse_policy(
     if isinstance(policy, str | Path):
         found = load_policy(Path(policy), engine=engine, ledger=named, tables=tables)
     elif isinstance(policy, Policy | Mapping):
-        made = policy if isinstance(policy, Policy) else validate_policy(policy)
+        made = require_filled(policy) if isinstance(policy, Policy) else validate_policy(policy)
         changed = {} if engine is None else {"engine": require_engine_address(engine)}
         if named is not None or "ledger" not in made.model_fields_set:
             changed["ledger"] = named or find_session_ledger()
@@ -117,16 +117,39 @@ def validate_policy(values: Mapping[str, Any], *, prefix: tuple[str, ...] = ()) 
     expanded = expand_policy(values)
     try:
         policy = Policy.model_validate(expanded)
-        problems = find_policy_problems(policy)
     except ValidationError as error:
-        problems = format_validation_errors(error, expanded)
-    if problems:
-        lines = [
-            f"{format_key_path(place[len(prefix) :] if place[: len(prefix)] == prefix else place)}: {text}"
-            for place, text in problems
-        ]
+        sentences = format_policy_errors(error, expanded, prefix=prefix)
+    else:
+        problems = find_policy_problems(policy)
+        if not problems:
+            return policy
+        sentences = format_problems(problems, prefix)
+    raise RequestError(sentences)
+
+
+def format_policy_errors(
+    error: ValidationError, values: Mapping[str, Any], *, prefix: tuple[str, ...] = ()
+) -> str:
+    """Return the sentences on what is wrong in the values of a policy, one on each line."""
+    return format_problems(format_validation_errors(error, values), prefix)
+
+
+def format_problems(problems: Problems, prefix: tuple[str, ...] = ()) -> str:
+    """Return one sentence on each problem, with the entry that it is about; empty if there is none."""
+    lines = []
+    for place, text in problems:
+        shown = place[len(prefix) :] if place[: len(prefix)] == prefix else place
+        lines.append(f"{format_key_path(shown)}: {text}" if shown else text)
+    return "\n".join(line if line.endswith((".", "?")) else f"{line}." for line in lines)
+
+
+def require_filled(policy: Policy) -> Policy:
+    """Return a policy, or refuse a draft with the entries that are not filled in."""
+    blanks: tuple[str, ...] = getattr(policy, "blanks", ())
+    if blanks:
         raise RequestError(
-            "\n".join(f"{line.removeprefix(': ').rstrip('.')}." for line in lines).replace("?.", "?")
+            f"The policy is a draft; it does not say {', '.join(blanks)}.",
+            hint="Give what is public, never what the data shows: by fill(…), or in the file of save(…).",
         )
     return policy
 

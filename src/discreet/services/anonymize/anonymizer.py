@@ -78,7 +78,7 @@ from discreet.services.anonymize.release_options import (
 from discreet.services.anonymize.table_resolution import resolve_population
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import resolve_frame
-from discreet.services.policy_values import parse_policy
+from discreet.services.policy_values import parse_policy, require_filled
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 
@@ -201,7 +201,7 @@ class Anonymizer:
 def load_declared_policy(policy: object) -> Policy:
     """Return the policy that a Python caller gives: as such, as a dict, or as the path of its file."""
     if isinstance(policy, Policy):
-        return policy
+        return require_filled(policy)
     if isinstance(policy, str | Path):
         return load_policy(Path(policy))
     if isinstance(policy, Mapping):
