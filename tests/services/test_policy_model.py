@@ -165,7 +165,7 @@ def test_a_saved_policy_is_the_same_when_it_is_loaded(tmp_path: Path) -> None:
         ({"tables": {"t": {"columns": 3}}}, "`columns=` must be a dict"),
         (
             {"tables": {"t": {"columns": {"x": str}}}, "hierarchy": {}},
-            "hierarchy: unknown; did you mean hierarchies",
+            "hierarchy: unknown here: it belongs to a column",
         ),
         ({"tables": {"t": {"person": "who", "columns": {"x": str}}}}, "person names the column who"),
     ],

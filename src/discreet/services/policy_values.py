@@ -227,12 +227,14 @@ def _expand_bounds(name: object, form: tuple[Any, ...]) -> dict[str, Any]:
     low, high = form[:2]
     bounds = {"low": low, "high": high}
     if all(isinstance(bound, str) for bound in (low, high)):
-        return {**_parse_times(name, low, high)}
+        return _parse_times(name, low, high)
     if all(isinstance(bound, datetime) for bound in (low, high)):
         return {"type": ColumnType.TIMESTAMP, **bounds}
     if all(isinstance(bound, date) for bound in (low, high)):
         return {"type": ColumnType.DATE, **bounds}
-    if not all(isinstance(bound, int | float | Decimal) and bound is not True for bound in form):
+    if not all(
+        isinstance(bound, int | float | Decimal) and not isinstance(bound, bool) for bound in form[:2]
+    ):
         raise InvalidParameterError(
             f"`columns=`: {name} must have two numbers or two dates as bounds.",
             hint="Values that are listed are in square brackets.",
