@@ -24,21 +24,25 @@ import pyarrow.dataset as ds
 import pytest
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Column, ColumnType, Policy, Table
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.services.frames import is_frame, read_frame
 
 DECLARED: dict[str, Column] = {
-    "integer": Column(type="integer"),
-    "bounded integer": Column(type="integer", low=0, high=100),
-    "decimal": Column(type="decimal"),
-    "bounded decimal": Column(type="decimal", low=0, high=100, resolution=Decimal("0.1")),
-    "category": Column(type="category", values=("1", "2", "2.5", "true", "false", "x", "2024-01-31")),
-    "text": Column(type="text"),
-    "date": Column(type="date"),
-    "bounded timestamp": Column(type="timestamp", low=datetime(2000, 1, 1), high=datetime(2030, 1, 1)),
-    "boolean": Column(type="boolean"),
+    "integer": Column(type=ColumnType.INTEGER),
+    "bounded integer": Column(type=ColumnType.INTEGER, low=0, high=100),
+    "decimal": Column(type=ColumnType.DECIMAL),
+    "bounded decimal": Column(type=ColumnType.DECIMAL, low=0, high=100, resolution=Decimal("0.1")),
+    "category": Column(
+        type=ColumnType.CATEGORY, values=("1", "2", "2.5", "true", "false", "x", "2024-01-31")
+    ),
+    "text": Column(type=ColumnType.TEXT),
+    "date": Column(type=ColumnType.DATE),
+    "bounded timestamp": Column(
+        type=ColumnType.TIMESTAMP, low=datetime(2000, 1, 1), high=datetime(2030, 1, 1)
+    ),
+    "boolean": Column(type=ColumnType.BOOLEAN),
 }
 COLUMNS: dict[str, list[Any]] = {
     "integers": [1, 2, 0, 99, 12],
@@ -72,7 +76,7 @@ OTHERS: dict[str, Any] = {
 
 def read_columns(frame: Any, columns: dict[str, Column]) -> dict[str, list[Any]]:
     """Return the values that the engine holds of each column, in the order of the rows."""
-    table = Table(columns={"n": Column(type="integer"), **columns})
+    table = Table(columns={"n": Column(type=ColumnType.INTEGER), **columns})
     policy = Policy(tables={"t": table})
     store = prepare_store(policy, None, frames={"t": read_frame(frame, "t", table)})
     with DuckDB(store) as engine:
@@ -208,7 +212,7 @@ def test_nested_types_are_refused_by_name(frame: Any, kind: str) -> None:
 
 def test_only_declared_columns_are_read() -> None:
     frame = pa.table({"Age": [34], "secret": [[1]], "n": [0]})
-    table = Table(columns={"age": Column(type="integer", low=0, high=99)})
+    table = Table(columns={"age": Column(type=ColumnType.INTEGER, low=0, high=99)})
     for each in (frame, frame.to_pandas(), duckdb.from_arrow(frame), ds.dataset(frame), frame.to_reader()):
         assert read_frame(each, "t", table).to_pydict() == {"age": [34]}
 
@@ -274,7 +278,7 @@ print(answer.to_arrow().num_rows)
 
 def test_a_large_frame_is_not_copied_where_its_types_fit() -> None:
     numbers = pa.array(range(1_000_000))
-    table = Table(columns={"x": Column(type="integer", low=0, high=10**6)})
+    table = Table(columns={"x": Column(type=ColumnType.INTEGER, low=0, high=10**6)})
     read_again = read_frame(pa.table({"x": numbers}), "t", table).column("x").chunk(0)
     assert read_again.buffers()[1].address == numbers.buffers()[1].address
 

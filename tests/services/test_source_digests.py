@@ -88,7 +88,7 @@ def test_a_frame_in_place_of_a_table_has_a_version_too(path: Path) -> None:
 
     assert ask_frame(first, "1") == 1
     assert ask_frame(patients.patients().slice(0, 100), "1") == 1
-    with pytest.raises(RequestError, match="has changed.* another `data_version=`"):
+    with pytest.raises(RequestError, match=r"has changed.* another `data_version=`"):
         ask_frame(second, "1")
     assert ask_frame(second, "2") == 2
 

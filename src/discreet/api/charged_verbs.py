@@ -17,7 +17,6 @@ from typing import Literal
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
 from discreet.api.frame_sources import (
     FRAME_NAME,
-    Columns,
     FrameTerms,
     Source,
     choose_table,
@@ -41,12 +40,13 @@ from discreet.services.curator import Curator
 from discreet.services.frames import is_frame
 from discreet.services.itemsets import plan_itemsets_release
 from discreet.services.plans import Plan
-from discreet.services.policy_values import PromiseForm
+from discreet.services.policy_values import Columns, PromiseForm
 from discreet.services.progress import ignore_progress
 from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
-from discreet.services.synthesize.synthetic_table import SyntheticTable, synthesize_table
+from discreet.services.synthesize.synthetic_results import SyntheticTable
+from discreet.services.synthesize.synthetic_table import synthesize_table
 from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar

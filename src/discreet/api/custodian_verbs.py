@@ -19,7 +19,7 @@ from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
 from discreet.api.anonymizer import Anonymizer, Release
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
-from discreet.api.frame_sources import FRAME_NAME, Columns
+from discreet.api.frame_sources import FRAME_NAME
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.policy import Policy
@@ -32,12 +32,13 @@ from discreet.services.anonymize.release_options import Texts
 from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
+from discreet.services.audit.audit_dispatch import AuditResult, run_audit
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.frame_tables import build_published_policy, read_whole_frame, write_frames
 from discreet.services.frames import Frame, is_frame
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import apply_tables
-from discreet.services.policy_values import PolicyForm, require_mapping
+from discreet.services.policy_values import Columns, PolicyForm, require_mapping
 from discreet.services.progress import ignore_progress
 from discreet.services.request_fields import make_request
 
@@ -145,6 +146,11 @@ def _build_pseudonyms(columns: Names | Sequence[Pseudonyms], key: Path | str | N
         return made
     require_parameter(isinstance(key, str | Path | None), "anonymize", "key", key, "the path of a file")
     names = list_names("pseudonyms", columns)  # type: ignore[arg-type]
+    if bool(names) != (key is not None):
+        raise InvalidParameterError(
+            "anonymize: `pseudonyms=` and `key=` go together.",
+            hint="A key file that does not exist is created, readable by its owner only.",
+        )
     return build_pseudonyms(names, None if key is None else Path(key))
 
 

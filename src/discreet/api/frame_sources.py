@@ -18,13 +18,11 @@ from discreet.core.errors import InvalidParameterError, RequestError, shorten_va
 from discreet.core.policy import Policy
 from discreet.services.curator import Curator
 from discreet.services.frames import EXPECTED_FRAME, Frame, is_frame
-from discreet.services.policy_values import ColumnForm, PolicyForm, PromiseForm, build_frame_policy
+from discreet.services.policy_values import Columns, PolicyForm, PromiseForm, build_frame_policy
 from discreet.sql.query_parser import parse_statement
 
 Source = Curator | PolicyForm | Frame
 """An open curator, a policy (a dict, a `Policy` or its path), or a frame."""
-Columns = Mapping[str, ColumnForm]
-"""What is declared of a frame's columns: (low, high), a list of values, a type, or a dict of entries."""
 FRAME_NAME = "df"
 
 

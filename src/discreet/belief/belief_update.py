@@ -28,9 +28,11 @@ from typing import Protocol, TypeVar
 
 from discreet.belief.odds import highest_posterior, log_gamma, lowest_posterior
 from discreet.belief.tail_bounds import smallest_loss, tail_probability_beyond_loss
+from discreet.belief.wording import format_chance, format_percent, format_percent_up
 from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter, shorten_value
 from discreet.core.guarantees import ApproximateDP, Guarantee, PureDP, convert_guarantee
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real, is_real, require_nonnegative, require_probability
 
@@ -46,6 +48,15 @@ class Belief:
     lowest: float
     tail: float
     secret: Relation = Relation.VALUE
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("before", f"at most {format_percent(self.prior)}"),
+            ("after", f"from {format_percent(self.lowest)} to {format_percent_up(self.highest)}"),
+            *((("except with", format_chance(self.tail)),) if self.tail else ()),
+            ("about", f"{self.secret.value} ({self.secret.neighbours} neighbours)"),
+        ]
+        return build_summary(build_facts(facts, caption="Belief in a claim about one person"))
 
 
 def compute_belief(
@@ -76,7 +87,9 @@ def compute_belief(
         reach = smallest_loss(guarantee, exceeded)
     else:
         require_probability("compute_belief", "posterior", posterior)
-        require_parameter(posterior > prior, "compute_belief", "posterior", posterior, f"above the prior {p:g}")
+        require_parameter(
+            posterior > prior, "compute_belief", "posterior", posterior, f"above the prior {p:g}"
+        )
         require_parameter(
             tail == 0, "compute_belief", "tail", tail, "left out where posterior is given: it is the answer"
         )
@@ -145,8 +158,8 @@ def compute_posterior(
         }
     except (TypeError, OverflowError):
         raise InvalidParameterError(
-            f"compute_posterior: `output=` and the answers of `worlds=` must be such as {type(mechanism).__name__} "
-            f"releases; got {shorten_value(output)}."
+            "compute_posterior: `output=` and the answers of `worlds=` must be such as "
+            f"{type(mechanism).__name__} releases; got {shorten_value(output)}."
         ) from None
     total = math.fsum(joint.values())
     if not 0 < total < math.inf:

@@ -130,8 +130,7 @@ def _build_convex_function(f: WeightFunction) -> WeightFunction:
         ) from None
     if values.shape != t.shape or not np.all(np.isfinite(values)) or not _is_convex(t, values):
         raise InvalidParameterError(
-            "`f=` must make t f(t) finite and convex for t > 0, as numpy.log does; "
-            "this one does not."
+            "`f=` must make t f(t) finite and convex for t > 0, as numpy.log does; this one does not."
         )
     return h
 

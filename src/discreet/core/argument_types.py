@@ -1,8 +1,8 @@
 """Refusal of arguments by their annotations: one sentence that names the argument, instead of a raw error.
 
-A public function whose arithmetic would fail on a text or a list is decorated by `refuse_wrong_types`. It checks
-the kind of each argument, once and cheaply; ranges, shapes and relations between arguments are checked by the
-function itself. Annotations of arrays are not checked here: many kinds of objects are arrays.
+A public function whose arithmetic would fail on a text or a list is decorated by `refuse_wrong_types`. It
+checks the kind of each argument, once and cheaply; ranges, shapes and relations between arguments are checked
+by the function itself. Annotations of arrays are not checked here: many kinds of objects are arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, wraps
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,32 +81,43 @@ def _make_check(hint: Any) -> Check | None:
         parts = get_args(hint)
         # an integer beyond every float is not a number of int | float, either
         return _join_checks([_make_check(each) for each in parts if each is not int or float not in parts])
-    if origin is Literal:
-        allowed = get_args(hint)
-        return (lambda value: value in allowed), f"one of {', '.join(map(str, allowed))}"
-    if origin in KINDS:
-        return KINDS[origin]
-    if hint is ArrayLike or origin is np.ndarray:
+    if origin is Sequence:
+        return _make_list_check(*get_args(hint))
+    return KINDS[origin] if origin in KINDS else _make_class_check(origin or hint)
+
+
+def _make_class_check(kind: Any) -> Check | None:
+    if not isinstance(kind, type) or kind in (object, np.ndarray):
         return None
-    kind = origin if isinstance(origin, type) else hint
     if getattr(kind, "_is_protocol", False):
         members = _list_members(kind)
         return (lambda value: all(_has_member(value, name) for name in members)), f"a {kind.__name__}"
-    if not isinstance(hint, type) or hint is object:
-        return None
-    return (lambda value: isinstance(value, hint)), f"a {hint.__name__}"
+    return (lambda value: isinstance(value, kind)), f"a {kind.__name__}"
 
 
 def _list_members(protocol: type) -> tuple[str, ...]:
     """Return the attributes and methods that a protocol asks for."""
     parts = [each for each in protocol.__mro__ if getattr(each, "_is_protocol", False)]
-    names = (name for each in parts for name in (*vars(each), *each.__dict__.get("__annotations__", ())))
+    names = (name for each in parts for name in (*vars(each), *inspect.get_annotations(each)))
     return tuple(dict.fromkeys(name for name in names if not name.startswith("_")))
 
 
 def _has_member(value: object, name: str) -> bool:
     """Return whether an object has an attribute; a property is not computed for it."""
     return hasattr(type(value), name) or name in getattr(value, "__dict__", ())
+
+
+def _make_list_check(hint: Any) -> Check:
+    """Return the check of a list and of what is in it; an array is checked by the function itself."""
+    inside = _make_check(hint)
+
+    def is_list(value: object) -> bool:
+        if isinstance(value, np.ndarray):
+            return True
+        listed = isinstance(value, Sequence) and not isinstance(value, str)
+        return listed and (inside is None or all(map(inside[0], value)))  # type: ignore[call-overload]
+
+    return is_list, "a list" if inside is None else f"a list, each {inside[1]}"
 
 
 def _join_checks(checks: Sequence[Check | None]) -> Check | None:
@@ -143,6 +154,5 @@ SIMPLE: dict[Any, Check] = {
 }
 KINDS: dict[Any, Check] = {
     Mapping: (lambda value: isinstance(value, Mapping), "a dict"),
-    Sequence: (lambda value: isinstance(value, Sequence | np.ndarray) and not isinstance(value, str), "a list"),
     Callable: (callable, "a function"),
 }

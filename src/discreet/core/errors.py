@@ -122,8 +122,8 @@ def require_parameter(
 ) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
-    The owner is a class, or the function or verb that the user called. Without one (""), the argument is named
-    alone: for parameters of a class that users do not know, named as the argument that they gave.
+    The owner is a class, or the function or verb that the user called. Without one (""), the argument is
+    named alone: for parameters of a class that users do not know, named as the argument that they gave.
 
     >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):
@@ -146,14 +146,14 @@ def _shorten_word(found: re.Match[str]) -> str:
 def shorten_value(value: object) -> str:
     """Return what was given as one line of a message.
 
-    >>> shorten_value([[1, 2]]), shorten_value(""), shorten_value("x" * 1_000)[-9:]
-    ('[[1, 2]]', "''", 'xxxxxxxx…')
+    >>> shorten_value([[1, 2]]), shorten_value("x" * 1_000)[-9:]
+    ('[[1, 2]]', 'xxxxxxxx…')
     """
     try:
         text = " ".join(str(value).split())
     except ValueError:  # an integer of thousands of digits has no text
         text = "a number of too many digits"
-    return (text or repr(value))[:MOST_SHOWN] + "…" * (len(text) > MOST_SHOWN)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:

@@ -49,6 +49,9 @@ class ReportCounts:
     clients: int
     cells: Integers
 
+    def __repr__(self) -> str:
+        return f"<ReportCounts of {self.clients:,} clients>"
+
     def __add__(self, other: ReportCounts) -> ReportCounts:
         return ReportCounts(clients=self.clients + other.clients, cells=self.cells + other.cells)
 

@@ -130,7 +130,9 @@ def read_columns(rows: Any) -> tuple[list[Any], list[str] | None]:
             hint="Reshape your data: one row a person, one column an attribute.",
         )
     if not table.shape[1]:
-        raise InvalidParameterError(f"`X=`: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
+        raise InvalidParameterError(
+            f"`X=`: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
     return [table[:, j] for j in range(table.shape[1])], None
 
 

@@ -52,7 +52,9 @@ class _Classifier(Estimator):
         require_parameter(several, self, "classes", classes, "two or more different classes")
         goal = self.schema.target if self.schema is not None else Attribute.category("class", classes)
         if goal is None or goal.regular_bins < 2:
-            raise InvalidParameterError(f"{type(self).__name__}.schema must have a target of two classes or more.")
+            raise InvalidParameterError(
+                f"{type(self).__name__}.schema must have a target of two classes or more."
+            )
         self.classes_ = np.array(self.classes if self.classes is not None else goal.values)
         self._fit_model(columns, targets, goal)
         return self

@@ -195,7 +195,7 @@ def _build_column(
     name: str, kind: ColumnType | None, form: Any, role: Role | None, *, has_hierarchy: bool
 ) -> Any:
     if form is None:
-        return build_column(name, choose_kind(name, kind, has_hierarchy=has_hierarchy), role)
+        return build_column(choose_kind(name, kind, has_hierarchy=has_hierarchy), role)
     entries = expand_column(name, form)
     if isinstance(entries, Column):
         return entries if role is None else entries.model_copy(update={"role": role})

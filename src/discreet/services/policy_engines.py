@@ -22,14 +22,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.accounting.ledger_database import get_shared_store_key
-from discreet.accounting.ledger_storage import MEMORY, is_database_address
+from discreet.accounting.ledger_storage import (
+    MEMORY,
+    find_sibling_file,
+    is_database_address,
+    strip_sibling_path,
+)
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.engines import sources
 from discreet.engines.sources import digest_contents, digest_frame, have_changed
-from discreet.services.addresses import find_sibling_file, parse_engine_address, strip_sibling_path
+from discreet.services.addresses import parse_engine_address
 from discreet.services.frames import Frame, is_spark_frame, read_frame, require_frame
 from discreet.services.session_ledger import find_session_version, is_session_ledger
 from discreet.services.spark_frames import ENGINE as SPARK

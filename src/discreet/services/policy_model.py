@@ -27,7 +27,7 @@ from discreet.services.policy_errors import find_nearest_name
 from discreet.services.policy_text import format_policy_text
 from discreet.services.policy_values import (
     DEFAULT_PROMISE,
-    ColumnForm,
+    Columns,
     PromiseForm,
     expand_column,
     expand_policy,
@@ -114,7 +114,7 @@ class Policy(core_policy.Policy):
 
     def fill(
         self,
-        columns: Mapping[str, ColumnForm | None] | None = None,
+        columns: Columns | None = None,
         *,
         table: str | None = None,
         person: str | None = None,

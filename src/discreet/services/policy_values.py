@@ -48,8 +48,8 @@ PYTHON_TYPES: Mapping[type, ColumnType] = {
 }
 FORMS = '(low, high), (low, high, step), a list of values, a type such as "boolean", or a dict'
 
-ColumnForm = Column | Mapping[str, Any] | Sequence[Any] | type | str
-"""What declares a column: a short form, a mapping of entries, or the model of a policy."""
+Columns = Mapping[str, object]
+"""What declares columns, by name: a short form, a mapping of entries, or the model of a policy for each."""
 PromiseForm = Promise | PromiseTerms | Mapping[str, Any] | tuple[float | str, float | str]
 PolicyForm = Policy | Mapping[str, Any] | Path | str
 

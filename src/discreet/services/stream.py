@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError, require_parameter
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
@@ -42,6 +43,15 @@ class Stream:
         """Return table, number of questions and method; which of them were answered anew is not shown."""
         questions = f"{self.plan.questions:,} questions by {self.plan.method}"
         return f"<Stream over {self.plan.table}: {questions} (entry {self.entry})>"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("questions", f"{self.plan.questions:,}"),
+            ("method", self.plan.method),
+            ("error, 95%", f"± {self.plan.error95:,}"),
+            ("ledger", f"entry {self.entry}"),
+        ]
+        return build_summary(build_facts(facts, caption=f"Stream over {self.plan.table}"))
 
     @property
     def plan(self) -> StreamPlan:

@@ -55,7 +55,7 @@ from discreet.services.anonymize.counted_table import (
     count_table,
     require_values,
 )
-from discreet.services.anonymize.exposure import require_declared_roles
+from discreet.services.anonymize.exposure import require_reviewed_names
 from discreet.services.anonymize.release import Release, list_published_columns
 from discreet.services.anonymize.release_goal import (
     Method,
@@ -72,10 +72,11 @@ from discreet.services.anonymize.release_options import (
     read_posterior,
     read_pseudonyms,
     read_weights,
+    require_column_names,
     require_signatures,
     require_unit,
 )
-from discreet.services.anonymize.table_resolution import resolve_population
+from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_population
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import resolve_frame
 from discreet.services.policy_values import parse_policy, require_filled
@@ -104,6 +105,7 @@ class Anonymizer:
         levels: Mapping[str, int] | Texts | None = None,
         centres: Mapping[str, Centre | str] | Texts | None = None,
         pseudonyms: Sequence[Pseudonyms] = (),
+        forced_columns: Sequence[str] = (),
         earlier: pa.Table | None = None,
         seconds: float | None = None,
         sampling: float | None = None,
@@ -114,6 +116,7 @@ class Anonymizer:
         self.policy = load_declared_policy(policy)
         self._posterior = read_posterior(posterior)
         require_unit(unit)
+        require_column_names("forced_columns", forced_columns)
         require_signatures(earlier)
         require_parameter(
             population is None or isinstance(population, str),
@@ -139,8 +142,13 @@ class Anonymizer:
             sampling=sampling,
         )
         self._unit, self._population = unit, population
+        self._forced = tuple(forced_columns)
         self._report_progress = progress or (lambda _: None)
         self.release: Release
+
+    def __repr__(self) -> str:
+        tables, method = ", ".join(self.policy.tables), self.goal.method.value
+        return f"<Anonymizer of {tables}: {method}, {self.goal.model_names}>"
 
     def fit(self, table: object) -> Self:
         """Find the release of a policy's table, or of a frame with the columns of the policy's only table."""
@@ -148,7 +156,7 @@ class Anonymizer:
         name, frames = resolve_frame(self.policy, table)
         declared = self.policy.tables[name]
         columns = list_published_columns(declared, tuple(each.column for each in self.goal.pseudonyms))
-        require_declared_roles(name, declared, columns)
+        require_reviewed_names(name, declared, columns, self._forced)
         counted = self._count_table(name, frames, shown=columns)
         self._report_progress("searching")
         recoding, found = recode_table(counted, self._report_progress)
@@ -176,7 +184,8 @@ class Anonymizer:
     def _count_table(
         self, name: str, frames: dict[str, pa.Table], *, shown: tuple[str, ...] = ()
     ) -> CountedTable:
-        resolved = resolve_population(self.policy, name, self._population)
+        named = ResolvedTable(name=name, policy=self.policy)
+        resolved = resolve_population(named, self._population)
         found = count_table(
             resolved.policy,
             name,
@@ -185,6 +194,7 @@ class Anonymizer:
             unit=self._unit,
             population=resolved.population,
             shown=shown,
+            forced=self._forced,
             report_progress=self._report_progress,
         )
         sensitive, declared = found.tuples.sensitive, self.policy.tables[name]

@@ -18,7 +18,7 @@ from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective, find_objective
 from discreet.anonymity.search.objectives import Loss
-from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.number_checks import is_real, require_count, require_probability
 from discreet.services.anonymize.anonymize_request import parse_centres, parse_levels, parse_weights
 from discreet.services.request_fields import split_names
@@ -114,6 +114,13 @@ def require_unit(unit: object) -> None:
     require_parameter(unit in (None, "row"), VERB, "unit", unit, "row", hint="Omit it to count people.")
 
 
+def require_column_names(name: str, columns: object) -> None:
+    """Refuse what is not a list of names."""
+    listed = isinstance(columns, Sequence) and not isinstance(columns, str)
+    fits = listed and all(isinstance(each, str) for each in columns)  # type: ignore[attr-defined]
+    require_parameter(fits, VERB, name, columns, "a list of columns")
+
+
 def require_signatures(earlier: object) -> None:
     """Refuse an earlier release that is not the Arrow table of its signatures."""
     fits = earlier is None or isinstance(earlier, pa.Table)
@@ -135,6 +142,7 @@ def _read_pairs(
         column, _, value = example.partition("=")
         shown = value if value.isdecimal() else repr(value)
         raise InvalidParameterError(
-            f"anonymize: `{name}=` must be a dict such as {{{column!r}: {shown}}}, or a text such as {example}."
+            f"anonymize: `{name}=` must be a dict such as {{{column!r}: {shown}}}, or a text such as "
+            f"{example}; got {shorten_value(given)}."
         )
     return dict(parse(texts))

@@ -22,8 +22,8 @@ from discreet.services.anonymize.release_certificate import (
     write_certificate,
 )
 from discreet.services.anonymize.release_evaluation import evaluate_release
-from discreet.services.attack.belief_bounds import bound_from_option
-from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.attack.evaluation import AttackEvaluation, bound_from_option
+from discreet.services.ledgers import open_ledger
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"
@@ -103,8 +103,6 @@ def _record_in_ledger(
     """Record the release in the ledger of the policy's promise."""
     if policy.promise is None:
         return
-    from discreet.services.ledgers import open_ledger  # without a promise nothing needs it
-
     with open_ledger(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
         ledger.record_release(target.name, f"{release.name}, {models}", content | target.ledger_record)
