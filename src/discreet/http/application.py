@@ -173,6 +173,7 @@ async def serve_http(
             http=Connection,
             access_log=False,  # it would record who asked when
             log_level="warning",
+            log_config=None,  # uvicorn's own closes the handlers that others of this process log with
             server_header=False,
             proxy_headers=False,  # any client can set them, and the login throttle counts addresses
             ws="none",
