@@ -189,6 +189,17 @@ def test_an_unchanged_frame_is_asked_again_for_free(rows: pa.Table) -> None:
     assert not discreet.ask(frame, COUNT, columns=COLUMNS, epsilon=0.2).repeated
 
 
+@pytest.mark.parametrize("ledger", [None, "study.db"])
+def test_columns_may_be_declared_differently_from_question_to_question(
+    rows: pa.Table, ledger: str | None
+) -> None:
+    declared: list[dict[str, Any]] = [{"hours": (1, 99)}, {"hours": (1, 50)}, {"smoker": bool}]
+    for repeated in (False, True):
+        for columns in declared:
+            answer = discreet.ask(rows, COUNT, columns=columns, epsilon=0.1, ledger=ledger)
+            assert answer.repeated is repeated
+
+
 def test_a_new_frame_is_not_taken_for_one_that_is_gone(rows: pa.Table) -> None:
     for _ in range(5):
         frame = pa.table({"hours": rows.column("hours"), "workclass": rows.column("workclass")})

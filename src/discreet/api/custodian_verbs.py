@@ -50,6 +50,7 @@ def anonymize(
     *,
     quasi: Names = (),
     sensitive: Names = (),
+    keep: Names = (),
     columns: Columns | None = None,
     person: str | None = None,
     hierarchies: Mapping[str, Mapping[str, object]] | None = None,
@@ -73,9 +74,10 @@ def anonymize(
     """Find the release of a table that meets the privacy models and loses least; nothing is written yet.
 
     `table` is a table of the policy, or a frame with the columns of the policy's only table. A frame needs no
-    policy: pass it first, and name its `quasi` and `sensitive` columns, which are published; no others are.
-    `columns` may declare bounds and values as in `ask`, from which generalizations follow, and `hierarchies`
-    are those of a policy. `person` is the column that identifies people, of whom `k` then counts.
+    policy: pass it first, and name its `quasi` and `sensitive` columns, and others to `keep` unchanged; no
+    others are published. `columns` may declare bounds and values as in `ask`, from which generalizations
+    follow, and `hierarchies` are those of a policy. `person` is the column that identifies people, of whom
+    `k` then counts.
 
     `k` is short for the model `KAnonymity(k=k)`; other models are in `discreet.models`, or texts with an
     option of the command line: `l-diversity disease:2:distinct`. At least one must be given. `release.write`
@@ -95,6 +97,7 @@ def anonymize(
             FRAME_NAME,
             quasi=list_names("quasi", quasi),
             sensitive=list_names("sensitive", sensitive),
+            keep=list_names("keep", keep),
             columns=None if columns is None else require_mapping("columns", columns),
             person=person,
             hierarchies=None if hierarchies is None else require_mapping("hierarchies", hierarchies),
@@ -104,7 +107,12 @@ def anonymize(
     else:
         declared = load_declared_policy(policy)
         _refuse_frame_arguments(
-            quasi=quasi, sensitive=sensitive, columns=columns, person=person, hierarchies=hierarchies
+            quasi=quasi,
+            sensitive=sensitive,
+            keep=keep,
+            columns=columns,
+            person=person,
+            hierarchies=hierarchies,
         )
         if table is None:
             raise InvalidParameterError("anonymize: no table is named.", hint="Give its name: `table=`.")

@@ -147,6 +147,7 @@ def build_published_policy(
     *,
     quasi: tuple[str, ...],
     sensitive: tuple[str, ...],
+    keep: tuple[str, ...] = (),
     columns: Mapping[str, Any] | None = None,
     person: str | None = None,
     hierarchies: Mapping[str, Any] | None = None,
@@ -172,7 +173,7 @@ def build_published_policy(
     if person is not None:
         roles = {person: Role.IDENTIFIER} | roles
     made: dict[str, Any] = {}
-    for column in dict.fromkeys([*declared, *roles]):
+    for column in dict.fromkeys([*declared, *roles, *keep]):
         if column not in known:
             meant = find_nearest_name(column, known)
             raise RequestError(

@@ -7,13 +7,14 @@ Unchanged   Stored answers belong to one version of the data, and a difference o
             version would reveal what changed. So a digest of every source file is stored beside the ledger,
             with the policy's `data_version`; a table whose contents differ under the same version is refused
             until the custodian sets another. Files are read again only if their path, size or time has
-            changed. A frame has a digest of its rows; in a session, each frame has a version of its own
+            changed. A frame has a digest of its declared columns; in a session it has a version of its own
             (`session_ledger`). Tables of PostgreSQL and Spark may change at any time: they are not recorded.
             A refusal depends on the policy and the state of the sources, costs nothing, and reveals no data.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -31,7 +32,7 @@ from discreet.accounting.ledger_storage import (
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.output_files import write_output
-from discreet.core.policy import Policy
+from discreet.core.policy import Policy, Table
 from discreet.engines import sources
 from discreet.engines.sources import digest_contents, digest_frame, have_changed
 from discreet.services.addresses import parse_engine_address
@@ -214,7 +215,9 @@ def require_unchanged_sources(
         is_read = only is None or name in only
         if table.person == "none" or not is_read:  # a table without people may change
             continue
-        remembered, state, frame = tables.get(name), FRAME_STATE, frames.get(name)
+        state, frame = FRAME_STATE, frames.get(name)
+        key = name if frame is None else _name_frame(name, table)
+        remembered = tables.get(key)
         if frame is not None:
             digest = digest_frame(frame)
         else:
@@ -231,9 +234,18 @@ def require_unchanged_sources(
                 f"({policy.data_version}) has not.",
                 hint=way_out if frame is None else "Give the new data another `data_version=`.",
             )
-        tables[name] = {"state": state, "digest": digest}
+        tables[key] = {"state": state, "digest": digest}
     if json.dumps(known) != before:
         write_output(place, json.dumps(known, indent=1), private=True)
+
+
+def _name_frame(name: str, table: Table) -> str:
+    """Return the name under which a frame's digest is recorded: it is of the columns that are declared.
+
+    Stored answers belong to one declaration too, so that no other is compared with them.
+    """
+    declared = json.dumps(table.model_dump(mode="json"), sort_keys=True)
+    return f"{name} as declared {hashlib.sha256(declared.encode()).hexdigest()[:16]}"
 
 
 def _read_digests(path: Path) -> RecordedDigests:

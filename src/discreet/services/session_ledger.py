@@ -24,8 +24,8 @@ from uuid import uuid4
 
 from discreet.core.errors import RequestError
 
-SEEN: dict[int, tuple[weakref.ref[object], str, str]] = {}
-"""By the frame's id: the frame, the digest of its contents, and their version."""
+SEEN: dict[int, tuple[weakref.ref[object], dict[str, str]]] = {}
+"""By the frame's id: the frame, and the version of its contents by their digest."""
 
 
 @cache
@@ -64,13 +64,11 @@ def find_session_version(frames: Mapping[str, tuple[object, str]]) -> str:
 
 
 def _find_version(frame: object, digest: str) -> str:
-    known = SEEN.get(id(frame))
-    if known is not None and known[0]() is frame and known[1] == digest:
-        return known[2]
-    version, key = uuid4().hex, id(frame)
-    try:
-        held = weakref.ref(frame, lambda _: SEEN.pop(key, None))
-    except TypeError:
-        return version  # an object that cannot be followed is a new one each time
-    SEEN[key] = held, digest, version
-    return version
+    key = id(frame)
+    known = SEEN.get(key)
+    if known is None or known[0]() is not frame:
+        try:
+            known = SEEN[key] = weakref.ref(frame, lambda _: SEEN.pop(key, None)), {}
+        except TypeError:
+            return uuid4().hex  # an object that cannot be followed is a new one each time
+    return known[1].setdefault(digest, uuid4().hex)
