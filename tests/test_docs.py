@@ -84,7 +84,7 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
 @pytest.mark.parametrize("page", [p for p in PAGES if PYTHON.search(p.read_text())], ids=named)
 def test_every_python_block_of_a_page_runs(folder: Path, page: Path) -> None:
     assert folder.exists()
-    session_ledger.find_session_ledger.cache_clear()
+    session_ledger.make_session_ledger.cache_clear()
     names: dict[str, Any] = {}
     for block in PYTHON.findall(page.read_text()):
         exec(block, names)

@@ -37,9 +37,9 @@ FRAMES: dict[str, Callable[[pa.Table], Any]] = {
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Give each test a session of its own."""
     monkeypatch.chdir(tmp_path)
-    session_ledger.find_session_ledger.cache_clear()
+    session_ledger.make_session_ledger.cache_clear()
     yield
-    session_ledger.find_session_ledger.cache_clear()
+    session_ledger.make_session_ledger.cache_clear()
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_wrong_declaration_is_refused_in_words_of_python(rows: pa.Table, colum
         ({"rows_per_person": 3}, "rows_per_person is 1"),
         ({"promise": (0.5, 0.1)}, "promise.posterior"),
         ({"question": "SELECT COUNT(*) AS n FROM a JOIN b ON a.hours = b.hours"}, "names the tables a, b"),
-        ({"question": "SELECT SUM(pay) AS p FROM df"}, "no column pay"),
+        ({"question": "SELECT SUM(pay) AS p FROM df"}, "no column pay.* Declare it in `columns=`"),
         ({"source": [1, 2]}, "a frame is|or a frame"),
     ],
 )

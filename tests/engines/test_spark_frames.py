@@ -22,9 +22,9 @@ CODES = "SELECT code, COUNT(*) AS n FROM df GROUP BY code"
 @pytest.fixture(autouse=True)
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
-    session_ledger.find_session_ledger.cache_clear()
+    session_ledger.make_session_ledger.cache_clear()
     yield
-    session_ledger.find_session_ledger.cache_clear()
+    session_ledger.make_session_ledger.cache_clear()
 
 
 def make_frame(spark: SparkServer, sql: str) -> Any:
@@ -61,6 +61,16 @@ def test_types_that_no_policy_declares_and_mixed_frames_are_refused(spark: Spark
 
     with pytest.raises(discreet.RequestError, match="x is a frame of Spark and y is not"):
         Curator(policy, tables={"x": nested, "y": pa.table({"a": ["b"]})})
+
+
+def test_two_names_for_one_frame_of_spark_have_one_unit(spark: SparkServer) -> None:
+    frame = make_frame(spark, "SELECT id, id AS age FROM range(10)")
+    tables = {
+        "visits": {"columns": {"id": "integer"}, "person": "id", "rows_per_person": 9},
+        "rows": {"columns": {"age": (0, 9)}},
+    }
+    with pytest.raises(discreet.RequestError, match="visits and rows of the policy have rows in common"):
+        Curator({"promise": ("1%", "5%"), "tables": tables}, tables={"visits": frame, "rows": frame})
 
 
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT", "DECIMAL(9,3)", "BIGINT", "STRING"])

@@ -35,7 +35,7 @@ from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult, run_audit
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.frame_tables import build_published_policy, read_whole_frame, write_frames
-from discreet.services.frames import Frame, is_frame
+from discreet.services.frames import Frame, is_frame, is_spark_frame
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import apply_tables
 from discreet.services.policy_values import Columns, PolicyForm, require_mapping
@@ -102,8 +102,8 @@ def anonymize(
             person=person,
             hierarchies=None if hierarchies is None else require_mapping("hierarchies", hierarchies),
         )
-        declared, frames = apply_tables(made, {FRAME_NAME: policy})
-        table = frames.get(FRAME_NAME, FRAME_NAME)  # a frame of Spark is a table there
+        declared, _ = apply_tables(made, {FRAME_NAME: policy})
+        table = FRAME_NAME if is_spark_frame(policy) else policy  # a frame of Spark is a table there
     else:
         declared = load_declared_policy(policy)
         _refuse_frame_arguments(

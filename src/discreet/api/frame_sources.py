@@ -63,9 +63,12 @@ def open_curator(
             rows_per_person=terms.rows_per_person,
             promise=terms.promise,
         )
-        with Curator(
-            policy, {name: source}, ledger=terms.ledger, data_version=terms.data_version, analyst=analyst
-        ) as curator:
+        with (
+            _name_columns_argument(),
+            Curator(
+                policy, {name: source}, ledger=terms.ledger, data_version=terms.data_version, analyst=analyst
+            ) as curator,
+        ):
             yield curator
         return
     if not isinstance(source, Curator | Policy | Mapping | str | Path):
@@ -90,6 +93,18 @@ def open_curator(
             source, ledger=terms.ledger, data_version=terms.data_version, analyst=analyst
         ) as curator:
             yield curator
+
+
+@contextmanager
+def _name_columns_argument() -> Iterator[None]:
+    """Raise refusals of a column that is not declared with the argument that declares it."""
+    try:
+        yield
+    except RequestError as refusal:
+        if "there is no column" not in refusal.message:
+            raise
+        message, hint = refusal.message, f"{refusal.hint} Declare it in `columns=` if the frame has it."
+    raise RequestError(message, hint=hint)
 
 
 def find_question_table(question: object) -> str:

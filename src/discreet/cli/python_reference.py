@@ -69,10 +69,10 @@ INTRODUCTION = (
     + ". All other modules are private and may change. Names load on first use; the package is typed "
     "(`py.typed`). In signatures, `Names` are names of columns: a list, or a text with commas between; "
     "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `PolicyForm` is a policy: "
-    "its path, a dict or a `Policy`; `Frame` is a frame of pandas, polars, Arrow, DuckDB or Spark; `Source` is an "
-    "open `Curator`, a policy or a frame; `Columns` declares a frame's columns, as in "
-    "[From a data frame](../how-to/ask-a-data-frame.md). A wrong argument is refused by a `DiscreetError` that "
-    "names it, before data is read; nothing is charged."
+    "its path, a dict or a `Policy`; `Frame` is a frame of pandas, polars, Arrow, DuckDB or Spark; `Source` "
+    "is an open `Curator`, a policy or a frame; `Columns` declares a frame's columns, as in "
+    "[From a data frame](../how-to/ask-a-data-frame.md). A wrong argument is refused by a `DiscreetError` "
+    "that names it, before data is read; nothing is charged."
 )
 REQUESTS: dict[str, type[BaseModel]] = {
     "anonymize": AnonymizeRequest,

@@ -181,17 +181,21 @@ def apply_tables(policy: Policy, tables: Mapping[str, object]) -> tuple[Policy, 
             hint=f'Give them: `tables={{"{missing[0]}": frame}}`, where a frame may also be a path.',
         )
     changed = {"engine": SPARK} if there and policy.is_embedded else {}
-    return policy.model_copy(update={"tables": declared, **changed}), here
+    return policy.model_copy(update={"tables": declared, **changed}), frames
 
 
 def read_frames(policy: Policy, frames: Mapping[str, Frame]) -> dict[str, pa.Table]:
-    """Return frames as Arrow tables of the columns that the policy declares."""
-    return {name: read_frame(frame, name, policy.tables[name]) for name, frame in frames.items()}
+    """Return frames as Arrow tables of the columns that the policy declares; those of Spark stay there."""
+    return {
+        name: read_frame(frame, name, policy.tables[name])
+        for name, frame in frames.items()
+        if not is_spark_frame(frame)
+    }
 
 
 def set_session_version(policy: Policy, frames: Mapping[str, Frame], read: Mapping[str, pa.Table]) -> Policy:
     """Return the policy with the data version that frames have in the session, unless it names one."""
-    if not frames or "data_version" in policy.model_fields_set or not is_session_ledger(policy.ledger):
+    if not read or "data_version" in policy.model_fields_set or not is_session_ledger(policy.ledger):
         return policy
     digests = {name: (frames[name], digest_frame(table)) for name, table in read.items()}
     return policy.model_copy(update={"data_version": find_session_version(digests)})

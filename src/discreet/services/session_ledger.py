@@ -15,6 +15,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,13 +25,20 @@ from uuid import uuid4
 
 from discreet.core.errors import RequestError
 
+CREATING = threading.Lock()
 SEEN: dict[int, tuple[weakref.ref[object], dict[str, str]]] = {}
 """By the frame's id: the frame, and the version of its contents by their digest."""
 
 
-@cache
 def find_session_ledger() -> str:
     """Return the path of this process's ledger; its folder is created with the first call."""
+    with CREATING:
+        return make_session_ledger()
+
+
+@cache
+def make_session_ledger() -> str:
+    """Create the folder of the process's ledger, once; threads come here one at a time."""
     folder, owner = tempfile.mkdtemp(prefix="discreet-session-"), os.getpid()  # with mode 0700
 
     def remove() -> None:
@@ -43,7 +51,7 @@ def find_session_ledger() -> str:
 
 def is_session_ledger(address: str) -> bool:
     """Return whether a ledger's address is that of this process's ledger."""
-    return find_session_ledger.cache_info().currsize > 0 and address == find_session_ledger()
+    return make_session_ledger.cache_info().currsize > 0 and address == find_session_ledger()
 
 
 @contextmanager
