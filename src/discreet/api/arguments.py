@@ -42,6 +42,6 @@ def refuse_invalid_arguments(verb: Callable[Arguments, Result]) -> Callable[Argu
         try:
             return verb(*args, **kwargs)
         except ValidationError as error:
-            raise find_refusal(error) from None
+            raise find_refusal(error.errors()) from None
 
     return refuse_or_run

@@ -29,8 +29,7 @@ from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -65,7 +64,7 @@ class HadamardResponse(CodeFrequencyOracle):
     @classmethod
     def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(compute_odds_threshold(exact), THRESHOLD_SCALE))
+        return cls(values=values, truth=compute_odds_probability(exact))
 
     @property
     def outputs(self) -> int:

@@ -30,8 +30,7 @@ from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.distribution_fitting import fit_by_water_filling
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -74,7 +73,7 @@ class KaryResponse(CodeFrequencyOracle):
         """
         require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(compute_odds_threshold(exact, values - 1), THRESHOLD_SCALE))
+        return cls(values=values, truth=compute_odds_probability(exact, values - 1))
 
     @property
     def outputs(self) -> int:

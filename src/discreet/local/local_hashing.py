@@ -37,8 +37,7 @@ from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -88,14 +87,7 @@ class LocalHashing(CodeFrequencyOracle):
         exact = require_epsilon(cls.__name__, epsilon)
         sizes = [g for g in range(2, MAX_BUCKETS + 1) if is_field_size(g)]
         fitting = [g for g in sizes if g ** (_count_digits(values, g) + 1) <= MAX_OUTPUTS]
-        made = [
-            cls(
-                values=values,
-                buckets=g,
-                truth=Fraction(compute_odds_threshold(exact, g - 1), THRESHOLD_SCALE),
-            )
-            for g in fitting
-        ]
+        made = [cls(values=values, buckets=g, truth=compute_odds_probability(exact, g - 1)) for g in fitting]
         return min(made, key=lambda each: each.variance(0.0, 1))
 
     @property

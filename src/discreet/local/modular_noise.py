@@ -31,8 +31,7 @@ from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.distribution_fitting import Channel
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_mixture_threshold,
+    compute_mixture_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -73,8 +72,8 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
         """Return the operator with the largest share that epsilon allows."""
         exact = require_epsilon(cls.__name__, epsilon)
         require_count(cls.__name__, "reach", reach, minimum=0)
-        threshold = compute_mixture_threshold(exact, Fraction(values, 2 * reach + 1))
-        return cls(values=values, reach=reach, share=Fraction(threshold, THRESHOLD_SCALE))
+        share = compute_mixture_probability(exact, Fraction(values, 2 * reach + 1))
+        return cls(values=values, reach=reach, share=share)
 
     @property
     def window(self) -> int:

@@ -28,8 +28,7 @@ from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_mixture_threshold,
+    compute_mixture_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -88,9 +87,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
         widths = {round(each) for each in np.geomspace(least, values, CANDIDATE_WIDTHS).tolist()}
         made = []
         for width in sorted(widths):
-            share = Fraction(
-                compute_mixture_threshold(exact, Fraction(values + width - 1, width)), THRESHOLD_SCALE
-            )
+            share = compute_mixture_probability(exact, Fraction(values + width - 1, width))
             made.append(cls(values=values, window=width, share=share, low=low, high=high))
         return min(made, key=lambda each: each.variance(0, 1))
 

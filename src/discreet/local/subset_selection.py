@@ -36,7 +36,7 @@ from discreet.local.bit_sampling import assign_bits, popcount, sample_bits
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     Words32,
-    compute_odds_threshold,
+    compute_odds_probability,
     draw_words32,
     fraction_to_threshold,
     require_codes,
@@ -84,7 +84,7 @@ class SubsetSelection(BitFrequencyOracle):
             cls(
                 values=values,
                 size=d,
-                truth=Fraction(compute_odds_threshold(exact, Fraction(values - d, d)), THRESHOLD_SCALE),
+                truth=compute_odds_probability(exact, Fraction(values - d, d)),
             )
             for d in sorted(sizes)
         ]

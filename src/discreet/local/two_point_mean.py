@@ -29,7 +29,7 @@ from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -77,9 +77,7 @@ class TwoPointMean(AverageOperator):
         cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
     ) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(
-            values=values, truth=Fraction(compute_odds_threshold(exact), THRESHOLD_SCALE), low=low, high=high
-        )
+        return cls(values=values, truth=compute_odds_probability(exact), low=low, high=high)
 
     @property
     def outputs(self) -> int:

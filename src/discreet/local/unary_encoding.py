@@ -27,7 +27,7 @@ from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bit_sampling import assign_bits, sample_bits
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -59,9 +59,7 @@ class UnaryEncoding(BitFrequencyOracle):
     @classmethod
     def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(
-            values=values, noise=Fraction(THRESHOLD_SCALE - compute_odds_threshold(exact), THRESHOLD_SCALE)
-        )
+        return cls(values=values, noise=1 - compute_odds_probability(exact))
 
     @property
     def report_format(self) -> BitFormat:

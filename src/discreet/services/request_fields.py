@@ -6,17 +6,19 @@ command line, `CommandLine` in its annotation does; `cli/request_options.py` rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
-from discreet.core.errors import DiscreetError, InvalidParameterError, shorten_value
+from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
+from discreet.services.validation_errors import describe_validation_error
 
 Request = TypeVar("Request", bound=BaseModel)
 Schema = dict[str, Any]
@@ -30,25 +32,6 @@ marginals and files can hold; otherwise a request could be charged and then fail
 MAX_TEXT_LENGTH = 1_000
 """Of a value that is parsed: more is refused unread."""
 TEXT: Schema = {"type": "string"}
-EXPECTED_KINDS = {
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
-    "dict_type": "a dict",
-    "float_parsing": "a number",
-    "float_type": "a number",
-    "int_from_float": "an integer",
-    "int_parsing": "an integer",
-    "int_parsing_size": "an integer of fewer digits",
-    "int_type": "an integer",
-    "is_instance_of": "a list",
-    "list_type": "a list",
-    "mapping_type": "a dict",
-    "missing": "given",
-    "path_type": "a path",
-    "string_type": "a text",
-    "tuple_type": "a list",
-}
-"""What is expected of a field by pydantic's type of error, in our words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +71,19 @@ class CommandLine:
     """The word that stands for the value in help."""
 
 
+PLAIN = CommandLine()
+"""An option of the field's name and type."""
+COST_PANEL, POLICY_PANEL, OUTPUT_PANEL = "Cost", "Policy", "Output"
+"""Panels that several commands have."""
+
+
 def get_form(field: FieldInfo) -> CommandLine:
-    """Return the command-line form of a field: the last one, as the first may come with its type."""
-    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
+    """Return the command-line form of a field: that of its type, with what the field adds or changes."""
+    stated: dict[str, object] = {}
+    for each in field.metadata:
+        if isinstance(each, CommandLine):
+            stated |= {name: value for name, value in vars(each).items() if value != getattr(PLAIN, name)}
+    return replace(PLAIN, **stated)  # type: ignore[arg-type]
 
 
 def make_request(model: type[Request], **fields: object) -> Request:
@@ -98,22 +91,40 @@ def make_request(model: type[Request], **fields: object) -> Request:
     try:
         return model(**fields)
     except ValidationError as error:
-        raise find_refusal(error) from None
+        raise find_refusal(error.errors(), known=model.model_fields) from None
 
 
-def find_refusal(error: ValidationError) -> DiscreetError:
-    """Return the error that a validator raised, or one sentence on the first wrong field."""
-    first = error.errors()[0]
+def find_refusal(
+    details: Sequence[ErrorDetails],
+    *,
+    known: Iterable[str] = (),
+    skipped: Container[object] = (),
+    shows_value: bool = True,
+    hint: str = "",
+) -> DiscreetError:
+    """Return the error that a validator raised, or one sentence on the first wrong field, with the `hint`.
+
+    `skipped` are parts of pydantic's location that are no fields.
+
+    >>> from pydantic import BaseModel
+    >>> class Order(BaseModel, extra="forbid"):
+    ...     plates: int
+    >>> make_request(Order, plates="two")
+    Traceback (most recent call last):
+    discreet.core.errors.InvalidParameterError: `plates=` must be a whole number; got two.
+    """
+    first = details[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, DiscreetError):
         return cause
-    field = str(first["loc"][0]) if first["loc"] else "request"
+    names = [str(part) for part in first["loc"] if part not in skipped and str(part).isidentifier()]
+    place = f"`{names[0]}=`" if names else "The request"
     if cause is not None:
-        return InvalidParameterError(f"`{field}=` {cause}.")
-    if first["type"] == "missing" and len(first["loc"]) > 1:
-        return InvalidParameterError(f"`{field}=` is not complete.")
-    wanted = EXPECTED_KINDS.get(first["type"]) or first["msg"].removeprefix("Input should be ")
-    return InvalidParameterError(f"`{field}=` must be {wanted}; got {shorten_value(first['input'])}.")
+        return InvalidParameterError(f"{place} {cause}.", hint=hint)
+    if first["type"] == "missing" and len(names) > 1:
+        return InvalidParameterError(f"{place} is not complete.", hint=hint)
+    sentence = describe_validation_error(first, place=place, known=known, shows_value=shows_value)
+    return InvalidParameterError(sentence, hint=hint)
 
 
 def accept_text(
@@ -135,14 +146,14 @@ def accept_number(name: str, *, nullable: bool = True, **bounds: object) -> tupl
     """Return annotations of a number, which may be a text; `bounds` are those of its JSON schema."""
     read = partial(read_number, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
-    return *accepted, CommandLine(typed=str)
+    return *accepted, CommandLine(typed=str, metavar="N")
 
 
 def accept_probability(name: str, *, nullable: bool = True) -> tuple[Any, ...]:
     """Return annotations of a probability: 5%, 0.05 or 1/20."""
     read = partial(_read_probability, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number"}, TEXT))
-    return *accepted, CommandLine(typed=str)
+    return *accepted, CommandLine(typed=str, metavar="SHARE")
 
 
 def read_number(name: str, value: object) -> Real:

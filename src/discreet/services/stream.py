@@ -80,6 +80,7 @@ def open_stream(curator: Curator, request: StreamRequest) -> Stream:
         made.guarantee,
         lambda engine, random: OnlineAnswerer.open(made, curator.policy, engine, random),
         lambda _: b"",
+        verb="stream",
     )
     return Stream(answerer=answerer, curator=curator, entry=entry.number)
 

@@ -38,6 +38,7 @@ from discreet.services.anonymize.exposure import (
     warn_of_code_lengths,
     warn_of_columns,
     warn_of_counted_rows,
+    warn_of_similar_values,
     warn_of_value_models,
 )
 from discreet.services.anonymize.release_goal import Method
@@ -105,9 +106,11 @@ class Release(CountedTable):
     @property
     def warnings(self) -> list[str]:
         """Warnings that a custodian should consider before publishing."""
+        names = {name: each.names for name, each in self.tuples.sensitive.items()}
         return [
             *warn_of_columns(self.table, self.columns),
             *warn_of_value_models(self.goal.models, self.multivalued_columns),
+            *warn_of_similar_values(self.goal.models, names),
             *warn_of_code_lengths(self.hierarchies, self.recoding),
             *([warn_of_counted_rows(self.name)] if self.counts_rows_of_people else []),
         ]

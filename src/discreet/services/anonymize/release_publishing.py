@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from discreet.core.output_files import write_output
+from discreet.core.output_files import require_output, write_output
 from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.private_generalizer import PrivateRelease
@@ -63,6 +63,8 @@ def publish_release(
     target = parse_release_target(release.policy, path)
     release.sources.require_safe_target(target)
     require_own_certificate(target)
+    if release.chained_model is not None:
+        require_output(target.make_companion_path(SIGNATURES))
     # rendering may fail, so it comes before anything is published
     report = None if render_report is None else render_report(release, evaluation)
     content = build_certificate(
