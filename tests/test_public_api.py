@@ -67,7 +67,7 @@ from discreet import Policy
 rows: pa.Table = pa.table({"age": [34], "sex": ["f"]})
 columns = {"age": (0, 120), "sex": ["f", "m"], "smoker": bool}
 answer: Answer = discreet.ask(rows, "SELECT COUNT(*) FROM df", columns=columns, epsilon=0.1)
-answer = discreet.ask(duckdb.sql("FROM people"), "SELECT 1", columns={"age": (0, 9)}, promise=(0.01, 0.05))
+answer = discreet.ask(duckdb.from_arrow(rows), "SELECT 1", columns={"age": (0, 9)}, promise=(0.01, 0.05))
 policy: Policy = Policy.draft(rows).fill(columns, person="row")
 with Curator({"promise": ("1%", "5%"), "tables": {"df": {"columns": columns}}}, tables={"df": rows}) as asked:
     spent: Budget = asked.budget

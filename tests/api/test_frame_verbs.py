@@ -168,7 +168,7 @@ def test_a_session_has_one_ledger_for_all_frames(rows: pa.Table) -> None:
     assert first.sentence.startswith("From the answers in this session alone, an attacker who was at most 1%")
     discreet.ask(other, "SELECT COUNT(*) AS n FROM others", columns=COLUMNS, epsilon=0.5)
     with Curator(POLICY, tables={"df": rows}) as curator:
-        assert repr(curator.budget) == "<Budget: epsilon 1 spent, epsilon 0.650684 left>"
+        assert repr(curator.budget) == "<Budget: epsilon 1 spent, epsilon 0.65068 left>"
         assert "in this session" in curator.budget.sentence
         assert "in this session" in curator.budget._repr_html_()
         assert "\n" not in repr(curator.budget)

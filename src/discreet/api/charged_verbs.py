@@ -86,7 +86,7 @@ def ask(
     >>> ask(rows, sql, columns={"hours": (1, 99), "sex": ["Female", "Male"]}, epsilon=0.5, ledger=":memory:")
     <Answer of 2 rows (sex, hours): epsilon 0.5 (entry 1)>
     >>> ask("sample/privacy.yaml", "SELECT COUNT(*) FROM census", epsilon=0.1)  # doctest: +SKIP
-    <Answer of 1 row (count): epsilon 0.1 (entry 1)>
+    <Answer of 1 row (count(*)): epsilon 0.1 (entry 1)>
     """
     terms = FrameTerms(
         columns=columns,

@@ -28,7 +28,7 @@ FRAME_NAME = "df"
 
 @dataclass(frozen=True, kw_only=True)
 class FrameTerms:
-    """What is declared of a frame; of a policy's tables, the policy declares it."""
+    """The declaration of a frame by the arguments of a verb; a policy declares its tables itself."""
 
     columns: Columns | None = None
     person: str | None = None
@@ -103,8 +103,8 @@ def _name_columns_argument() -> Iterator[None]:
     except RequestError as refusal:
         if "there is no column" not in refusal.message:
             raise
-        message, hint = refusal.message, f"{refusal.hint} Declare it in `columns=` if the frame has it."
-    raise RequestError(message, hint=hint)
+        hint = f"{refusal.hint} Declare it in `columns=` if the frame has it."
+        raise type(refusal)(refusal.message, hint=hint) from None
 
 
 def find_question_table(question: object) -> str:

@@ -75,6 +75,7 @@ class Curator(Closeable):
     or in the policy, answers are charged to that of the session, which ends with the process. `engine` and
     `data_version` override the policy's entries. It is a context manager.
 
+    >>> import pyarrow as pa
     >>> policy = {"promise": ("1%", "5%"), "tables": {"people": {"columns": {"age": (17, 90)}}}}
     >>> rows = pa.table({"age": [34, 61]})
     >>> with Curator(policy, tables={"people": rows}, ledger=":memory:") as curator:

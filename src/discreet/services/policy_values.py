@@ -46,6 +46,7 @@ PYTHON_TYPES: Mapping[type, ColumnType] = {
     date: ColumnType.DATE,
     datetime: ColumnType.TIMESTAMP,
 }
+MAX_SENTENCES = 3
 FORMS = '(low, high), (low, high, step), a list of values, a type such as "boolean", or a dict'
 
 Columns = Mapping[str, object]
@@ -130,7 +131,7 @@ def validate_policy(values: Mapping[str, Any], *, prefix: tuple[str, ...] = ()) 
 def format_policy_errors(
     error: ValidationError, values: Mapping[str, Any], *, prefix: tuple[str, ...] = ()
 ) -> str:
-    """Return the sentences on what is wrong in the values of a policy, one on each line."""
+    """Return the sentences on what is wrong in the values of a policy."""
     return format_problems(format_validation_errors(error, values), prefix)
 
 
@@ -140,7 +141,9 @@ def format_problems(problems: Problems, prefix: tuple[str, ...] = ()) -> str:
     for place, text in problems:
         shown = place[len(prefix) :] if place[: len(prefix)] == prefix else place
         lines.append(f"{format_key_path(shown)}: {text}" if shown else text)
-    return "\n".join(line if line.endswith((".", "?")) else f"{line}." for line in lines)
+    more = [f"{len(lines) - MAX_SENTENCES} more entries are wrong"] if len(lines) > MAX_SENTENCES else []
+    sentences = [*lines[:MAX_SENTENCES], *more]
+    return " ".join(each if each.endswith((".", "?")) else f"{each}." for each in sentences)
 
 
 def require_filled(policy: Policy) -> Policy:
@@ -158,7 +161,7 @@ def expand_policy(values: Any) -> Any:
     """Return a mapping of a policy with the short forms of its columns and its promise written out."""
     if not isinstance(values, Mapping):
         return values
-    expanded = dict(values)
+    expanded = {str(name): entry for name, entry in values.items()}
     if expanded.get("promise") is not None:
         expanded["promise"] = expand_promise(expanded["promise"])
     if isinstance(expanded.get("tables"), Mapping):
