@@ -94,6 +94,19 @@ def test_columns_have_short_forms(rows: pa.Table) -> None:
     assert answer.table.num_rows == 3 * 2 * 2
 
 
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_column_of_any_header_is_declared_by_another_name(kind: str) -> None:
+    rows = pa.table({"Gewicht/kg": [60.5, 80.0, 71.2], "Time spent (minutes)": [1, 2, 3]})
+    columns = {"weight": {"from": "Gewicht/kg", "type": "decimal", "low": 20, "high": 300, "resolution": 0.1}}
+    answer = discreet.ask(FRAMES[kind](rows), "SELECT SUM(weight) AS w FROM df", columns=columns, epsilon=1)
+    assert answer.table.num_rows == 1
+    release = discreet.anonymize(
+        FRAMES[kind](rows), quasi=["weight"], columns={"weight": columns["weight"] | {"role": "quasi"}}, k=2
+    )
+    assert release.to_arrow().column_names == ["weight"]
+    assert "Gewicht/kg" in {column.source_name for column in Policy.draft(rows).tables["df"].columns.values()}
+
+
 def test_decimals_and_times_have_short_forms() -> None:
     rows = pl.DataFrame(
         {"pay": [1.25, 2.5, 99.99], "seen": ["2024-01-31", "2024-02-01", None], "code": [1.0, 2.0, None]}

@@ -132,7 +132,7 @@ def test_columns_have_the_kinds_of_the_servers_types(clinic: PostgresServer, her
     path.write_text(filled(path.read_text()))
     found = {name: column.type.value for name, column in load_policy(path).tables["beds"].columns.items()}
     assert found == {
-        **dict.fromkeys(("small", "big", "whole", "größe", "flat"), "integer"),
+        **dict.fromkeys(("small", "big", "whole", "größe", "flat", "FLAT_2", "x_y"), "integer"),
         **dict.fromkeys(("part", "wide", "single"), "decimal"),
         **dict.fromkeys(("code", "zip", "mood", "uid", "clock", "host"), "category"),
         "moment": "timestamp",
@@ -242,7 +242,7 @@ def test_the_tables_are_told_whatever_policy_is_there_already(
         ("sc://127.0.0.1:1/;token=hidden", "Spark: no connection to 127.0.0.1."),
         ("duckdb:///none.duckdb", "none.duckdb does not exist."),
         ("duckdb:///a.csv", "a.csv is not a DuckDB file."),
-        ("duckdb", "visits is not a CSV, Parquet or DuckDB file."),
+        ("duckdb", "visits is not a CSV, Excel, Parquet, Arrow or DuckDB file."),
         ("mysql://ann:hidden@db", "--engine must be duckdb, duckdb:///FILE, postgresql://…"),
     ],
 )

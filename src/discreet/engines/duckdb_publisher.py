@@ -41,6 +41,8 @@ from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import sources
 from discreet.engines.clamping import encode_person
 from discreet.engines.coarse_times import convert_frame
+from discreet.engines.column_readings import VALUE, name_text_view
+from discreet.engines.csv_sources import UNREAD, CsvRelation
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import require_exact_identifiers
 
@@ -58,6 +60,7 @@ class DuckDBPublisher(Closeable):
 
     def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
         self._sources: list[sources.Source] = []
+        self._unread: dict[str, sources.UnreadRows] = {}
         self._names = {*tables, *(frames or {})}
         self._spill = make_spill_folder()
         self._connection = run_guarded(lambda: connect_duckdb(spill_folder=self._spill.name))
@@ -91,6 +94,10 @@ class DuckDBPublisher(Closeable):
         text = f"DESCRIBE {quote_identifier(name)}"
         return {row[0]: row[1] for row in run_guarded(lambda: self._connection.execute(text).fetchall())}
 
+    def unread_rows(self, name: str) -> sources.UnreadRows:
+        """Return the rows of a text source that cannot be read; none for other sources."""
+        return self._unread.get(name, sources.UnreadRows())
+
     def has_table(self, name: str) -> bool:
         """Return whether there is a table or frame of that name."""
         return name in self._names
@@ -119,10 +126,11 @@ class DuckDBPublisher(Closeable):
         run_guarded(lambda: self._connection.execute(text))
 
     def _create_view(self, name: str, table: Table) -> sources.SourceRelation:
-        source = sources.locate_source(name, table)
+        located = sources.locate_source(name, table)
+        source = run_guarded(lambda: sources.make_texts(located, Path(self._spill.name)))
         self._sources.append(source)
         reading = run_guarded(lambda: sources.read_source_schema(source, self._connection))
-        sources.require_readable_rows(source)
+        self._unread[name] = run_guarded(lambda: sources.inspect_texts(source, self._connection))
         is_marked = any(map(has_marked_formulas, source.files))
         columns = ", ".join(
             f"{unescape_cell_sql(quote_identifier(each))} AS {quote_identifier(each)}"
@@ -134,6 +142,9 @@ class DuckDBPublisher(Closeable):
         # not a temporary view: it would shadow tables of the file that the file's own views name
         text = f"CREATE VIEW {quote_identifier(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         run_guarded(lambda: self._connection.execute(text))
+        if reading.csv is not None:
+            lines = _write_text_view(name, reading.csv)
+            run_guarded(lambda: self._connection.execute(lines))
         return reading
 
     def _copy_rows(self, sql: str, draft: Path, path: Path) -> None:
@@ -190,6 +201,15 @@ class DuckDBPublisher(Closeable):
         finally:
             for name in lookup_tables:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
+
+
+def _write_text_view(name: str, csv: CsvRelation) -> str:
+    """Return the CREATE VIEW of a text source's lines, for `column_readings`."""
+    columns = [quote_identifier(column) for column in csv.values]
+    columns += [
+        f"{value} AS {quote_identifier(f'{VALUE} {column}')}" for column, (value, _) in csv.values.items()
+    ]
+    return f"CREATE VIEW {name_text_view(name)} AS SELECT {', '.join([*columns, UNREAD])} FROM {csv.texts}"
 
 
 def has_marked_formulas(path: Path) -> bool:

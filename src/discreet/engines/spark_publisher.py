@@ -51,7 +51,9 @@ class SparkPublisher(Closeable):
     def __init__(self, address: str, tables: Mapping[str, Table], *, lists: Collection[str] = ()) -> None:
         self._session, self._numbers = start_session(address), count()
         self._origins = {
-            name: find_engine_table(self._session, name, table.source, list(table.columns) or None, lists)
+            name: find_engine_table(
+                self._session, name, table.source, table if table.columns else None, lists
+            )
             for name, table in tables.items()
         }
         found = {name: origin.identifier_types for name, origin in self._origins.items()}

@@ -174,15 +174,16 @@ def build_published_policy(
         roles = {person: Role.IDENTIFIER} | roles
     made: dict[str, Any] = {}
     for column in dict.fromkeys([*declared, *roles, *keep]):
-        if column not in known:
-            meant = find_nearest_name(column, known)
+        own = _find_own_name(column, declared.get(column))
+        if own not in known:
+            meant = find_nearest_name(own, known)
             raise RequestError(
-                f"anonymize: the frame has no column {column}.",
+                f"anonymize: the frame has no column {own}.",
                 hint=f"Did you mean {meant}?" if meant else f"It has {', '.join(known)}.",
             )
         made[column] = _build_column(
             column,
-            known[column],
+            known[own],
             declared.get(column),
             roles.get(column),
             has_hierarchy=column in (hierarchies or {}),
@@ -202,6 +203,13 @@ def _build_column(
         return entries if role is None else entries.model_copy(update={"role": role})
     missing = {} if role is Role.SENSITIVE else {"missing": "category"}
     return missing | entries | ({} if role is None else {"role": role})
+
+
+def _find_own_name(name: str, form: Any) -> str:
+    """Return the frame's name of a column."""
+    if isinstance(form, Mapping):
+        return str(form.get("from") or form.get("source_name") or name)
+    return getattr(form, "source_name", None) or name
 
 
 def _has_role(form: Any, role: Role) -> bool:

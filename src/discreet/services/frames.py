@@ -137,18 +137,19 @@ def match_columns(names: Sequence[str], table: str, declared: Mapping[str, Colum
     {'age': 0}
     """
     found: dict[str, int] = {}
-    for column in declared:
-        exact = [place for place, name in enumerate(names) if name == column]
-        places = exact or [place for place, name in enumerate(names) if name.lower() == column.lower()]
+    for column, entry in declared.items():
+        own = entry.source_name or column
+        exact = [place for place, name in enumerate(names) if name == own]
+        places = exact or [place for place, name in enumerate(names) if name.lower() == own.lower()]
         if not places:
-            meant = find_nearest_name(column, names)
+            meant = find_nearest_name(own, names)
             raise RequestError(
-                f"Table {table} declares the column {column}; the frame does not have it.",
+                f"Table {table} declares the column {own}; the frame does not have it.",
                 hint=f"Did you mean {meant}?" if meant else "Correct its name, or remove it.",
             )
         if len(places) > 1:
             raise RequestError(
-                f"The frame of table {table} has {len(places)} columns named {column}.",
+                f"The frame of table {table} has {len(places)} columns named {own}.",
                 hint="Rename all but one of them.",
             )
         found[column] = places[0]

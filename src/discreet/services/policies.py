@@ -28,6 +28,7 @@ from discreet.accounting.ledger_storage import MEMORY, find_sibling_file, resolv
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy
+from discreet.engines.file_formats import is_text_source
 from discreet.services.addresses import (
     EXPECTED_ADDRESS,
     is_engine_address,
@@ -72,9 +73,11 @@ def parse_policy_values(tree: dict[str, YamlTree]) -> tuple[dict[str, Any], Prob
 
 
 def is_category_values_path(place: KeyPath) -> bool:
-    """Return whether a key path holds category values, which stay as typed."""
+    """Return whether a key path holds texts of the data, such as category values, which stay as typed."""
     match place:
         case ("tables", _, "columns", _, "values", *_):
+            return True
+        case ("tables", _, "csv", "nulls" | "names" | "dates" | "timestamps", *_):
             return True
         case ("hierarchies", _, "tree" | "order" | "cuts", *_):
             return True
@@ -175,6 +178,7 @@ def _parse_bounds(
 
 
 MAX_PROBLEMS = 10
+NO_TEXT_SOURCE = "{source} is not a CSV or Excel file, so there is no text to read: remove it"
 BLANK_DESCRIPTIONS = {
     "person": "row, if every row is a different person; or the column that identifies the person",
     "through": "the column whose link leads to the row that names the person",
@@ -183,6 +187,9 @@ BLANK_DESCRIPTIONS = {
     "high": "a public upper bound",
     "resolution": "the step to round its numbers to, such as 0.01",
     "values": 'the public list of its values; quote "?" if it is one of them',
+    "dates": "the format that is meant, such as %d/%m/%Y or %m/%d/%Y: days may be read either way",
+    "timestamps": "the format that is meant, such as %d/%m/%Y %H:%M: days may be read either way",
+    "two_digit_years": "the first of the hundred years that two digits mean: 1930 reads 30 as 1930",
 }
 
 
@@ -239,20 +246,24 @@ def compute_policy_version(policy: Policy) -> str:
 
     Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows` and
     the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
-    folder keeps the digest.
+    folder keeps the digest. Entries that older policies could not have are a part of it only where they are
+    set, so that the digest of an older policy stays what it was.
     """
     meant = policy.model_dump(
         exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
     )
     for table in meant["tables"].values():
         del table["most_rows"]
+        for entry, added in ((table, "csv"), *((each, "source_name") for each in table["columns"].values())):
+            if entry[added] is None:
+                del entry[added]
     meant["engine"] = parse_engine_address(policy.engine).location
     place = find_sibling_file(policy.ledger, ".db")
     if place is not None and parse_engine_address(policy.engine).reads_files:
         folder = os.path.dirname(place)
-        for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
-            for name in ("source", "csv"):
-                if entry.get(name):
+        for entries, name in ((meant["tables"], "source"), (meant["hierarchies"], "csv")):
+            for entry in entries.values():
+                if entry[name]:
                     entry[name] = os.path.relpath(str(entry[name]), folder)
     text = json.dumps(_to_canonical(meant), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -320,9 +331,11 @@ def _get_entry_path(place: KeyPath) -> KeyPath:
 
 
 def _is_category_value(place: KeyPath, word: Scalar, document: YamlDocument) -> bool:
-    """Return whether a ? is a category value: quoted, and not the only value."""
+    """Return whether a ? is a text of the data: quoted, and not the only value of a category."""
     if not (word.is_quoted and is_category_values_path(place)):
         return False
+    if "csv" in place[2:3]:
+        return True
     around: Any = document.tree
     for part in place[:-1]:
         around = around[part]
@@ -351,6 +364,8 @@ def find_policy_problems(policy: Policy) -> Problems:
             name, text = re.fullmatch(r"Promise\.(\w+) (.*)", error.message, re.S).groups()  # type: ignore[union-attr]
             problems.append((("promise", name), text))
     for table, entry in policy.tables.items():
+        if entry.csv is not None and not is_text_source(entry.source):
+            problems.append((("tables", table, "csv"), NO_TEXT_SOURCE.format(source=entry.source)))
         for column, facts in entry.columns.items():
             text = _find_hierarchy_problem(column, facts, policy)
             if text is not None:

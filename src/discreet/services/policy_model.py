@@ -200,7 +200,11 @@ def _describe(name: str | None, rows: object) -> list[SourceTable]:
 
 def _list_entries(table: TableDraft) -> dict[str, Any]:
     entries: dict[str, Any] = {
-        "columns": {column.name: {"type": column.kind, "role": column.role} for column in table.columns}
+        "columns": {
+            column.name: {"type": column.kind, "role": column.role}
+            | ({} if column.source_name is None else {"from": column.source_name})
+            for column in table.columns
+        }
     }
     return entries | ({"source": table.source_table.source} if table.source_table.source else {})
 

@@ -88,8 +88,16 @@ def _quote(name: str) -> str:
 
 
 def list_spark_sources(frames: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str, Table]:
-    """Return the tables of frames of Spark, with their views as sources."""
+    """Return the tables of frames of Spark, with their views as sources, which have the declared names."""
     return {
-        name: tables[name].model_copy(update={"source": register_spark_frame(frame, name, tables[name])})
+        name: tables[name].model_copy(
+            update={
+                "source": register_spark_frame(frame, name, tables[name]),
+                "columns": {
+                    column: entry.model_copy(update={"source_name": None})
+                    for column, entry in tables[name].columns.items()
+                },
+            }
+        )
         for name, frame in frames.items()
     }
