@@ -79,7 +79,7 @@ from discreet.services.anonymize.release_options import (
 from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_population
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import resolve_frame
-from discreet.services.policy_values import parse_policy, require_filled
+from discreet.services.policy_values import PolicyForm, parse_policy, require_filled
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 
@@ -94,7 +94,7 @@ class Anonymizer:
 
     def __init__(
         self,
-        policy: Policy | str | Path,
+        policy: PolicyForm,
         *,
         models: Sequence[Model] = (),
         posterior: PosteriorCap | float | str | None = None,
