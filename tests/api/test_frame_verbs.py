@@ -130,6 +130,7 @@ def test_decimals_and_times_have_short_forms() -> None:
     [
         (None, "`columns=` must be a dict"),
         (["hours"], "`columns=` must be a dict"),
+        ({}, "`columns=` must declare at least one column"),
         ({"hours": (1, 2, 3, 4)}, "two bounds"),
         ({"hours": (1.5, 99)}, r"hours needs the step .* \(1.5, 99, 0.01\)"),
         ({"hours": ("a", "b")}, "square brackets"),

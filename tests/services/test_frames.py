@@ -192,6 +192,9 @@ def test_objects_are_read_as_their_own_columns_would_be() -> None:
 def test_large_integers_of_a_relation_are_exact() -> None:
     frame = duckdb.sql(f"SELECT 0 AS n, {2**120}::HUGEINT AS x")
     assert read(frame, DECLARED["text"]) == [str(2**120)]
+    longer = pl.DataFrame({"n": [0], "x": pl.Series([2**120], dtype=pl.Int128)})
+    assert read(longer, DECLARED["text"]) == [str(2**120)]
+    assert read(longer, DECLARED["bounded integer"]) == [100]
 
 
 @pytest.mark.parametrize(
@@ -203,6 +206,10 @@ def test_large_integers_of_a_relation_are_exact() -> None:
         (pl.DataFrame({"n": [1], "x": [[1]]}), "list"),
         (duckdb.sql("SELECT 1 AS n, MAP {'a': 1} AS x"), "map"),
         (pd.DataFrame({"n": [1], "x": [pd.Timedelta(1)]}), "duration"),
+        (pd.DataFrame({"n": [1], "x": pd.period_range("2024-01", periods=1, freq="M")}), "period"),
+        (pd.DataFrame({"n": [1], "x": pd.interval_range(0, 1)}), "interval"),
+        (pd.DataFrame({"n": [1], "x": [1j]}), "complex"),
+        (pl.DataFrame({"n": [1], "x": pl.Series([object()], dtype=pl.Object)}), "Object"),
     ],
 )
 def test_nested_types_are_refused_by_name(frame: Any, kind: str) -> None:

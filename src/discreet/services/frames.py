@@ -18,7 +18,7 @@ Copied      only columns that the policy declares, and of these only the ones wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 EXPECTED_FRAME = "a pandas or polars frame, an Arrow table, a DuckDB relation or a Spark frame"
 NUMBERS, TIMES = (ColumnType.INTEGER, ColumnType.DECIMAL), (ColumnType.DATE, ColumnType.TIMESTAMP)
-UUID_TYPE = "arrow.uuid"
+UUID_TYPE, STORED_TYPES = "arrow.uuid", ("arrow.json", "arrow.bool8")
+"""Extensions of Arrow that engines read, themselves or as they are stored."""
 PLAIN_DUCKDB_TYPES = (
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
     *("FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "ENUM", "DATE", "TIME", "TIMESTAMP"),
@@ -110,7 +111,10 @@ def read_columns(
     frame: Frame, name: str, declared: Mapping[str, Column], *, keys: Collection[str | None] = ()
 ) -> pa.Table:
     """Return columns of a frame as they are declared; `keys` identify people or rows."""
-    arrays = _read_arrays(frame, match_columns(list_columns(frame), name, declared), declared)
+    found = match_columns(list_columns(frame), name, declared)
+    for each, kind in _list_unreadable_types(frame, found):
+        raise make_type_error(name, each, kind)
+    arrays = _read_arrays(frame, found, declared)
     return pa.table(
         {
             each: _convert_column(array, name, each, declared[each], is_key=each in keys)
@@ -170,7 +174,7 @@ def _read_arrays(
     names = list_columns(frame)
     wanted = [names[place] for place in found.values()]
     if library == "polars":
-        rows = frame.lazy().select(wanted).collect().to_arrow()
+        rows = frame.lazy().select(_write_long_integers(frame, wanted)).collect().to_arrow()
     elif library == "duckdb":
         rows = frame.project(
             ", ".join(_select_plain(frame, place) for place in found.values())
@@ -181,6 +185,30 @@ def _read_arrays(
         rows = frame if isinstance(frame, pa.Table) else _open_stream(frame).read_all()
         rows = rows.select(list(found.values()))
     return dict(zip(found, rows.columns, strict=True))
+
+
+def _list_unreadable_types(frame: Any, found: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield the columns of types that Arrow has none for, with the library's names of these."""
+    library = find_library(frame)
+    if library == "polars":
+        kinds = list(map(str, frame.collect_schema().dtypes()))
+        yield from ((name, kinds[place]) for name, place in found.items() if kinds[place] == "Object")
+    if library == "pandas":
+        kinds = [str(kind) for kind in frame.dtypes]
+        yield from (
+            (name, kinds[place]) for name, place in found.items() if kinds[place].startswith("complex")
+        )
+
+
+def _write_long_integers(frame: Any, names: Sequence[str]) -> list[Any]:
+    """Return polars' columns of these names; integers of 128 bits, which Arrow does not have, as text."""
+    import polars as pl  # the frame is one of its own
+
+    kinds = {name: str(kind) for name, kind in frame.collect_schema().items()}
+    return [
+        pl.col(name).cast(pl.String) if kinds[name] in ("Int128", "UInt128") else pl.col(name)
+        for name in names
+    ]
 
 
 def _open_stream(frame: Any) -> pa.RecordBatchReader:
@@ -275,7 +303,7 @@ def _has_whole_steps(kind: pa.DataType, declared: Column) -> bool:
 def _decode(array: Any) -> Any:
     """Return an array without extension, runs or dictionary; one of texts keeps its dictionary."""
     kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name in STORED_TYPES:
         if isinstance(array, pa.ChunkedArray):
             return pa.chunked_array([chunk.storage for chunk in array.chunks], kind.storage_type)
         return array.storage
@@ -290,7 +318,7 @@ def _decode(array: Any) -> Any:
 
 def _require_plain_type(kind: pa.DataType, table: str, name: str) -> None:
     nested = pa.types.is_nested(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind)
-    if nested:
+    if nested or isinstance(kind, pa.BaseExtensionType):
         raise make_type_error(table, name, str(kind))
 
 

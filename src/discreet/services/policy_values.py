@@ -193,6 +193,8 @@ def _expand_table(table: Any) -> Any:
         raise InvalidParameterError(
             f"`columns=` must be a dict, with (low, high) or a list of values for each column; got {got}."
         )
+    if not columns:
+        raise InvalidParameterError("`columns=` must declare at least one column.")
     return {**table, "columns": {str(name): expand_column(name, form) for name, form in columns.items()}}
 
 
