@@ -85,7 +85,7 @@ def open_curator(policy: Policy) -> Curator:
     No ledger takes such a policy (`app.privacy_units`); this one keeps no promise to anybody.
     """
     ledger = open_ledger_unmarked(policy, MEMORY)
-    return Curator(
+    return Curator.from_parts(
         policy,
         ledger=ledger,
         engine=policy_engines.open_engine(policy),

@@ -19,6 +19,7 @@ import typer
 
 from discreet.cli import reference_pages
 from discreet.cli.main import COMMAND_GROUPS, COMMANDS, SUMMARIES, build_app
+from discreet.services import session_ledger
 from discreet.services.collect.surveys import load_survey
 from tests.services.test_promise import discreet
 
@@ -83,8 +84,10 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
 @pytest.mark.parametrize("page", [p for p in PAGES if PYTHON.search(p.read_text())], ids=named)
 def test_every_python_block_of_a_page_runs(folder: Path, page: Path) -> None:
     assert folder.exists()
+    session_ledger.make_session_ledger.cache_clear()
+    names: dict[str, Any] = {}
     for block in PYTHON.findall(page.read_text()):
-        exec(block, {})
+        exec(block, names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

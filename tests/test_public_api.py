@@ -60,6 +60,23 @@ def use(path: str) -> Answer:
 def publish(path: str) -> Release:
     return discreet.anonymize(path, "people", models=[KAnonymity(k=5)], suppress="2%")
 """
+FRAMES = """
+import duckdb
+import pyarrow as pa
+from discreet import Policy
+
+rows: pa.Table = pa.table({"age": [34], "sex": ["f"]})
+columns = {"age": (0, 120), "sex": ["f", "m"], "smoker": bool}
+answer: Answer = discreet.ask(rows, "SELECT COUNT(*) FROM df", columns=columns, epsilon=0.1)
+answer = discreet.ask(duckdb.from_arrow(rows), "SELECT 1", columns={"age": (0, 9)}, promise=(0.01, 0.05))
+policy: Policy = Policy.draft(rows).fill(columns, person="row")
+with Curator({"promise": ("1%", "5%"), "tables": {"df": {"columns": columns}}}, tables={"df": rows}) as asked:
+    spent: Budget = asked.budget
+with Curator(policy, tables={"df": "people.csv"}, ledger="study.db") as asked:
+    answer = asked.ask("SELECT COUNT(*) FROM df", epsilon=0.1)
+release: Release = discreet.anonymize(rows, quasi=["age"], sensitive="sex", k=5)
+"""
+FRAME_ARGUMENTS = {"columns", "person", "rows_per_person", "promise", "ledger", "data_version"}
 MISTAKEN = USER + "\nwrong: int = Promise(0.01, 0.05)\ndiscreet.ask('p.yaml', 'SELECT 1', espilon=1)\n"
 
 
@@ -112,7 +129,8 @@ def _check_types(text: str, folder: Path) -> str:
 
 @pytest.mark.night
 def test_a_users_script_type_checks_strictly(tmp_path: Path) -> None:
-    assert _check_types(USER, tmp_path).startswith("Success")
+    assert _check_types(USER + FRAMES, tmp_path).startswith("Success")
+    assert 'has incompatible type "int"' in _check_types(USER + "discreet.ask(3, 'SELECT 1')", tmp_path)
     found = _check_types(MISTAKEN, tmp_path)
     assert 'expression has type "Promise", variable has type "int"' in found
     assert 'Unexpected keyword argument "espilon"' in found
@@ -143,11 +161,14 @@ def test_a_verb_takes_the_fields_of_its_request(verb: Any, request_type: Any) ->
         discreet.audit: {"policy"},
         discreet.learn_bounds: {"write"},
     }
-    assert given ^ fields == allowed.get(verb, set())
+    takes_frames = "source" in inspect.signature(verb).parameters and verb is not discreet.learn_bounds
+    frames = FRAME_ARGUMENTS - fields if takes_frames else set()
+    assert frames - given <= {"columns", "promise"}
+    assert (given - frames) ^ fields == allowed.get(verb, set())
 
 
 def test_ask_takes_the_arguments_of_a_curator() -> None:
-    given = set(inspect.signature(discreet.ask).parameters) - {"source", "analyst"}
+    given = set(inspect.signature(discreet.ask).parameters) - {"source", "analyst"} - FRAME_ARGUMENTS
     assert given == set(inspect.signature(discreet.Curator.ask).parameters) - {"self", "run_with_deadline"}
 
 

@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from discreet.core.errors import InvalidParameterError as InvalidParameterError
     from discreet.core.errors import ModelNotMetError as ModelNotMetError
     from discreet.core.errors import RequestError as RequestError
-    from discreet.core.policy import Policy as Policy
     from discreet.services.answers import Answer as Answer
     from discreet.services.curator import Curator as Curator
     from discreet.services.plans import Plan as Plan
+    from discreet.services.policy_model import Policy as Policy
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Promise": "discreet.belief.promise",
-    "Policy": "discreet.core.policy",
+    "Policy": "discreet.services.policy_model",
     "Curator": "discreet.services.curator",
     "Plan": "discreet.services.plans",
     "Answer": "discreet.services.answers",

@@ -42,7 +42,7 @@ def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
         server = stack.enter_context(servers.postgres())
         policy: Policy = policy_over(server.put({"visits": ROWS})["visits"])
         engine, who = PostgreSQL.open(policy, server.url, servers.KEY), resolve_analyst(policy, None)
-        with Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
+        with Curator.from_parts(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
 
             def stopped(work: object) -> Release:
                 stack.close()
@@ -67,7 +67,7 @@ def test_a_spark_connect_server_that_is_gone_after_the_charge_is_a_fault(tmp_pat
         address = stack.enter_context(servers.had(clusters.spark_connect()))
         engine = Spark.open(policy, address, servers.KEY)
         assert [each.max_retries for each in engine._session.client.get_retry_policies()] == [CONNECT_RETRIES]
-        with Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
+        with Curator.from_parts(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
 
             def stopped(work: object) -> Release:
                 stack.close()

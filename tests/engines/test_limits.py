@@ -94,7 +94,7 @@ def test_a_statement_that_waits_for_a_lock_is_stopped_and_stays_charged(postgres
     policy = policy_over(place)
     engine, who = PostgreSQL.open(policy, postgres.url, KEY, seconds=SHORT), resolve_analyst(policy, None)
     with (
-        Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator,
+        Curator.from_parts(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator,
         dbapi.connect(postgres.url) as other,
         other.cursor() as cursor,
     ):

@@ -254,7 +254,7 @@ def test_frames_are_asked_as_files_are(tmp_path: Path) -> None:
             tmp_path / name, "duckdb", str(tmp_path / "people.parquet" if frame is None else "none")
         )
         held = None if frame is None else {"people": frame}
-        with Curator.open(policy, frames=held, random=seeded(5)) as curator:
+        with Curator.open(policy, tables=held, random=seeded(5)) as curator:
             found[name] = curator.ask(COUNTED, epsilon=1).table.to_pylist()
     assert all(each == found["file"] for each in found.values())
 
@@ -262,10 +262,10 @@ def test_frames_are_asked_as_files_are(tmp_path: Path) -> None:
 def test_a_frame_that_does_not_fit_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
     policy = written(tmp_path / "here", "duckdb", "none")
     with pytest.raises(RequestError, match="the policy has no table persons"):
-        Curator.open(policy, frames={"persons": drawn()})
+        Curator.open(policy, tables={"persons": drawn()})
     with pytest.raises(RequestError, match="declares the column age; the frame does not have it"):
-        Curator.open(policy, frames={"people": drawn().drop_columns("age")})
-    with pytest.raises(RequestError, match="Arrow, pandas or polars frame"):
-        Curator.open(policy, frames={"people": [1, 2]})
+        Curator.open(policy, tables={"people": drawn().drop_columns("age")})
+    with pytest.raises(RequestError, match="a pandas or polars frame, an Arrow table"):
+        Curator.open(policy, tables={"people": [1, 2]})  # type: ignore[dict-item]
     with pytest.raises(RequestError, match="a frame is in this program"):
-        Curator.open(policy, frames={"people": drawn()}, engine=NOWHERE)
+        Curator.open(policy, tables={"people": drawn()}, engine=NOWHERE)

@@ -577,8 +577,8 @@ def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
         Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=5)], suppress="a little")
     with pytest.raises(InvalidParameterError, match="must be a share such as 2%"):
         Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=5)], suppress=2)
-    with pytest.raises(RequestError, match="`policy=` must be the path of a policy file"):
-        Anonymizer({"tables": {}})  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="`policy=` must be a policy, the path of its file"):
+        Anonymizer(["tables"], models=[KAnonymity(k=5)])  # type: ignore[arg-type]
 
 
 def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) -> None:

@@ -139,8 +139,8 @@ def test_a_frame_stands_for_its_table_and_not_for_the_source_that_the_policy_nam
     declare(folder, "data/visits.csv")
     frame, other = (pa.table({"patient": [number], "ward": ["a"]}) for number in (1, 2))
     with pytest.raises(RequestError, match="visits and second"):
-        Curator.open(folder / "privacy.yaml", frames={"visits": frame, "second": frame})
-    with Curator.open(folder / "privacy.yaml", frames={"visits": frame, "second": other}) as curator:
+        Curator.open(folder / "privacy.yaml", tables={"visits": frame, "second": frame})
+    with Curator.open(folder / "privacy.yaml", tables={"visits": frame, "second": other}) as curator:
         curator.ask(SQL, epsilon=0.1)
 
 

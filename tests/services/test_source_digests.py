@@ -79,11 +79,18 @@ def test_a_table_in_a_database_is_told_from_its_neighbours(path: Path, tmp_path:
         ask(path)
 
 
-def test_frames_stand_for_their_tables_whatever_they_hold(path: Path) -> None:
-    for rows in (100, 50):
-        frame: pa.Table = patients.patients().slice(0, rows)
-        with Curator.open(path, frames={"patients": frame}) as curator:
-            curator.ask(COUNT)
+def test_a_frame_in_place_of_a_table_has_a_version_too(path: Path) -> None:
+    first, second = (patients.patients().slice(0, rows) for rows in (100, 50))
+
+    def ask_frame(frame: pa.Table, version: str) -> int:
+        with Curator(path, tables={"patients": frame}, data_version=version) as curator:
+            return curator.ask(COUNT).entry
+
+    assert ask_frame(first, "1") == 1
+    assert ask_frame(patients.patients().slice(0, 100), "1") == 1
+    with pytest.raises(RequestError, match=r"has changed.* another `data_version=`"):
+        ask_frame(second, "1")
+    assert ask_frame(second, "2") == 2
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"1": {"patients": 3}}', '{"1": {"patients": {}}}'])

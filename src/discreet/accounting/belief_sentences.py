@@ -7,6 +7,7 @@ Tail        a bound that may be exceeded with a small chance.
 Presence    whether a person is in the data.
 Group       several people together.
 Analyst     one analyst's answers alone.
+Session     the answers of one process, whose ledger ends with it.
 Releases    answers beside releases without differential privacy, which no such bound covers.
 Ledgers     other ledgers with a separate promise about the same data.
 Policy      the promise that a policy states, before anything is asked.
@@ -40,11 +41,12 @@ def describe_ledger_belief(
     *,
     analyst: str | None = None,
     separate: Mapping[str, str] | None = None,
+    is_session: bool = False,
 ) -> str:
     """Return the sentence on an attacker's current belief, which names `releases` that it does not cover.
 
-    With an `analyst`, it covers only that analyst's answers. `separate` maps the identity of each other
-    ledger about the same data to its place.
+    With an `analyst`, it covers only that analyst's answers; with `is_session`, those of this session.
+    `separate` maps the identity of each other ledger about the same data to its place.
     """
     uncovered = describe_uncovered(releases, separate)
     one, several = ABOUT[promise.secret]
@@ -59,11 +61,11 @@ def describe_ledger_belief(
     )
     if belief.tail > 0:
         bound += f"; the chance that it becomes more is at most {format_chance(belief.tail)}"
+    covered = ("" if analyst is None else f" to {analyst}") + (" in this session" if is_session else "")
     if not releases:
-        stated = f"A{bound}." if analyst is None else f"From the answers to {analyst} alone, a{bound}."
+        stated = f"From the answers{covered} alone, a{bound}." if covered else f"A{bound}."
         return f"{stated} {uncovered}".rstrip()
-    answers = "the differentially private answers" + ("" if analyst is None else f" to {analyst}")
-    return f"From {answers} alone, a{bound}. {uncovered}"
+    return f"From the differentially private answers{covered} alone, a{bound}. {uncovered}"
 
 
 def describe_uncovered(

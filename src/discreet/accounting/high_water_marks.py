@@ -293,9 +293,11 @@ class LedgerTerms:
     """The data of a ledger, the places of its marks, and whether its promise is separate.
 
     `learned_under` are the ledgers that the policy's bounds were learned under, their names by identity.
+    `is_session`: the ledger ends with the process, so that its sentences are about this session.
     """
 
     marks: HighWaterMarks = field(default_factory=HighWaterMarks)
     units: Mapping[str, PrivacyUnit] = field(default_factory=dict)
     separate: bool = False
     learned_under: Mapping[str, str] = field(default_factory=dict)
+    is_session: bool = False

@@ -97,7 +97,7 @@ class Ledger(Closeable):
         self._nothing = Accountant(promise, leak=leak)
         shares = None if analysts is None else parse_shares(analysts)
         terms = terms or LedgerTerms()
-        self._units = terms.units
+        self._units, self._is_session = terms.units, terms.is_session
         self.marks, bound = terms.marks, terms.marks.read()
         if bound and not terms.separate and not has_ledger(str(address)):
             require_unmarked_data(str(address), bound)
@@ -336,7 +336,12 @@ class Ledger(Closeable):
             spent = transaction.accounts.read_accountant(EVERYBODY if analyst is None else analyst)
             releases, separate = transaction.list_releases(), transaction.list_separate_ledgers()
         return describe_ledger_belief(
-            self.promise, spent.compute_belief(prior), releases, analyst=analyst, separate=separate
+            self.promise,
+            spent.compute_belief(prior),
+            releases,
+            analyst=analyst,
+            separate=separate,
+            is_session=self._is_session,
         )
 
     def describe_uncovered(self) -> str:

@@ -1,21 +1,32 @@
 """Verbs whose results are released under the promise: planned, charged to the ledger, stored.
 
-Each takes an open `Curator`, or a policy (its path or a `Policy`) for which one is opened and closed again;
-the other arguments are the fields of the verb's request. Repeating a request is free.
+Each takes an open `Curator`, or a policy (its path, a `Policy` or a dict) or a frame, for which one is opened
+and closed again; the other arguments are the fields of the verb's request. Repeating a request is free.
+
+Frames      need `columns=`, which declares them, and may have a `person=` column, `rows_per_person=`, a
+            `promise=` (by default from 1% to 5%), a `ledger=` and a `data_version=`. Without a ledger they
+            are charged to that of the session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
-from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
+from discreet.api.frame_sources import (
+    FRAME_NAME,
+    FrameTerms,
+    Source,
+    choose_table,
+    find_question_table,
+    open_curator,
+    split_columns,
+)
+from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real
-from discreet.core.policy import Policy
 from discreet.services.answers import Answer
 from discreet.services.bounds.bounds_request import DEFAULT_FALSE_POSITIVES, DEFAULT_ORIGIN, BoundsRequest
 from discreet.services.bounds.learn_bounds import LearnedBounds
@@ -31,9 +42,11 @@ from discreet.services.count_requests import (
     parse_bins,
 )
 from discreet.services.curator import Curator
+from discreet.services.frames import is_frame
 from discreet.services.itemsets import plan_itemsets_release
 from discreet.services.plans import Plan
 from discreet.services.policies import load_policy
+from discreet.services.policy_values import Columns, PolicyForm, PromiseForm
 from discreet.services.progress import ignore_progress
 from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
@@ -44,9 +57,6 @@ from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.planner import CONFIDENCE
-
-Source = Curator | Policy | Path | str
-"""An open curator, a policy, or the path of a policy file."""
 
 
 @refuse_invalid_arguments
@@ -63,17 +73,37 @@ def ask(
     confidence: Real | str = CONFIDENCE,
     raw: bool = False,
     values: Sequence[Scalar | float] = (),
+    columns: Columns | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    promise: PromiseForm | None = None,
+    ledger: Path | str | None = None,
+    data_version: str | None = None,
 ) -> Answer:
     """Return the answer to a question in SQL, with error bars, and charge its epsilon.
 
     Give `epsilon`, a `share` of the budget, or `within`, the largest error allowed. `curator.plan` tells
-    beforehand what a question would cost.
+    beforehand what a question would cost. A frame stands for the table after FROM; `columns` declares those
+    that the question uses: `(low, high)`, a list of values, a type, or a dict of a policy's entries.
 
-    >>> sql = "SELECT sex, COUNT(*) AS people FROM census GROUP BY sex"
-    >>> ask("sample/privacy.yaml", sql, epsilon=0.1)  # doctest: +SKIP
-    <Answer of 2 rows (sex, people): epsilon 0.1 (entry 1)>
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"hours": [38, 45, 20], "sex": ["Female", "Male", "Female"]})
+    >>> sql = "SELECT sex, AVG(hours) AS hours FROM df GROUP BY sex"
+    >>> ask(rows, sql, columns={"hours": (1, 99), "sex": ["Female", "Male"]}, epsilon=0.5, ledger=":memory:")
+    <Answer of 2 rows (sex, hours): epsilon 0.5 (entry 1)>
+    >>> ask("sample/privacy.yaml", "SELECT COUNT(*) FROM census", epsilon=0.1)  # doctest: +SKIP
+    <Answer of 1 row (count(*)): epsilon 0.1 (entry 1)>
     """
-    with _open_curator(source, analyst) as curator:
+    terms = FrameTerms(
+        columns=columns,
+        person=person,
+        rows_per_person=rows_per_person,
+        promise=promise,
+        ledger=ledger,
+        data_version=data_version,
+    )
+    name = find_question_table(question) if is_frame(source) else FRAME_NAME
+    with open_curator(source, analyst, terms, name=name) as curator:
         return curator.ask(
             question,
             epsilon=epsilon,
@@ -90,8 +120,8 @@ def ask(
 @refuse_invalid_arguments
 def tabulate(
     source: Source,
-    table: str,
-    columns: Names = (),
+    table: str | None = None,
+    columns: Names | Columns = (),
     *,
     analyst: str | None = None,
     ranges: str | None = None,
@@ -100,15 +130,23 @@ def tabulate(
     logarithmic: Names = (),
     epsilon: Real | None = None,
     delta: Real = 0,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    promise: PromiseForm | None = None,
+    ledger: Path | str | None = None,
+    data_version: str | None = None,
 ) -> ReleasedCounts:
     """Return the noisy counts of all combinations of columns, of their marginals, or of a column's ranges.
+
+    For a frame, `columns` declares them as in `ask`.
 
     >>> tabulate("sample/privacy.yaml", "census", ["sex", "income"], epsilon=0.2)  # doctest: +SKIP
     <ReleasedCounts of census, 4 rows: epsilon 0.2 (entry 1)>
     """
+    declared, names = split_columns(source, columns, hidden=person)
     request = TabulateRequest(
-        table=table,
-        columns=list_names("columns", columns),
+        table=choose_table("tabulate", source, table),
+        columns=() if declared is not None and (ranges or marginals) else names or (),
         ranges=ranges,
         marginals=_list_marginals(marginals),
         bins=parse_bins(bins),
@@ -116,7 +154,15 @@ def tabulate(
         epsilon=epsilon,
         delta=delta,
     )
-    with _open_curator(source, analyst) as curator:
+    terms = FrameTerms(
+        columns=declared,
+        person=person,
+        rows_per_person=rows_per_person,
+        promise=promise,
+        ledger=ledger,
+        data_version=data_version,
+    )
+    with open_curator(source, analyst, terms, name=request.table) as curator:
         return release_counts(curator, plan_table_release(curator, request))
 
 
@@ -129,7 +175,7 @@ def _list_marginals(marginals: Sequence[Names]) -> tuple[tuple[str, ...], ...]:
 @refuse_invalid_arguments
 def itemsets(
     source: Source,
-    table: str,
+    table: str | None = None,
     *,
     analyst: str | None = None,
     items: Names | None = None,
@@ -138,16 +184,25 @@ def itemsets(
     largest: int = DEFAULT_LARGEST,
     epsilon: Real | None = None,
     delta: Real = 0,
+    columns: Columns | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    promise: PromiseForm | None = None,
+    ledger: Path | str | None = None,
+    data_version: str | None = None,
 ) -> ReleasedCounts:
     """Return the sets of true-or-false columns that are true together in many rows.
 
     `threshold` is the least share of rows; `items` are the columns, by default all that are true or false.
+    For a frame, `columns` declares them; without it, `items` are.
 
     >>> itemsets("baskets.yaml", "baskets", threshold=0.2, epsilon=0.5)  # doctest: +SKIP
     <ReleasedCounts of baskets, 7 rows: epsilon 0.5 (entry 1)>
     """
+    if columns is None and items is not None and is_frame(source):
+        columns = dict.fromkeys(list_names("items", items), bool)
     request = ItemsetsRequest(
-        table=table,
+        table=choose_table("itemsets", source, table),
         items=None if items is None else list_names("items", items),
         threshold=threshold,
         basis=basis,
@@ -155,7 +210,15 @@ def itemsets(
         epsilon=epsilon,
         delta=delta,
     )
-    with _open_curator(source, analyst) as curator:
+    terms = FrameTerms(
+        columns=columns,
+        person=person,
+        rows_per_person=rows_per_person,
+        promise=promise,
+        ledger=ledger,
+        data_version=data_version,
+    )
+    with open_curator(source, analyst, terms, name=request.table) as curator:
         return release_counts(curator, plan_itemsets_release(curator, request))
 
 
@@ -200,36 +263,49 @@ def open_stream(
 @refuse_invalid_arguments
 def synthesize(
     source: Source,
-    table: str,
+    table: str | None = None,
     *,
     analyst: str | None = None,
     epsilon: Real | None = None,
     promise: tuple[float, float] | None = None,
     delta: Real = 0,
     quality: Literal["lean", "best"] = "lean",
-    columns: Names | None = None,
+    columns: Names | Columns | None = None,
     logarithmic: Names = (),
     earlier: Sequence[int] | Literal["all"] = (),
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    ledger: Path | str | None = None,
+    data_version: str | None = None,
 ) -> SyntheticTable:
     """Return a table of made-up rows whose marginals are close to the real ones.
 
     The cost is `epsilon`, or that of `promise`, a (prior, posterior) of its own. `earlier` are ledger
-    entries of answers that the rows must be consistent with.
+    entries of answers that the rows must be consistent with. For a frame, `columns` declares them as in
+    `ask`.
 
     >>> synthesize("sample/privacy.yaml", "census", columns=["sex", "income"], epsilon=0.5)  # doctest: +SKIP
     <SyntheticTable of census, 48,842 rows (sex, income): epsilon 0.5 (entry 1)>
     """
+    declared, names = split_columns(source, columns, hidden=person)
     request = SynthesizeRequest(
-        table=table,
+        table=choose_table("synthesize", source, table),
         epsilon=epsilon,
         promise=promise,
         delta=delta,
         quality=quality,
-        columns=None if columns is None else list_names("columns", columns),
+        columns=names,
         logarithmic=list_names("logarithmic", logarithmic),
         earlier=earlier,
     )
-    with _open_curator(source, analyst) as curator:
+    terms = FrameTerms(
+        columns=declared,
+        person=person,
+        rows_per_person=rows_per_person,
+        ledger=ledger,
+        data_version=data_version,
+    )
+    with open_curator(source, analyst, terms, name=request.table) as curator:
         return synthesize_table(curator, request, ignore_progress)
 
 
@@ -237,8 +313,8 @@ def synthesize(
 def train(
     source: Source,
     kind: str,
-    table: str,
-    target: str,
+    table: str | None = None,
+    target: str | None = None,
     *,
     analyst: str | None = None,
     epsilon: Real | None = None,
@@ -248,18 +324,26 @@ def train(
     depth: int | None = None,
     criterion: str | None = None,
     selection: str | None = None,
+    columns: Columns | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
+    promise: PromiseForm | None = None,
+    ledger: Path | str | None = None,
+    data_version: str | None = None,
 ) -> TrainedModel:
     """Train a model of a column on the rows of a table, which stay in the engine.
 
     `kind` is "tree", "forest", "bayes" or "regression"; the estimators of `discreet.mining` train on rows
-    that are at hand.
+    that are at hand. For a frame, `columns` declares them as in `ask`.
 
     >>> train("sample/privacy.yaml", "tree", "census", "income", epsilon=0.5)  # doctest: +SKIP
     <TrainedModel tree over census: epsilon 0.5 (entry 1)>
     """
+    if target is None:
+        raise InvalidParameterError("train: no column to learn is named.", hint="Give its name: `target=`.")
     request = TrainRequest(
         kind=kind,
-        table=table,
+        table=choose_table("train", source, table),
         target=target,
         epsilon=epsilon,
         delta=delta,
@@ -269,13 +353,21 @@ def train(
         criterion=criterion,
         selection=selection,
     )
-    with _open_curator(source, analyst) as curator:
+    terms = FrameTerms(
+        columns=columns,
+        person=person,
+        rows_per_person=rows_per_person,
+        promise=promise,
+        ledger=ledger,
+        data_version=data_version,
+    )
+    with open_curator(source, analyst, terms, name=request.table) as curator:
         return train_private_model(curator, request, ignore_progress)
 
 
 @refuse_invalid_arguments
 def learn_bounds(
-    source: Source,
+    source: Curator | PolicyForm,
     table: str,
     column: str,
     *,
@@ -307,32 +399,10 @@ def learn_bounds(
     if write and file is None:
         raise InvalidParameterError("`write=` needs the path of a policy file as `source=`.")
     opened = source if file is None else load_policy(file, allow_open_bounds=True)
-    with _open_curator(opened, analyst) as curator:
+    with open_curator(opened, analyst, FrameTerms(), name=table) as curator:
         if write and file is not None:
             require_writable_entry(file, table, column)
         found = learn_requested_bounds(curator, request)
     if write and file is not None:
         write_bounds(found, file)
     return found
-
-
-@contextmanager
-def _open_curator(source: Source, analyst: str | None) -> Iterator[Curator]:
-    """Lend a curator: the one that was given, which stays open, or one for this call."""
-    if isinstance(source, Curator):
-        if analyst not in (None, source.analyst):
-            raise RequestError(
-                f"The curator is open for {source.analyst}, not for {analyst}.",
-                hint="Leave `analyst=` out, or open a curator for that analyst.",
-            )
-        yield source
-    elif isinstance(source, Policy):
-        with Curator.open_policy(source, analyst=analyst) as curator:
-            yield curator
-    elif not isinstance(source, str | Path):
-        raise InvalidParameterError(
-            f"`source=` must be a curator, a policy or its path; got {shorten_value(source)}."
-        )
-    else:
-        with Curator.open(source, analyst=analyst) as curator:
-            yield curator

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow as pa
-
 from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.models.model_option import ModelContext, ModelSpec
 from discreet.anonymity.models.model_parsing import parse_model_text
@@ -21,6 +19,7 @@ from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
 from discreet.api.anonymizer import Anonymizer, Release
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
+from discreet.api.frame_sources import FRAME_NAME
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.policy import Policy
@@ -35,16 +34,26 @@ from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult, run_audit
 from discreet.services.audit.audit_request import AuditRequest
+from discreet.services.frame_tables import build_published_policy, read_whole_frame, write_frames
+from discreet.services.frames import Frame, is_frame, is_spark_frame
 from discreet.services.policies import load_policy
+from discreet.services.policy_engines import apply_tables
+from discreet.services.policy_values import Columns, PolicyForm, require_mapping
 from discreet.services.progress import ignore_progress
 from discreet.services.request_fields import make_request
 
 
 @refuse_invalid_arguments
 def anonymize(
-    policy: Policy | Path | str,
-    table: object,
+    policy: PolicyForm | Frame,
+    table: Frame | str | None = None,
     *,
+    quasi: Names = (),
+    sensitive: Names = (),
+    keep: Names = (),
+    columns: Columns | None = None,
+    person: str | None = None,
+    hierarchies: Mapping[str, Mapping[str, object]] | None = None,
     k: int | None = None,
     models: Sequence[Model | str] = (),
     posterior: PosteriorCap | float | str | None = None,
@@ -56,7 +65,7 @@ def anonymize(
     centres: Mapping[str, Centre | str] | Texts | None = None,
     pseudonyms: Names | Sequence[Pseudonyms] = (),
     key: Path | str | None = None,
-    earlier: pa.Table | None = None,
+    earlier: Frame | None = None,
     seconds: float | None = None,
     sampling: float | None = None,
     unit: str | None = None,
@@ -64,10 +73,15 @@ def anonymize(
 ) -> Release:
     """Find the release of a table that meets the privacy models and loses least; nothing is written yet.
 
-    `table` is a table of the policy, or a frame with the columns of the policy's only table. `k` is short for
-    the model `KAnonymity(k=k)`; other models are in `discreet.models`, or texts with an option of the command
-    line: `l-diversity disease:2:distinct`. At least one must be given. `release.write` attacks the release,
-    and publishes it with its certificate.
+    `table` is a table of the policy, or a frame with the columns of the policy's only table. A frame needs no
+    policy: pass it first, and name its `quasi` and `sensitive` columns, and others to `keep` unchanged; no
+    others are published. `columns` may declare bounds and values as in `ask`, from which generalizations
+    follow, and `hierarchies` are those of a policy. `person` is the column that identifies people, of whom
+    `k` then counts.
+
+    `k` is short for the model `KAnonymity(k=k)`; other models are in `discreet.models`, or texts with an
+    option of the command line: `l-diversity disease:2:distinct`. At least one must be given. `release.write`
+    attacks the release, and publishes it with its certificate.
 
     `levels`, `weights` and `centres` are dicts by column, or texts such as `age=2`. `pseudonyms` are
     identifiers that are published as pseudonyms under the key of the file `key`, which is created if it does
@@ -77,7 +91,31 @@ def anonymize(
     >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
     <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
     """
-    declared = load_declared_policy(policy)
+    if is_frame(policy):
+        made = build_published_policy(
+            policy,
+            FRAME_NAME,
+            quasi=list_names("quasi", quasi),
+            sensitive=list_names("sensitive", sensitive),
+            keep=list_names("keep", keep),
+            columns=None if columns is None else require_mapping("columns", columns),
+            person=person,
+            hierarchies=None if hierarchies is None else require_mapping("hierarchies", hierarchies),
+        )
+        declared, _ = apply_tables(made, {FRAME_NAME: policy})
+        table = FRAME_NAME if is_spark_frame(policy) else policy  # a frame of Spark is a table there
+    else:
+        declared = load_declared_policy(policy)
+        _refuse_frame_arguments(
+            quasi=quasi,
+            sensitive=sensitive,
+            keep=keep,
+            columns=columns,
+            person=person,
+            hierarchies=hierarchies,
+        )
+        if table is None:
+            raise InvalidParameterError("anonymize: no table is named.", hint="Give its name: `table=`.")
     found = Anonymizer(
         declared,
         models=_build_models(declared, table, models, k=k, has_population=population is not None),
@@ -89,13 +127,23 @@ def anonymize(
         levels=levels,
         centres=centres,
         pseudonyms=_build_pseudonyms(pseudonyms, key),
-        earlier=earlier,
+        earlier=None if earlier is None else read_whole_frame(earlier),
         seconds=seconds,
         sampling=sampling,
         unit=unit,
         population=population,
     )
     return found.fit(table).release
+
+
+def _refuse_frame_arguments(**given: object) -> None:
+    """Refuse arguments that describe a frame where a policy declares its columns."""
+    for name, value in given.items():
+        if value is not None and value != ():
+            raise InvalidParameterError(
+                f"anonymize: `{name}=` is for a frame: the policy declares it.",
+                hint="Change the policy, or pass a frame.",
+            )
 
 
 def _build_pseudonyms(columns: Names | Sequence[Pseudonyms], key: Path | str | None) -> Sequence[Pseudonyms]:
@@ -136,13 +184,13 @@ def _build_models(
 
 @refuse_invalid_arguments
 def attack(
-    release: Release | Path | str,
+    release: Release | Frame | Path | str,
     *,
     policy: Path | str | None = None,
     table: str | None = None,
-    knows: Path | str | None = None,
+    knows: Frame | Path | str | None = None,
     victim: Mapping[str, object] | str | None = None,
-    earlier: Path | str | None = None,
+    earlier: Frame | Path | str | None = None,
     quasi: Names = (),
     sensitive: Names = (),
     hierarchies: Mapping[str, Path | str] | str | None = None,
@@ -160,18 +208,18 @@ def attack(
     days: int | None = None,
     stars: float | None = None,
     wrong: float | None = None,
-    genomes: Path | str | None = None,
-    reference: Path | str | None = None,
-    panel: Path | str | None = None,
+    genomes: Frame | Path | str | None = None,
+    reference: Frame | Path | str | None = None,
+    panel: Frame | Path | str | None = None,
     people: int | None = None,
     epsilon: float | None = None,
-    original: Path | str | None = None,
+    original: Frame | Path | str | None = None,
     engine: str | None = None,
 ) -> AttackEvaluation:
     """Run every attack that applies to a release: a published file, a `Release`, or a policy's answers.
 
-    `knows` is a file of what attackers know about people; `victim` is one person, as values of columns:
-    `{"name": "Joe"}`, or `"name=Joe"` as on the command line.
+    Every file may also be a frame. `knows` is what attackers know about people; `victim` is one person, as
+    values of columns: `{"name": "Joe"}`, or `"name=Joe"` as on the command line.
     `at_most` is the highest belief that any attack may reach: `broken_bounds` of the result lists those that
     exceed it. The result is for the custodian only.
 
@@ -215,8 +263,8 @@ def attack(
         "original": original,
         "engine": engine,
     }
-    request = AttackRequest.model_validate(given)
-    return attack_release(request, ignore_progress)
+    with write_frames(given) as files:
+        return attack_release(AttackRequest.model_validate(files), ignore_progress)
 
 
 @refuse_invalid_arguments

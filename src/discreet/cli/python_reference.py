@@ -31,7 +31,7 @@ WIDTH = 100
 SUBMODULES = ("models", "local", "mining", "belief", "results")
 MEMBERS = {
     "Promise": ("epsilon", "gamma", "epsilon_for", "laplace_scale", "gaussian_scale", "admits", "explain"),
-    "Policy": (),
+    "Policy": ("load", "draft", "fill", "blanks", "save"),
     "Curator": ("open", "open_policy", "plan", "ask", "budget", "close"),
     "Plan": ("cost", "expected_errors", "belief_change", "to_json"),
     "Answer": (
@@ -65,20 +65,16 @@ MEMBERS = {
 HIDDEN_FIELDS = {"Stream": {"answerer", "curator"}, "Plan": {"query_plan", "key", "plan_at"}}
 """Fields of dataclasses that serve the services alone."""
 WITHOUT_FIELDS = ("Release", "Promise")
-POLICY_EXAMPLE = """\
->>> age = {"type": "integer", "low": 0, "high": 120}
->>> tables = {"people": {"source": "people.csv", "columns": {"age": age}}}
->>> Policy.model_validate({"promise": {"prior": "1%", "posterior": "5%"}, "tables": tables})
-<Policy of people: promise 1% → 5%>"""
-"""The docstring of Policy goes into its JSON schema, so its example is here."""
 INTRODUCTION = (
     "`import discreet` gives these names, and the submodules "
     + ", ".join(f"`discreet.{name}`" for name in SUBMODULES)
     + ". All other modules are private and may change. Names load on first use; the package is typed "
     "(`py.typed`). In signatures, `Names` are names of columns: a list, or a text with commas between; "
-    "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `Source` is an open "
-    "`Curator`, or a policy: its path or a `Policy`. A wrong argument is refused by a `DiscreetError` that "
-    "names it, before data is read; nothing is charged."
+    "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `PolicyForm` is a policy: "
+    "its path, a dict or a `Policy`; `Frame` is a frame of pandas, polars, Arrow, DuckDB or Spark; `Source` "
+    "is an open `Curator`, a policy or a frame; `Columns` declares a frame's columns, as in "
+    "[From a data frame](../how-to/ask-a-data-frame.md). A wrong argument is refused by a `DiscreetError` "
+    "that names it, before data is read; nothing is charged."
 )
 REQUESTS: dict[str, type[BaseModel]] = {
     "anonymize": AnonymizeRequest,
@@ -100,7 +96,10 @@ ARGUMENTS = {
     "anonymize.earlier": "For m-invariance: the signatures of the previous release, as an Arrow table.",
     "learn_bounds.values": "Learn the frequent values of a category; needs a promise with a tail.",
     "learn_bounds.write": "Write what is learned into the policy file that `source` names.",
-    "source": "An open `Curator`, or a policy: its path or a `Policy`.",
+    "source": "An open `Curator`, a policy (its path, a dict or a `Policy`), or a frame.",
+    "tabulate.columns": "Columns to count every combination of; for a frame, what is declared of them.",
+    "synthesize.columns": "All declared columns by default; for a frame, what is declared of them.",
+    "anonymize.policy": "A policy (its path, a dict or a `Policy`), or a frame.",
     "curator": "An open `Curator`: the stream lasts as long as it is open.",
     "analyst": "The analyst who asks; the policy's only one by default.",
     "policy": "The custodian's policy: its path or a `Policy`.",
@@ -113,6 +112,17 @@ ARGUMENTS = {
     "folder": "The folder to write to; it is created if it does not exist.",
 }
 """Arguments that no field of a request describes for a caller in Python."""
+FRAME_ARGUMENTS = {
+    "columns": "For a frame: what is declared of its columns, by name: `(low, high)`, a list of values, a "
+    "type, or a dict of a policy's entries.",
+    "person": "For a frame: the column that identifies people, if they may have several rows.",
+    "rows_per_person": "For a frame: the most rows of one person that count.",
+    "promise": "For a frame: the promise, a `Promise` or (prior, posterior); from 1% to 5% by default.",
+    "ledger": "The ledger to charge, instead of the policy's; for a frame, instead of the session's.",
+    "data_version": "The version of the data that stored answers belong to, instead of the policy's.",
+    "hierarchies": "For a frame: generalization hierarchies by column, as in a policy.",
+}
+"""Arguments of a frame, which no request has."""
 
 
 def generate_python_page() -> str:
@@ -158,6 +168,7 @@ def _describe_argument(verb: str, name: str) -> str:
         ARGUMENTS.get(f"{verb}.{name}")
         or ARGUMENTS.get(name)
         or (name in fields and fields[name].description)
+        or FRAME_ARGUMENTS.get(name)
     )
     assert described, f"{verb}({name}=) is not described"
     return _escape(
@@ -167,12 +178,11 @@ def _describe_argument(verb: str, name: str) -> str:
 
 def _format_class(name: str, kind: type) -> Iterator[str]:
     yield f"### {name}"
-    if name in ("Promise", "Anonymizer"):  # the others are returned, opened or read from a file
+    if name in ("Promise", "Curator", "Anonymizer"):  # the others are returned, or read from a file
         yield _fence("py", _format_signature(name, kind))
     yield from _format_text(kind)
     if name == "Policy":
         yield "[Policy](policy.md) has the fields; a path is read wherever a policy is taken."
-        yield _fence("pycon", POLICY_EXAMPLE)
     rows = [*_format_fields(name, kind), *(_format_member(kind, member) for member in MEMBERS[name])]
     if rows:
         yield "\n".join(["| member | |", "|---|---|", *rows])

@@ -308,8 +308,9 @@ class Table(StrictModel):
     """
 
     source: str = Field(
+        default="",
         description="The rows: a CSV, Excel, Parquet or Arrow file, a glob, a table of a DuckDB file, or "
-        "a table of the engine.",
+        "a table of the engine. Without it, a program passes the rows in.",
         examples=["visits.csv"],
     )
     person: str | LinkedPerson = Field(

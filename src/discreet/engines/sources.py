@@ -160,6 +160,8 @@ def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) ->
     if source.is_text:
         return _read_csv(source)
     wanted = source.table.source_names
+    if source.frame is not None:  # its columns are named as they are declared
+        wanted = {name: name for name in wanted}
     frames = f"{FRAME} {source.name}"
     if source.frame is not None or source.format is FileFormat.ARROW:
         frame = source.frame if source.frame is not None else read_arrow_files(source.files)
@@ -389,11 +391,25 @@ def have_changed(before: str, now: str) -> bool:
     return before != now and len(versions) < 2
 
 
+def digest_frame(frame: pa.Table) -> str:
+    """Return a digest of a frame's rows, which does not depend on their order."""
+
+    def digest() -> str:
+        with connect_duckdb() as connection:
+            connection.register(FRAME, convert_frame(frame))
+            return _digest_rows(FRAME, connection)
+
+    return run_guarded(digest)
+
+
+def _digest_rows(relation: str, connection: duckdb.DuckDBPyConnection) -> str:
+    found = connection.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {relation} AS t").fetchall()
+    return f"{TABLE_DIGEST_PREFIX}{duckdb.__version__}:{found}"
+
+
 def _digest_table(source: Source) -> str:
     *schema, name = source.inner_table.split(".")
     place = f"source.{quote_identifier('.'.join(schema) or 'main')}.{quote_identifier(name)}"
     with connect_duckdb() as connection:
         connection.execute(f"ATTACH {quote_literal(str(source.files[0]))} AS source (READ_ONLY)")
-        rows = f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {place} AS t"
-        found = connection.execute(rows).fetchall()
-    return f"{TABLE_DIGEST_PREFIX}{duckdb.__version__}:{found}"
+        return _digest_rows(place, connection)

@@ -39,12 +39,20 @@ from discreet.services import fault_log, policy_engines
 from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answer_to_bytes
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.budget_units import build_budget_refusal, compute_share
+from discreet.services.frames import Frame
 from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Budget, Plan, QuestionPricing, list_errors
-from discreet.services.policies import get_promise, load_policy, resolve_analyst
-from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
+from discreet.services.policies import get_promise, resolve_analyst
+from discreet.services.policy_engines import (
+    apply_tables,
+    read_frames,
+    require_unchanged_sources,
+    set_session_version,
+)
+from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
+from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.accuracy import find_measures_by_column, find_rank_error
 from discreet.sql.expression_tree import Scalar
@@ -62,55 +70,67 @@ VERB = re.compile(r"^ask(?=[.:])")
 class Curator(Closeable):
     """Answers SQL questions under a policy.
 
-    Open one with `Curator.open("privacy.yaml")`; it is a context manager.
+    `policy` is a dict with the entries of a policy file, a `Policy`, or the path of a file; `tables` are the
+    rows of its tables: frames of pandas, polars, Arrow, DuckDB or Spark, or paths. Without a `ledger`, here
+    or in the policy, answers are charged to that of the session, which ends with the process. `engine` and
+    `data_version` override the policy's entries. It is a context manager.
 
-    >>> with Curator.open("sample/privacy.yaml") as curator:  # doctest: +SKIP
-    ...     plan = curator.plan("SELECT AVG(age) AS age FROM census", within=1, least_rows=1_000)
-    ...     answer = curator.ask(plan)
+    >>> import pyarrow as pa
+    >>> policy = {"promise": ("1%", "5%"), "tables": {"people": {"columns": {"age": (17, 90)}}}}
+    >>> rows = pa.table({"age": [34, 61]})
+    >>> with Curator(policy, tables={"people": rows}, ledger=":memory:") as curator:
+    ...     answer = curator.ask("SELECT AVG(age) AS age FROM people", epsilon=0.5)
     ...     curator.budget
-    <Budget: epsilon 0.222888 spent, epsilon 1.42779 left>
+    <Budget: epsilon 0.5 spent, epsilon 1.15068 left>
     """
+
+    policy: Policy
+    ledger: Ledger
+    analyst: str
+    promise: Promise
+    answer_cache: AnswerCache
 
     def __init__(
         self,
-        policy: Policy,
+        policy: PolicyForm,
+        tables: Mapping[str, Frame | Path | str] | None = None,
         *,
-        ledger: Ledger,
-        engine: Engine,
-        analyst: str,
+        ledger: Path | str | None = None,
+        data_version: str | None = None,
+        analyst: str | None = None,
+        engine: str | None = None,
+        progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
-        slack: float = 1.0,
     ) -> None:
-        self.policy, self.ledger, self.analyst = policy, ledger, analyst
-        self._work_limits = WorkLimits(policy=policy, slack=slack)
-        self.promise: Promise = get_promise(policy)
-        self._engine, self._random = engine, random or Randomness()
-        self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
-        self._fault_log = fault_log.open_fault_log(policy.ledger)
-        self._pricing = QuestionPricing(policy, self.promise)
+        given = {} if tables is None else require_mapping("tables", tables)
+        short = ledger is None or "://" in str(ledger) or len(Path(ledger).name) <= MAX_FILE_NAME
+        require_parameter(short, "Curator", "ledger", ledger, "the path of a file, or an address")
+        parsed = parse_policy(policy, ledger=ledger, engine=engine, data_version=data_version, tables=given)
+        self._open(*apply_tables(parsed, given), analyst=analyst, progress=progress, random=random)
 
     @classmethod
     @refuse_wrong_types
     def open(
         cls,
-        path: str | Path,
+        path: Path | str,
         *,
         analyst: str | None = None,
         engine: str | None = None,
-        ledger: str | None = None,
-        frames: Mapping[str, object] | None = None,
+        ledger: Path | str | None = None,
+        tables: Mapping[str, Frame | Path | str] | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
     ) -> Self:
-        """Read the policy, open its ledger, prepare its store if needed, and open the engine isolated.
-
-        `engine` and `ledger` are addresses that override those of the policy; `frames` are Arrow, pandas or
-        polars frames, each in place of a table's source.
-        """
-        short = ledger is None or "://" in ledger or len(Path(ledger).name) <= MAX_FILE_NAME
-        require_parameter(short, "Curator.open", "ledger", ledger, "the path of a file, or an address")
-        policy = load_policy(Path(path), engine=engine, ledger=ledger)
-        return cls.open_policy(policy, analyst=analyst, frames=frames, progress=progress, random=random)
+        """Read a policy file, open its ledger, prepare its store if needed, and open the engine isolated."""
+        return cls(
+            path,
+            tables,
+            analyst=analyst,
+            engine=engine,
+            ledger=ledger,
+            progress=progress,
+            random=random,
+        )
 
     @classmethod
     @refuse_wrong_types
@@ -119,7 +139,6 @@ class Curator(Closeable):
         policy: Policy,
         *,
         analyst: str | None = None,
-        frames: Mapping[str, object] | None = None,
         progress: Callable[[str], None] | None = None,
         random: Randomness | None = None,
         separate_promise: bool = False,
@@ -128,16 +147,68 @@ class Curator(Closeable):
 
         `separate_promise`: accept data that another ledger has marked.
         """
-        who, held = resolve_analyst(policy, analyst), frames_to_tables(policy, frames or {})
-        ledger = open_ledger(policy, separate_promise=separate_promise, frames=held)
+        curator = cls.__new__(cls)
+        curator._open(
+            policy, {}, analyst=analyst, progress=progress, random=random, separate_promise=separate_promise
+        )
+        return curator
+
+    @classmethod
+    def from_parts(
+        cls,
+        policy: Policy,
+        *,
+        ledger: Ledger,
+        engine: Engine,
+        analyst: str,
+        random: Randomness | None = None,
+        slack: float = 1.0,
+    ) -> Self:
+        """Return a curator over a ledger and an engine that are open already."""
+        curator = cls.__new__(cls)
+        curator._assemble(policy, ledger=ledger, engine=engine, analyst=analyst, random=random, slack=slack)
+        return curator
+
+    def _open(
+        self,
+        policy: Policy,
+        frames: Mapping[str, Frame],
+        *,
+        analyst: str | None,
+        progress: Callable[[str], None] | None,
+        random: Randomness | None,
+        separate_promise: bool = False,
+    ) -> None:
+        who, read = resolve_analyst(policy, analyst), read_frames(policy, frames)
+        policy = set_session_version(policy, frames, read)
+        with name_session_ledger(policy.ledger):
+            ledger = open_ledger(policy, separate_promise=separate_promise, frames=frames)
         try:
-            require_unchanged_sources(policy, held)
+            require_unchanged_sources(policy, read)
             with fault_log.log_faults(policy.ledger):
-                engine = policy_engines.open_engine(policy, frames=held, progress=progress)
+                engine = policy_engines.open_engine(policy, frames=read, progress=progress)
         except BaseException:
             ledger.close()
             raise
-        return cls(policy, ledger=ledger, engine=engine, analyst=who, random=random)
+        self._assemble(policy, ledger=ledger, engine=engine, analyst=who, random=random)
+
+    def _assemble(
+        self,
+        policy: Policy,
+        *,
+        ledger: Ledger,
+        engine: Engine,
+        analyst: str,
+        random: Randomness | None,
+        slack: float = 1.0,
+    ) -> None:
+        self.policy, self.ledger, self.analyst = policy, ledger, analyst
+        self._work_limits = WorkLimits(policy=policy, slack=slack)
+        self.promise = get_promise(policy)
+        self._engine, self._random = engine, random or Randomness()
+        self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
+        self._fault_log = fault_log.open_fault_log(policy.ledger)
+        self._pricing = QuestionPricing(policy, self.promise)
 
     def __repr__(self) -> str:
         """Return tables, analyst and promise; the ledger may be closed already."""

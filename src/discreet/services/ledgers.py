@@ -10,7 +10,8 @@ Sources     `.discreet.mark` in the folder of each file that holds people's rows
             Tables of a database server have no such folder: only the marks beside the store protect them.
 Second      the file that the policy names under `ledger_mark`, on another disk or machine.
 
-A ledger in memory writes no marks, but still refuses data that another ledger has marked.
+A ledger in memory, or that of a session, writes no marks, but still refuses data that another ledger has
+marked.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from discreet.accounting.privacy_unit import DATABASES, split_source
 from discreet.core.policy import Policy, Table
 from discreet.services.policies import get_promise
 from discreet.services.privacy_units import find_anchor, find_units, resolve_source
+from discreet.services.session_ledger import is_session_ledger
 from discreet.services.users.budget_requests import get_analyst_shares
 
 
@@ -91,6 +93,7 @@ def find_ledger_terms(policy: Policy, *, separate: bool = False, frames: Collect
         units=find_units(policy, frames),
         separate=separate,
         learned_under=_find_learned_ledgers(policy),
+        is_session=is_session_ledger(policy.ledger),
     )
 
 
@@ -101,7 +104,7 @@ def _find_learned_ledgers(policy: Policy) -> dict[str, str]:
 
 
 def _find_mark_files(policy: Policy, frames: Collection[str]) -> Iterator[MarkFile]:
-    stays = policy.ledger != MEMORY
+    stays = policy.ledger != MEMORY and not is_session_ledger(policy.ledger)
     beside = _find_store_mark(policy)
     if stays and beside is not None:
         yield MarkFile(path=beside)

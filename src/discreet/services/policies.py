@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -36,6 +36,7 @@ from discreet.services.addresses import (
     require_engine_address,
 )
 from discreet.services.policy_errors import (
+    EXAMPLES,
     find_hierarchy_misfit,
     find_nearest_name,
     format_validation_errors,
@@ -202,11 +203,17 @@ class Blank(NamedTuple):
 
 
 def load_policy(
-    path: Path, *, engine: str | None = None, ledger: str | None = None, allow_open_bounds: bool = False
+    path: Path,
+    *,
+    engine: str | None = None,
+    ledger: str | None = None,
+    allow_open_bounds: bool = False,
+    tables: Collection[str] | None = (),
 ) -> Policy:
     """Return the policy of a file, with absolute paths; `engine` and `ledger` override its entries.
 
-    With `allow_open_bounds`, columns whose bounds or values are still a ? have none.
+    With `allow_open_bounds`, columns whose bounds or values are still a ? have none. `tables` are those whose
+    rows are given elsewhere, and which need no source; None if all may be.
     """
     document = read_yaml(path)
     if not isinstance(document.tree, dict):
@@ -225,13 +232,17 @@ def load_policy(
     except ValidationError as error:
         _raise_problems(document, problems + format_validation_errors(error, values))
         raise AssertionError("a validation error is a problem") from None
-    checked = _find_cross_entry_problems(policy, allow_open_bounds=allow_open_bounds)
-    _raise_problems(document, problems + checked)
+    problems += [
+        (("tables", name), f"source is missing: add {EXAMPLES['source']}")
+        for name, table in policy.tables.items()
+        if not table.source and tables is not None and name not in tables
+    ]
+    _raise_problems(document, problems + find_policy_problems(policy, allow_open_bounds=allow_open_bounds))
     if engine is not None:
         policy = policy.model_copy(update={"engine": require_engine_address(engine)})
     if ledger is not None:
         policy = policy.model_copy(update={"ledger": ledger})
-    return _resolve_paths(policy, path.absolute().parent)
+    return resolve_paths(policy, path.absolute().parent)
 
 
 def list_blanks(path: Path) -> list[Blank]:
@@ -263,7 +274,7 @@ def compute_policy_version(policy: Policy) -> str:
         folder = os.path.dirname(place)
         for entries, name in ((meant["tables"], "source"), (meant["hierarchies"], "csv")):
             for entry in entries.values():
-                if entry[name] is not None:
+                if entry[name]:
                     entry[name] = os.path.relpath(str(entry[name]), folder)
     text = json.dumps(_to_canonical(meant), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -369,7 +380,7 @@ def _find_engine_problems(values: Any) -> Problems:
     return [(("engine",), f"must be {EXPECTED_ADDRESS}; got {address.partition('://')[0]}")]
 
 
-def _find_cross_entry_problems(policy: Policy, *, allow_open_bounds: bool) -> Problems:
+def find_policy_problems(policy: Policy, *, allow_open_bounds: bool = False) -> Problems:
     """Return problems between entries, which no single model sees: promise values, missing hierarchies."""
     problems: Problems = []
     if policy.promise is not None:
@@ -403,7 +414,7 @@ def _find_hierarchy_problem(name: str, column: Column, policy: Policy) -> str | 
     return None if entry is None else find_hierarchy_misfit(named or name, entry, column)
 
 
-def _resolve_paths(policy: Policy, folder: Path) -> Policy:
+def resolve_paths(policy: Policy, folder: Path) -> Policy:
     """Return the policy with absolute paths; table names of a database are left unchanged."""
     engine = parse_engine_address(policy.engine)
 
@@ -416,6 +427,8 @@ def _resolve_paths(policy: Policy, folder: Path) -> Policy:
 
     tables = {
         name: table.model_copy(update={"source": engine.resolve_source(table.source, make_absolute)})
+        if table.source
+        else table
         for name, table in policy.tables.items()
     }
     hierarchies = {

@@ -2,18 +2,19 @@
 
 Engine      The one that the policy's address names, with its prepared store and key. Reports of local
             differential privacy need no policy: their engine reads one table unchanged.
-Frames      Arrow, pandas and polars frames replace tables of the policy.
+Frames      and paths that a program passes in replace the sources of the policy's tables (`frames`).
 Unchanged   Stored answers belong to one version of the data, and a difference of two answers under one
             version would reveal what changed. So a digest of every source file is stored beside the ledger,
             with the policy's `data_version`; a table whose contents differ under the same version is refused
             until the custodian sets another. Files are read again only if their path, size or time has
-            changed. Tables of PostgreSQL and Spark may change at any time, and frames are passed in by the
-            program: neither is recorded. A refusal depends on the policy and the state of the sources, costs
-            nothing, and reveals no data.
+            changed. A frame has a digest of its declared columns; in a session it has a version of its own
+            (`session_ledger`). Tables of PostgreSQL and Spark may change at any time: they are not recorded.
+            A refusal depends on the policy and the state of the sources, costs nothing, and reveals no data.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -29,14 +30,19 @@ from discreet.accounting.ledger_storage import (
     strip_sibling_path,
 )
 from discreet.core.engine import Engine
-from discreet.core.errors import DataError, EngineFault, RequestError
+from discreet.core.errors import EngineFault, RequestError
 from discreet.core.output_files import write_output
-from discreet.core.policy import Policy
+from discreet.core.policy import Policy, Table
 from discreet.engines import sources
-from discreet.engines.sources import digest_contents, have_changed
+from discreet.engines.sources import digest_contents, digest_frame, have_changed
 from discreet.services.addresses import parse_engine_address
+from discreet.services.frames import Frame, is_spark_frame, read_frame, require_frame
+from discreet.services.session_ledger import find_session_version, is_session_ledger
+from discreet.services.spark_frames import ENGINE as SPARK
+from discreet.services.spark_frames import list_spark_sources
 
 DIGESTS_SUFFIX = ".sources.json"
+FRAME_STATE = ["frame"]
 RecordedDigests = dict[str, dict[str, dict[str, object]]]
 """By data version and table: the state of the files, and the digest of their contents."""
 
@@ -140,74 +146,110 @@ def resolve_frame(policy: Policy, table: object) -> tuple[str, dict[str, pa.Tabl
             hint="Give such a policy, or pass the name of a table.",
         )
     (name,) = policy.tables
-    return name, {name: frame_to_arrow(table)}
+    return name, {name: read_frame(require_frame(table), name, policy.tables[name])}
 
 
-def frames_to_tables(policy: Policy, frames: Mapping[str, object]) -> dict[str, pa.Table]:
-    """Return frames as Arrow tables, to use in place of tables of a policy."""
-    unknown = [name for name in frames if name not in policy.tables]
+def apply_tables(policy: Policy, tables: Mapping[str, object]) -> tuple[Policy, dict[str, Frame]]:
+    """Return the policy with the paths of `tables` as sources, and the frames among them.
+
+    Every table of the policy needs rows: a source, a path or a frame.
+    """
+    unknown = [name for name in tables if name not in policy.tables]
     if unknown:
         raise RequestError(
-            f"frames: the policy has no table {unknown[0]}.", hint=f"It has {', '.join(policy.tables)}."
+            f"`tables=`: the policy has no table {unknown[0]}.", hint=f"It has {', '.join(policy.tables)}."
         )
-    return {name: frame_to_arrow(frame) for name, frame in frames.items()}
+    engine, declared, frames = parse_engine_address(policy.engine), dict(policy.tables), {}
+    for name, given in tables.items():
+        if isinstance(given, str | Path):
+            source = engine.resolve_source(str(given), os.path.abspath)
+            declared[name] = declared[name].model_copy(update={"source": source})
+        else:
+            frames[name] = require_frame(given)
+    there = {name: frame for name, frame in frames.items() if is_spark_frame(frame)}
+    here = {name: frame for name, frame in frames.items() if name not in there}
+    if there and here:
+        raise RequestError(
+            f"`tables=`: {next(iter(there))} is a frame of Spark and {next(iter(here))} is not.",
+            hint="Convert one of them: spark.createDataFrame(…), or .toPandas().",
+        )
+    declared |= list_spark_sources(there, declared)
+    missing = [name for name, table in declared.items() if not table.source and name not in here]
+    if missing:
+        raise RequestError(
+            f"The policy has no source for the rows of {missing[0]}.",
+            hint=f'Give them: `tables={{"{missing[0]}": frame}}`, where a frame may also be a path.',
+        )
+    changed = {"engine": SPARK} if there and policy.is_embedded else {}
+    return policy.model_copy(update={"tables": declared, **changed}), frames
 
 
-def frame_to_arrow(table: object) -> pa.Table:
-    """Return a frame as an Arrow table."""
-    if isinstance(table, pa.Table):
-        return table
-    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
-        table = table.collect()  # a lazy frame of polars, which has its rows only then
-    if hasattr(table, "to_arrow"):
-        return table.to_arrow()
-    if hasattr(table, "columns") and hasattr(table, "dtypes"):
-        return _pandas_to_arrow(table)
-    raise RequestError(
-        "A table must be the name of a table in the policy, or an Arrow, pandas or polars frame.",
-        hint="Pass one of these.",
-    )
+def read_frames(policy: Policy, frames: Mapping[str, Frame]) -> dict[str, pa.Table]:
+    """Return frames as Arrow tables of the columns that the policy declares; those of Spark stay there."""
+    return {
+        name: read_frame(frame, name, policy.tables[name])
+        for name, frame in frames.items()
+        if not is_spark_frame(frame)
+    }
 
 
-def _pandas_to_arrow(table: object) -> pa.Table:
-    mixed = ""
-    try:
-        return pa.Table.from_pandas(table, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        names = [str(name) for name in getattr(table, "columns", ())]
-        mixed = next((name for name in names if f"column {name} " in str(error)), "one of them")
-    # Raised outside of the handler, because the driver's error quotes values.
-    raise DataError(
-        f"The columns of the frame must have one type each, and {mixed} has several.",
-        hint="Convert it first, to text for example.",
-    )
+def set_session_version(policy: Policy, frames: Mapping[str, Frame], read: Mapping[str, pa.Table]) -> Policy:
+    """Return the policy with the data version that frames have in the session, unless it names one."""
+    if not read or "data_version" in policy.model_fields_set or not is_session_ledger(policy.ledger):
+        return policy
+    digests = {name: (frames[name], digest_frame(table)) for name, table in read.items()}
+    return policy.model_copy(update={"data_version": find_session_version(digests)})
 
 
-def require_unchanged_sources(policy: Policy, frames: Collection[str] = ()) -> None:
-    """Refuse a table whose contents changed while `data_version` did not; record new tables."""
+def require_unchanged_sources(
+    policy: Policy, frames: Mapping[str, pa.Table] | None = None, *, only: Collection[str] | None = None
+) -> None:
+    """Refuse a table whose contents changed while `data_version` did not; record new tables.
+
+    `frames` are tables whose rows the program passes in, as `read_frames` returns them; `only` these tables
+    are looked at.
+    """
     place = find_sibling_file(policy.ledger, DIGESTS_SUFFIX)
     if place is None or not parse_engine_address(policy.engine).is_embedded:
         return
+    frames = frames or {}
     known = _read_digests(place)
     tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)
     for name, table in policy.tables.items():
-        if name in frames or table.person == "none":  # a table without people may change
+        is_read = only is None or name in only
+        if table.person == "none" or not is_read:  # a table without people may change
             continue
-        source = sources.locate_source(name, table)
-        # through JSON, so that tuples compare equal to the stored lists
-        state, remembered = json.loads(json.dumps([source.state, source.inner_table])), tables.get(name)
-        if remembered is not None and remembered["state"] == state:
-            continue
-        digest = digest_contents(source)
+        state, frame = FRAME_STATE, frames.get(name)
+        key = name if frame is None else _name_frame(name, table)
+        remembered = tables.get(key)
+        if frame is not None:
+            digest = digest_frame(frame)
+        else:
+            source = sources.locate_source(name, table)
+            # through JSON, so that tuples compare equal to the stored lists
+            state = json.loads(json.dumps([source.state, source.inner_table]))
+            if remembered is not None and remembered["state"] == state:
+                continue
+            digest = digest_contents(source)
         if remembered is not None and have_changed(str(remembered["digest"]), digest):
+            way_out = "The custodian sets another data_version in the policy, or puts the data back."
             raise RequestError(
                 f"The data of table {name} has changed, and the policy's data_version "
                 f"({policy.data_version}) has not.",
-                hint="The custodian sets another data_version in the policy, or puts the data back.",
+                hint=way_out if frame is None else "Give the new data another `data_version=`.",
             )
-        tables[name] = {"state": state, "digest": digest}
+        tables[key] = {"state": state, "digest": digest}
     if json.dumps(known) != before:
         write_output(place, json.dumps(known, indent=1), private=True)
+
+
+def _name_frame(name: str, table: Table) -> str:
+    """Return the name under which a frame's digest is recorded: it is of the columns that are declared.
+
+    Stored answers belong to one declaration too, so that no other is compared with them.
+    """
+    declared = json.dumps(table.model_dump(mode="json"), sort_keys=True)
+    return f"{name} as declared {hashlib.sha256(declared.encode()).hexdigest()[:16]}"
 
 
 def _read_digests(path: Path) -> RecordedDigests:

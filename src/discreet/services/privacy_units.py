@@ -2,7 +2,8 @@
 
 Source      Files by their path relative to the ledger, symbolic links resolved, so that moving the whole
             folder changes nothing; a pattern keeps its wildcards and lists the files that it reaches by
-            links. Tables of a server by their names.
+            links. Tables of a server by their names. Frames of a program that the policy has no source for
+            by the table's name: two of different names are different tables.
 One unit    Rows shared by two tables of a policy must have the same person in both. Otherwise each answer is
             charged for its own notion of a person, and the two together promise nothing about either.
 Comparison  Files are compared by path and by pattern (`accounting.privacy_unit`), and by device and inode,
@@ -66,6 +67,8 @@ def _share_rows(
 
 def _find_unit(name: str, table: Table, policy: Policy) -> PrivacyUnit:
     person = describe_person(table)
+    if not table.source:
+        return PrivacyUnit(source=f"frame:{name}", person=person)
     file, inner = split_source(table.source)
     if not os.path.isabs(file):
         # A source that is a URL is compared as text.

@@ -75,8 +75,8 @@ def build_file_table(
             hint="Give the column another name.",
         )
     columns = {
-        name: _build_column(
-            _choose_kind(name, kind, has_hierarchy=name in hierarchies),
+        name: build_column(
+            choose_kind(name, kind, has_hierarchy=name in hierarchies),
             roles.get(name) or (None if name in unreviewed else _guess_identifier(name)),
         )
         for name, kind in found
@@ -98,13 +98,14 @@ def _guess_identifier(name: str) -> Role | None:
     return Role.IDENTIFIER if guess_role(name) is Role.IDENTIFIER else None
 
 
-def _build_column(kind: ColumnType, role: Role | None) -> Column:
+def build_column(kind: ColumnType, role: Role | None) -> Column:
     """Return a column, which has a declared role only if one is given."""
     column = Column(type=kind, missing=None if role is Role.SENSITIVE else MissingValues.CATEGORY)
     return column if role is None else column.model_copy(update={"role": role})
 
 
-def _choose_kind(name: str, kind: ColumnType | None, *, has_hierarchy: bool) -> ColumnType:
+def choose_kind(name: str, kind: ColumnType | None, *, has_hierarchy: bool) -> ColumnType:
+    """Return the kind of a column whose bounds are not declared: numbers and dates are text then."""
     if kind is None or (kind in BOUNDED and (not has_hierarchy or is_code(name))):
         return ColumnType.TEXT
     return kind

@@ -79,6 +79,7 @@ from discreet.services.anonymize.release_options import (
 from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_population
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import resolve_frame
+from discreet.services.policy_values import PolicyForm, parse_policy, require_filled
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 
@@ -93,7 +94,7 @@ class Anonymizer:
 
     def __init__(
         self,
-        policy: Policy | str | Path,
+        policy: PolicyForm,
         *,
         models: Sequence[Model] = (),
         posterior: PosteriorCap | float | str | None = None,
@@ -208,13 +209,15 @@ class Anonymizer:
 
 
 def load_declared_policy(policy: object) -> Policy:
-    """Return the policy that a Python caller gives as such, or as the path of its file."""
+    """Return the policy that a Python caller gives: as such, as a dict, or as the path of its file."""
     if isinstance(policy, Policy):
-        return policy
+        return require_filled(policy)
     if isinstance(policy, str | Path):
         return load_policy(Path(policy))
+    if isinstance(policy, Mapping):
+        return parse_policy(policy)
     raise InvalidParameterError(
-        "anonymize: `policy=` must be the path of a policy file, or a Policy.",
+        "anonymize: `policy=` must be a policy, the path of its file, or a frame.",
         hint="Write the policy to privacy.yaml, and pass that path.",
     )
 

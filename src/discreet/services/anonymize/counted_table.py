@@ -111,8 +111,6 @@ def count_table(
     subject = build_release_source(name, declared, goal.models, unit=unit, population=population)
     subject = replace(subject, required=_find_required_columns(declared, subject.quasi))
     _require_people(subject, goal)
-    for each, frame in frames.items():
-        require_columns(policy.tables[each], frame)
     others = [each for each in (name, population) if each and each not in frames]
     sources = Sources(
         tables={each: policy.tables[each] for each in others},
@@ -204,13 +202,3 @@ def _require_unlinked_rows(engine: Publisher, source: ReleaseSource, goal: Relea
                 "belong to one person, and counting rows would not protect people.",
                 hint=f"Declare person: {each.column} in the policy to count people, or omit the pseudonyms.",
             )
-
-
-def require_columns(table: Table, frame: pa.Table) -> None:
-    """Raise if a frame lacks a column of the policy."""
-    missing = [name for name in table.columns if name not in frame.column_names]
-    if missing:
-        raise DataError(
-            f"anonymize: the policy declares the column {missing[0]}, which the frame does not have.",
-            hint="Correct its name, or remove it from the policy.",
-        )

@@ -41,7 +41,7 @@ from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.services import fault_log
-from discreet.services.anonymize.counted_table import Sources, require_columns
+from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.exposure import require_reviewed_names
 from discreet.services.anonymize.release import list_published_columns
 from discreet.services.ledgers import open_ledger
@@ -174,10 +174,8 @@ class PrivateGeneralizer:
         )
         tables = {} if frames else {name: declared}
         sources = Sources(tables=tables, frames=frames, engine=self.policy.engine)
-        for frame in frames.values():
-            require_columns(declared, frame)
         if self.policy.promise is not None:
-            require_unchanged_sources(self.policy, self.policy.tables.keys() - tables.keys())
+            require_unchanged_sources(self.policy, frames, only=(name,))
         # a missing source is detected before anything is charged; opening reads no values
         with sources.open() as engine, self._reserve_budget(name, columns) as (ledger, entry):
             self._report_progress("counting")

@@ -81,7 +81,9 @@ class CuratorSession:
     def make_curator(self) -> Curator:
         """Return a curator with a full budget; it is not closed, because the engine is shared."""
         ledger = Ledger(":memory:", self.promise, analysts={ANALYST: 1})
-        return Curator(self.policy, ledger=ledger, engine=self.engine, analyst=ANALYST, random=self.random)
+        return Curator.from_parts(
+            self.policy, ledger=ledger, engine=self.engine, analyst=ANALYST, random=self.random
+        )
 
     def split_epsilon(self, questions: int) -> Fraction:
         """Return the epsilon of each of a number of equal questions."""

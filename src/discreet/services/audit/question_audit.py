@@ -253,7 +253,7 @@ def audit_session(
             def simulate_sessions(terms: Policy, engine: Engine) -> Iterator[Cells]:
                 for _ in range(runs):
                     with ledger_class(":memory:", promise) as book:
-                        curator = Curator(
+                        curator = Curator.from_parts(
                             terms, ledger=book, engine=engine, analyst=SOLE_ANALYST, random=random
                         )
                         yield _run_session(curator, sql, each, max_answers)

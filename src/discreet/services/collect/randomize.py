@@ -190,7 +190,7 @@ def write_randomized_reports(
             people = _run_without_ledger(write_randomized_values, path)
             return RandomizeResult(description=description, clients=people, path=path, other=clients.other)
         text = f"collect randomize {answers.name} --column {answers.column}"
-        with Curator(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
+        with Curator.from_parts(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
             charge = compute_charge(curator.ledger, who, description.operator.guarantee)
             if not charge.fits:
                 raise BudgetError(

@@ -171,23 +171,32 @@ class ColumnDraft:
     source_name: str | None = None
 
     @property
+    def open_entries(self) -> tuple[str, ...]:
+        """The entries that a person must decide."""
+        return () if self.role is Role.IDENTIFIER else ENTRIES_BY_KIND.get(self.kind, ())
+
+    @property
     def entry(self) -> str:
         parts = [] if self.source_name is None else [f"from: {_format_text(self.source_name)}"]
-        parts.append(f"type: {self.kind.value}")
-        if self.role is not Role.IDENTIFIER:
-            parts += OPEN_ENTRIES.get(self.kind, [])
+        parts += [f"type: {self.kind.value}", *(OPEN_ENTRIES[each] for each in self.open_entries)]
         if self.role is not Role.OTHER:
             parts.append(f"role: {self.role.value}")
         remark = "" if self.hipaa is None else f"    # HIPAA ({self.hipaa.letter}): {self.hipaa.label}"
         return f"{{{', '.join(parts)}}}{remark}"
 
 
+ENTRIES_BY_KIND: Mapping[ColumnType, tuple[str, ...]] = {
+    ColumnType.INTEGER: ("low", "high"),
+    ColumnType.DECIMAL: ("low", "high", "resolution"),
+    ColumnType.DATE: ("low", "high"),
+    ColumnType.TIMESTAMP: ("low", "high"),
+    ColumnType.CATEGORY: ("values",),
+}
 OPEN_ENTRIES = {
-    ColumnType.INTEGER: ["low: ?", "high: ?"],
-    ColumnType.DECIMAL: ["low: ?", "high: ?", "resolution: ?"],
-    ColumnType.DATE: ["low: ?", "high: ?"],
-    ColumnType.TIMESTAMP: ["low: ?", "high: ?"],
-    ColumnType.CATEGORY: ["values: [?]"],
+    "low": "low: ?",
+    "high": "high: ?",
+    "resolution": "resolution: ?",
+    "values": "values: [?]",
 }
 
 
@@ -295,7 +304,7 @@ def _format_table(table: TableDraft) -> str:
     width = max(len(quote_scalar(column.name)) for column in table.columns) + 1
     lines = [
         f"  {table.name}:",
-        f"    source: {quote_scalar(table.source_table.source)}",
+        *([f"    source: {quote_scalar(table.source_table.source)}"] if table.source_table.source else []),
         *_format_csv(table.source_table.csv),
         f"    person: ?             # {person}",
         "    rows_per_person: ?    # the most rows of one person that count; 1 where person is row",

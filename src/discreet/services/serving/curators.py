@@ -101,7 +101,7 @@ class Curators(Closeable):
             if analyst not in self._curators:
                 who, engine = resolve_analyst(self.policy, analyst), self._open_engine()
                 self._analyst_locks[analyst] = threading.Lock()
-                self._curators[analyst] = Curator(
+                self._curators[analyst] = Curator.from_parts(
                     self.policy,
                     ledger=self.ledger,
                     engine=engine,

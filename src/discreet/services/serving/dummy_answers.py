@@ -50,7 +50,7 @@ class DummyAnswers:
         with self._lock:
             policy, engine = self._dummy_engine = self._dummy_engine or _build_dummy_engine(self._policy)
             with Ledger(MEMORY, get_promise(policy)) as ledger:
-                curator = Curator(policy, ledger=ledger, engine=engine, analyst=SOLE_ANALYST)
+                curator = Curator.from_parts(policy, ledger=ledger, engine=engine, analyst=SOLE_ANALYST)
                 return replace(curator.ask(curator.plan_question(request)), sentence=DUMMY_SENTENCE)
 
     def close(self) -> None:
