@@ -433,5 +433,5 @@ def test_refuses_what_is_no_promise_no_guarantee_and_no_count() -> None:
         Accountant(PURE).spend(0.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match=r"^Accountant\.times must be .*; got 0"):
         Accountant(PURE).spend(PureDP(epsilon=0.1), times=0)
-    with pytest.raises(InvalidParameterError, match=r"prior must be"):
+    with pytest.raises(InvalidParameterError, match=r"`prior=` must be"):
         Accountant(PURE).compute_belief(1.5)

@@ -418,7 +418,10 @@ def test_refused_questions_cost_nothing_and_leave_no_trace(
 @pytest.mark.parametrize("value", ["", " ", None, 7])
 def test_a_question_is_texts(name: str, value: Any) -> None:
     words: dict[str, Any] = {"analyst": "alice", "question_key": "key", "question_text": SQL, name: value}
-    with memory() as ledger, pytest.raises(InvalidParameterError, match=rf"^reserve\.{name} must be a text"):
+    with (
+        memory() as ledger,
+        pytest.raises(InvalidParameterError, match=rf"^reserve: `{name}=` must be a text"),
+    ):
         ledger.reserve(**words, guarantee=pure(0.1))
 
 

@@ -71,7 +71,7 @@ def test_the_population_has_the_stated_shape_and_repeats() -> None:
         (lambda: Uniqueness(columns=("zip",)).run([]), "register is empty"),
         (lambda: Uniqueness(columns=("zip",)).run([0.5]), "whole numbers"),
         (lambda: Uniqueness(columns=("zip",)).run([-1]), "whole numbers"),
-        (lambda: compute_expected_unique([1], 0), "values must be"),
+        (lambda: compute_expected_unique([1], 0), "`values=` must be"),
         (lambda: people().count_crowds("street", "day"), "'zip', 'county' or 'nation'"),
         (lambda: people().count_crowds("zip", "hour"), "'day', 'month' or 'year'"),
         (lambda: Population(counties=0), "counties must be"),

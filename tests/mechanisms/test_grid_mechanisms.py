@@ -114,7 +114,7 @@ def test_requires_positive_parameters(kind: type, name: str, value: float) -> No
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1), (math.nan, 0.1), (1, math.nan)])
 def test_calibration_refuses_parameters_without_meaning(epsilon: float, delta: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^exact_sigma\.(epsilon|delta) must be"):
+    with pytest.raises(InvalidParameterError, match=r"^exact_sigma: `(epsilon|delta)=` must be"):
         exact_sigma(epsilon, delta)
 
 

@@ -207,12 +207,12 @@ def state_promise(request: PromiseRequest) -> tuple[Promise, EpsilonChoice | Non
 
 def _name_argument(message: str, method: str) -> str:
     """Return the message with the library's parameter replaced by the field that was given."""
-    found = re.match(r"(\w+)\.(\w+) ", message)
-    if found is None or found[1] == "Relation":
+    found = re.match(r"(?P<owner>\w+)(\.(?P<field>\w+)|: `(?P<argument>\w+)=`) ", message)
+    if found is None or found["owner"] == "Relation":
         return message
-    owner, name = found.groups()
+    name = found["field"] or found["argument"]
     field = method if name in ("alpha", "rho", "w", "ratio") else FIELDS_BY_PARAMETER.get(name, name)
-    return message.replace(f"{owner}.{name}", f"`{field}=`", 1)
+    return f"`{field}=` {message[found.end() :]}"
 
 
 def _build_stated_promise(request: PromiseRequest) -> Promise:

@@ -68,7 +68,7 @@ def test_sql_is_one_expression_in_every_dialect(dialect: str) -> None:
 
 
 def test_a_level_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="level must be from 0 to 2; got 3"):
+    with pytest.raises(InvalidParameterError, match="`level=` must be from 0 to 2; got 3"):
         hierarchy_to_sql(ODD, 3, "c")
 
 

@@ -103,7 +103,7 @@ def test_recursive_diversity_that_no_c_gives_is_infinite() -> None:
 
 
 def test_questions_without_an_answer_are_refused() -> None:
-    with pytest.raises(RequestError, match="family must be one of k, "):
+    with pytest.raises(RequestError, match="`family=` must be one of k, "):
         find_strongest(table([{"a": 1}]), "l", D)
     with pytest.raises(RequestError, match="without rows"):
         find_strongest(EquivalenceClasses(sizes=np.array([], np.int64), rows=0), "k")

@@ -29,16 +29,16 @@ TWO = [KAnonymity(k=2)]
         (lambda: search_lattice(TUPLES, [], TWO), "one hierarchy per quasi-identifier; there are 0 for 1"),
         (
             lambda: search_lattice(TUPLES, [AGE], TWO, suppress=Fraction(2)),
-            "suppress must be a fraction between",
+            "`suppress=` must be a fraction between",
         ),
-        (lambda: search_lattice(TUPLES, [AGE], TWO, top=0), "top must be an integer of at least 1"),
+        (lambda: search_lattice(TUPLES, [AGE], TWO, top=0), "`top=` must be an integer of at least 1"),
         (
             lambda: search_lattice(TUPLES, [AGE], TWO, weights=[1, 2]),
-            "weights must be one number of at least 0",
+            "`weights=` must be one number of at least 0",
         ),
         (
             lambda: search_lattice(TUPLES, [AGE], TWO, weights=[-1]),
-            "weights must be one number of at least 0",
+            "`weights=` must be one number of at least 0",
         ),
         (
             lambda: search_lattice(TUPLES, [AGE], TWO, weights=[1], objective=ClassSize()),
