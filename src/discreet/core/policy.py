@@ -326,6 +326,18 @@ class ContributionBounding(StrEnum):
     WEIGHTS = "weights"
 
 
+class AtMost(StrictModel):
+    """The largest shares of a table that may not fit the policy, before accepting it takes `--despite`.
+
+    `unreadable` is for rows that cannot be read, and for each column's values that are not of its type;
+    `undeclared` for values that are not among the declared ones; `clamped` for values beyond the bounds.
+    """
+
+    unreadable: Probability = 0.01
+    undeclared: Probability = 0.01
+    clamped: Probability = 0.05
+
+
 class Analyst(StrictModel):
     """A person who may ask questions, within a share of the budget."""
 
@@ -347,6 +359,7 @@ class Policy(StrictModel):
     engine: str = "duckdb"
     true_values: TrueValues = TrueValues.NEVER
     bounding: ContributionBounding | None = None
+    at_most: AtMost = Field(default_factory=AtMost)
 
     def __repr__(self) -> str:
         """Return the tables and the promise; addresses of engine and ledger may hold passwords."""

@@ -228,12 +228,21 @@ def list_blanks(path: Path) -> list[Blank]:
 def compute_policy_version(policy: Policy) -> str:
     """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
 
-    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows` and
-    the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
+    Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows`,
+    `at_most` and the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
     folder keeps the digest.
     """
     meant = policy.model_dump(
-        exclude={"analysts", "ledger", "ledger_mark", "store", "epsilon", "data_version", "true_values"}
+        exclude={
+            "analysts",
+            "ledger",
+            "ledger_mark",
+            "store",
+            "epsilon",
+            "data_version",
+            "true_values",
+            "at_most",
+        }
     )
     for table in meant["tables"].values():
         del table["most_rows"]
