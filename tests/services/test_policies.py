@@ -476,6 +476,11 @@ hierarchies:
 """
 
 
+def test_the_version_of_a_policy_is_the_one_in_ledgers_that_were_written_before(tmp_path: Path) -> None:
+    """Stored answers have it in their keys, and are replayed without a charge only as long as it stays."""
+    assert compute_policy_version(policy_of(tmp_path, GOOD)) == "7ca2840362c90c0f5d72d22399710bc5"
+
+
 def test_the_version_is_of_the_meaning_not_of_the_writing(tmp_path: Path) -> None:
     assert compute_policy_version(policy_of(tmp_path, GOOD)) == compute_policy_version(
         policy_of(tmp_path, REWRITTEN)
@@ -496,6 +501,8 @@ def test_the_version_is_of_the_meaning_not_of_the_writing(tmp_path: Path) -> Non
         ("role: sensitive", "role: identifier"),
         ("nulls: true", "nulls: false"),
         ("source: adult.parquet", "source: adult2.parquet"),
+        ("source: adult.parquet", 'source: adult.parquet\n    csv: {decimal: ","}'),
+        ("name:       {role: identifier}", "name:       {role: identifier, from: NAME}"),
         ("high: 2024-12-31}", "high: 2024-12-30}"),
         ("widths: [2.5,", "widths: [1.25,"),
     ],

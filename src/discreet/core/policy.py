@@ -17,8 +17,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from discreet.core.csv_options import CsvOptions
 from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues, StrictModel, is_moderate
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import parse_probability
@@ -102,12 +103,16 @@ class BinScale(StrEnum):
 class Column(StrictModel):
     """One column: its type, its public bounds or values, its role.
 
+    `from` is the column's name in the source, where it is another: any header, such as "Gewicht/kg".
     `nulls`: true, values may be missing, and NULL is a group key like others; false, no value is missing, so
     that counting its values is counting rows; unset, values may be missing, and NULL is not a group key. No
     sensitivity depends on it. `missing` is the treatment of rows without a value when the table is published.
     `scale` is how a number is binned where a model is trained: into bins of equal width, or of equal width of
     its logarithm.
     """
+
+    # `from` is a keyword of Python: programs write source_name
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     type: ColumnType = ColumnType.TEXT
     role: Role = Role.OTHER
@@ -119,6 +124,7 @@ class Column(StrictModel):
     hierarchy: str | None = None
     missing: MissingValues | None = None
     scale: BinScale | None = None
+    source_name: str | None = Field(default=None, alias="from", min_length=1, max_length=500)
 
     @field_validator("values", mode="before")
     @classmethod
@@ -210,7 +216,7 @@ class Table(StrictModel):
     `person` is "row", the column that identifies the person, a link through which the person is found, or
     "none" for a public table that is about nobody. `most_rows` is the largest number of rows that is
     expected; only the time that answers take depends on it. `impossible` lists combinations of values that no
-    row can have; synthetic rows never have them either.
+    row can have; synthetic rows never have them either. `csv` says how the text of a CSV source is read.
     """
 
     source: str
@@ -222,6 +228,7 @@ class Table(StrictModel):
     links: dict[str, Link] = Field(default_factory=dict)
     impossible: tuple[Impossible, ...] = ()
     columns: dict[str, Column]
+    csv: CsvOptions | None = None
 
     @field_validator("person", mode="before")
     @classmethod

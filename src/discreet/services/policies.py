@@ -229,8 +229,9 @@ def compute_policy_version(policy: Policy) -> str:
     """Return a digest of everything in a policy that answers depend on, ignoring order, comments and format.
 
     Analysts, access to true values, the addresses of ledger and store, the default epsilon, `most_rows`,
-    `at_most` and the data version are not part of it. Paths are taken relative to the ledger, so that moving the whole
-    folder keeps the digest.
+    `at_most` and the data version are not part of it. Paths are taken relative to the ledger, so that moving
+    the whole folder keeps the digest. Entries that older policies could not have are a part of it only where
+    they are set, so that the digest of an older policy stays what it was.
     """
     meant = policy.model_dump(
         exclude={
@@ -246,13 +247,16 @@ def compute_policy_version(policy: Policy) -> str:
     )
     for table in meant["tables"].values():
         del table["most_rows"]
+        for entry, added in ((table, "csv"), *((each, "source_name") for each in table["columns"].values())):
+            if entry[added] is None:
+                del entry[added]
     meant["engine"] = parse_engine_address(policy.engine).location
     place = find_sibling_file(policy.ledger, ".db")
     if place is not None and parse_engine_address(policy.engine).reads_files:
         folder = os.path.dirname(place)
-        for entry in (*meant["tables"].values(), *meant["hierarchies"].values()):
-            for name in ("source", "csv"):
-                if entry.get(name) is not None:
+        for entries, name in ((meant["tables"], "source"), (meant["hierarchies"], "csv")):
+            for entry in entries.values():
+                if entry[name] is not None:
                     entry[name] = os.path.relpath(str(entry[name]), folder)
     text = json.dumps(_to_canonical(meant), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from discreet.core.csv_options import CsvOptions
 from discreet.core.hierarchy_entry import (
     HierarchyEntry,
     MaskAlphabet,
@@ -48,12 +49,11 @@ HIERARCHY_TYPES: dict[str, tuple[ColumnType, ...]] = {
     "mask": TEXT_TYPES,
 }
 SYNONYMS = {
-    "low": ("min", "minimum", "lower", "from", "lower_bound"),
-    "high": ("max", "maximum", "upper", "to", "upper_bound"),
+    "low": ("min", "minimum", "lower", "lower_bound"),
+    "high": ("max", "maximum", "upper", "upper_bound"),
     "type": ("kind", "dtype", "datatype"),
     "values": ("categories", "domain", "options", "enum", "levels"),
     "resolution": ("precision", "step", "granularity"),
-    "nulls": ("nullable", "null"),
     "source": ("file", "path", "data"),
     "person": ("user", "id", "key", "privacy_unit", "privacy_id"),
     "rows_per_person": ("max_rows", "max_ids", "rows_per_user", "contributions"),
@@ -62,6 +62,13 @@ SYNONYMS = {
     "promise": ("budget", "privacy"),
     "missing": ("na", "missing_values", "null_policy"),
     "csv": ("file", "path", "arx"),
+    "delimiter": ("sep", "separator", "delim"),
+    "decimal": ("decimal_mark", "decimal_separator", "decimal_point"),
+    "thousands": ("thousands_separator", "grouping"),
+    "encoding": ("charset", "codepage"),
+    "quote": ("quotechar", "quote_char"),
+    "nulls": ("nullable", "null", "na_values", "null_values", "nullstr"),
+    "skip": ("skiprows", "skip_rows"),
     "widths": ("width", "bins", "steps", "sizes"),
     "cuts": ("breaks", "edges", "boundaries", "bounds"),
     "mask": ("masking", "redact", "redaction"),
@@ -102,11 +109,13 @@ ENTRY_EXAMPLES: dict[type[BaseModel], str] = {
     Table: "{source: FILE, columns: {…}}",
     Column: "{type: integer, low: 0, high: 100}",
     Analyst: "{share: 50%}",
+    CsvOptions: '{delimiter: ";", decimal: ","}',
 }
 OWNERS: dict[type[BaseModel], str] = {
     PromiseTerms: "promise",
     Table: "a table",
     Column: "a column",
+    CsvOptions: "csv of a table",
     Policy: "the top",
     HierarchyEntry: "a hierarchy",
 }
@@ -223,12 +232,18 @@ def _locate_entry(place: KeyPath, text: str, here: object) -> KeyPath:
 def _format_unknown_entry(place: KeyPath) -> str:
     model, name = _find_model(place[:-1]), str(place[-1])
     for other, owner in OWNERS.items():
-        if other is not model and name in other.model_fields:
+        if other is not model and name in _list_entries(other):
             return f"unknown here: it belongs to {owner}"
-    meant = find_nearest_name(name, model.model_fields)
+    entries = _list_entries(model)
+    meant = find_nearest_name(name, entries)
     if meant:
         return f"unknown; did you mean {meant}?"
-    return f"unknown; expected one of: {', '.join(model.model_fields)}"
+    return f"unknown; expected one of: {', '.join(entries)}"
+
+
+def _list_entries(model: type[BaseModel]) -> list[str]:
+    """Return the entries of a model as policies write them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _format_choice_error(name: str, given: object, expected: str) -> str:
@@ -256,6 +271,8 @@ def _find_model(place: KeyPath) -> type[BaseModel]:
             return Column
         case ("tables", _, "links", _):
             return Link
+        case ("tables", _, "csv"):
+            return CsvOptions
         case _:
             return Policy
 

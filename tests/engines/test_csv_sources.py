@@ -1,0 +1,213 @@
+"""CSV files as custodians have them: encodings, marks, date formats, names, comments, blanks."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pydantic import ValidationError
+
+from discreet.core.csv_options import CsvOptions, find_ambiguous_text
+from discreet.core.errors import RequestError
+from discreet.core.policy import Table
+from discreet.engines.csv_sources import write_csv_relation
+
+DAY = {"type": "date"}
+TIME = {"type": "timestamp"}
+NUMBER = {"type": "decimal"}
+TEXT = {"type": "text"}
+
+
+def read(
+    path: Path, text: str | bytes, columns: dict[str, dict[str, Any]], **options: Any
+) -> list[tuple[Any, ...]]:
+    """Write a file, and read its declared columns."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    table = Table.model_validate({"source": str(path), "columns": columns, "csv": options or None})
+    relation, _ = write_csv_relation("t", table, [path], path.parent)
+    with duckdb.connect() as connection:
+        return connection.execute(f"SELECT * FROM {relation}").fetchall()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.csv"
+
+
+def test_values_lose_the_blanks_around_them_and_empty_ones_are_missing(path: Path) -> None:
+    text = "name ,size\n Ada\t,  1\n  ,2\n"
+    assert read(path, text, {"name": TEXT, "size": NUMBER}) == [("Ada", "1"), (None, "2")]
+
+
+def test_blanks_can_be_kept(path: Path) -> None:
+    assert read(path, "name,size\n Ada ,1\n", {"name": TEXT}, trim=False) == [(" Ada ",)]
+
+
+def test_a_quoted_value_may_hold_the_delimiter_after_a_blank(path: Path) -> None:
+    text = 'name, size\n"Lovelace, Ada", 1\nBob, "2, or 3"\n'
+    assert read(path, text, {"name": TEXT, "size": TEXT}) == [("Lovelace, Ada", "1"), ("Bob", "2, or 3")]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "cp437", "shift_jis", "mac_roman"]
+)
+def test_a_file_in_another_encoding_is_read_by_its_declared_one(path: Path, encoding: str) -> None:
+    name = "東京" if encoding == "shift_jis" else "Müller"
+    text = f"name;größe\n{name};1\n".encode(encoding, errors="replace")
+    column = "größe".encode(encoding, errors="replace").decode(encoding)
+    columns = {"name": TEXT, "size": {"type": "decimal", "from": column}}
+    assert read(path, text, columns, encoding=encoding) == [(name, "1")]
+
+
+def test_a_long_file_is_transcoded_whole(path: Path) -> None:
+    text = "name,size\n" + "Zoë,1\n" * 400_000
+    assert len(set(read(path, text.encode("cp1252"), {"name": TEXT}, encoding="cp1252"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "options", "number"),
+    [
+        ("3,5", {"decimal": ","}, "3.5"),
+        ("1.234,5", {"decimal": ",", "thousands": "."}, "1234.5"),
+        ("1.234.567", {"decimal": ",", "thousands": "."}, "1234567"),
+        ("-1 234,5", {"decimal": ",", "thousands": " "}, "-1234.5"),
+        ("1'234.5", {"thousands": "'"}, "1234.5"),
+        ("1,234.5", {"thousands": ","}, "1234.5"),
+        ("1234", {"thousands": ","}, "1234"),
+        ("12,34.5", {"thousands": ","}, None),
+        ("3.5", {"decimal": ","}, None),
+        ("1.234", {"decimal": ","}, None),
+    ],
+)
+def test_numbers_are_read_by_their_declared_marks(
+    path: Path, written: str, options: dict[str, str], number: str | None
+) -> None:
+    assert read(path, f"a;n\nx;{written}\n", {"a": TEXT, "n": NUMBER}, **options) == [("x", number)]
+
+
+@pytest.mark.parametrize(
+    ("written", "formats", "day"),
+    [
+        ("31.12.2024", ["%d.%m.%Y"], date(2024, 12, 31)),
+        ("1.2.2024", ["%d.%m.%Y"], date(2024, 2, 1)),
+        ("01.02.24", ["%d.%m.%Y"], None),
+        ("30.02.2024", ["%d.%m.%Y"], None),
+        ("2024-02-01", ["%d.%m.%Y"], None),
+        ("2024-02-01", ["%d.%m.%Y", "%Y-%m-%d"], date(2024, 2, 1)),
+        ("05/06/25", ["%d/%m/%y"], date(2025, 6, 5)),
+        ("05/06/30", ["%d/%m/%y"], date(1930, 6, 5)),
+        ("05/06/29", ["%d/%m/%y"], date(2029, 6, 5)),
+        ("29/02/00", ["%d/%m/%y"], date(2000, 2, 29)),
+        ("20240201", ["%Y%m%d"], date(2024, 2, 1)),
+        ("1 Feb 2024", ["%d %b %Y"], date(2024, 2, 1)),
+        ("February 1, 2024", ["%B %d, %Y"], date(2024, 2, 1)),
+        ("05.06.2025 13:14", ["%d.%m.%Y"], None),
+    ],
+)
+def test_dates_are_read_by_their_declared_formats_and_by_no_other(
+    path: Path, written: str, formats: list[str], day: date | None
+) -> None:
+    options: dict[str, Any] = {"two_digit_years": 1930} if "%y" in formats[0] else {}
+    assert read(path, f'a;d\nx;"{written}"\n', {"d": DAY}, dates=formats, **options) == [(day,)]
+
+
+def test_a_leap_day_of_a_century_that_has_none_is_no_day(path: Path) -> None:
+    found = read(path, "d;a\n29/02/00;x\n", {"d": DAY}, dates="%d/%m/%y", two_digit_years=1850)
+    assert found == [(None,)]
+
+
+@pytest.mark.parametrize("written", ["05/06/25", "5.6.2025", "05-06-2025", "25-06-05", "June 5"])
+def test_without_a_format_only_iso_dates_are_read(path: Path, written: str) -> None:
+    assert read(path, f"d;a\n{written};x\n2025-06-05;y\n", {"d": DAY}) == [(None,), ("2025-06-05",)]
+
+
+def test_times_are_read_by_their_formats_and_offsets_become_utc(path: Path) -> None:
+    formats = ["%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M %z", "%d.%m.%Y %I:%M %p"]
+    text = "t;a\n5.6.2025 13:14;x\n5.6.2025 13:14 +0200;x\n5.6.2025 01:14 PM;x\n5.6.2025;x\n"
+    found = read(path, text, {"t": TIME}, timestamps=formats, dates="%d.%m.%Y")
+    assert found == [
+        (datetime(2025, 6, 5, hour, minute),) for hour, minute in ((13, 14), (11, 14), (13, 14), (0, 0))
+    ]
+
+
+def test_declared_null_texts_are_missing_in_every_type(path: Path) -> None:
+    text = "a,n,d\n?,?,?\nNA,NA,NA\n,,\nx,1,2024-01-01\n"
+    columns = {"a": TEXT, "n": NUMBER, "d": DAY}
+    assert read(path, text, columns, nulls=["", "?", "NA"]) == [(None,) * 3] * 3 + [("x", "1", "2024-01-01")]
+
+
+def test_a_file_without_a_header_has_declared_names(path: Path) -> None:
+    text = "39, State-gov, 77516\n50, Self-emp, 83311\n"
+    columns = {"age": NUMBER, "work": {"type": "text"}}
+    assert read(path, text, columns, header=False, names=["age", "work", "weight"]) == [
+        ("39", "State-gov"),
+        ("50", "Self-emp"),
+    ]
+
+
+def test_lines_before_the_header_and_comments_are_left_out(path: Path) -> None:
+    text = "Export of 5 June\n\n# by ward\na;n\n# a remark\nx;1\n"
+    assert read(path, text, {"a": TEXT, "n": NUMBER}, skip=2, comment="#") == [("x", "1")]
+
+
+def test_any_header_can_be_a_column(path: Path) -> None:
+    text = '"Gewicht/kg";"Time spent (minutes)";"a ""b"" c";"1st"\n80;5;x;y\n'
+    columns = {
+        "weight": {"from": "Gewicht/kg", "type": "decimal"},
+        "time": {"from": "Time spent (minutes)", "type": "integer"},
+        "quoted": {"from": 'a "b" c', "type": "text"},
+        "first": {"from": "1st", "type": "text"},
+    }
+    assert read(path, text, columns) == [("80", "5", "x", "y")]
+
+
+def test_a_file_without_quotes_keeps_stray_ones(path: Path) -> None:
+    text = 'a,n\n5" pipe,1\n"x,2\n'
+    assert read(path, text, {"a": TEXT, "n": NUMBER}, quote="") == [('5" pipe', "1"), ('"x', "2")]
+
+
+def test_a_column_that_the_file_does_not_have_is_refused_by_both_names(path: Path) -> None:
+    with pytest.raises(
+        RequestError, match=r"declares the column weight from Gewicht; file.csv does not have it"
+    ):
+        read(path, "a,b\n1,2\n", {"weight": {"from": "Gewicht", "type": "decimal"}})
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        ({"dates": ["%d/%m/%Y", "%m/%d/%Y"]}, "is another day by %d/%m/%Y than by %m/%d/%Y"),
+        ({"dates": "%d/%m/%y"}, "declare two_digit_years"),
+        ({"dates": "%d/%m"}, "one year"),
+        ({"dates": "%d/%m/%Y %H:%M"}, "belongs under timestamps"),
+        ({"dates": "%x"}, "has %x"),
+        ({"dates": "%d/%m/%Y%"}, "has %"),
+        ({"encoding": "klingon"}, "there is no encoding 'klingon'"),
+        ({"encoding": "base64"}, "no encoding of text"),
+        ({"decimal": ",", "thousands": ","}, "different marks"),
+        ({"header": False}, "needs names"),
+        ({"names": ["a", "A"]}, "must be different"),
+        ({"delimeter": ";"}, "Extra inputs"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], refusal: str) -> None:
+    with pytest.raises(ValidationError, match=refusal):
+        CsvOptions.model_validate(options)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_ambiguous"),
+    [
+        ("%d/%m/%Y", "%m/%d/%Y", True),
+        ("%d.%m.%Y", "%d/%m/%Y", False),
+        ("%d/%m/%Y", "%d/%m/%y", False),
+        ("%y-%m-%d", "%d-%m-%y", True),
+        ("%Y%m%d", "%d%m%Y", True),
+        ("%d %b %Y", "%d %B %Y", False),
+    ],
+)
+def test_formats_are_ambiguous_where_a_text_has_two_days(one: str, other: str, is_ambiguous: bool) -> None:
+    assert (find_ambiguous_text(one, other) is not None) is is_ambiguous
