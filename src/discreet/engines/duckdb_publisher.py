@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell_sql
-from discreet.core.engine import Closeable, DataState
+from discreet.core.engine import Closeable, DataState, UnreadRows
 from discreet.core.engine_faults import run_guarded, run_guarded_write
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
@@ -89,6 +89,13 @@ class DuckDBPublisher(Closeable):
     def has_table(self, name: str) -> bool:
         """Return whether there is a table or frame of that name."""
         return name in self._names
+
+    def find_unread_rows(self, name: str) -> UnreadRows:
+        """Return the rows of a CSV file that were left out, once a statement has read it."""
+        found = [source for source in self._sources if source.name == name]
+        if not found:
+            return UnreadRows()
+        return run_guarded(lambda: sources.find_unread_rows(found[0], self._connection))
 
     def is_source(self, file: Path, table: str = "") -> bool:
         """Return whether writing there would overwrite a source."""

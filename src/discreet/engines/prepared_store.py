@@ -198,8 +198,8 @@ def _require_exact_identifiers(
 def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
     reading = sources.read_source_schema(source, connection)
     connection.execute(row_ranking.write_create_table(source.name, policy, reading))
-    unread = sources.format_unread_rows(source, connection)
-    if unread:
+    unread = sources.find_unread_rows(source, connection)
+    if unread.count:
         CUSTODIAN_LOG.warning("table %s: %s rows could not be read and are left out", source.name, unread)
     for column in row_ranking.list_lookup_columns(source.name, policy):
         connection.execute(row_ranking.write_create_owner_table(source.name, column, policy, reading))

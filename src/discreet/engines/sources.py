@@ -10,7 +10,7 @@ Schema      the names and types of columns, from a header, a footer or a catalog
 CSV         text throughout, so that types come from the policy. The separator is the one that finds the
             declared columns in the header; if the CSV dialect were guessed from rows, a single row could
             change how the file is read. Rows with too few fields or invalid UTF-8 are left out;
-            `format_unread_rows` returns how many, for the custodian. Read by one thread: several would begin
+            `find_unread_rows` returns how many, for the custodian. Read by one thread: several would begin
             in the middle of the file, guess whether they are within a quoted value, and lose other people's
             rows if one person's text looks like rows. A value that would hold rows of others is refused
             (`csv_quotes`).
@@ -39,6 +39,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from discreet.core.engine import UnreadRows
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
@@ -68,6 +69,8 @@ EXACT_TYPES = re.compile(
 COLLATED_COLUMN = re.compile(r"\bc(\d+) VARCHAR COLLATE ([^,)]+)")
 MAX_HEADER_BYTES = 1 << 20
 MAX_REJECTS = 100_000
+MAX_LINES = 1_000
+"""Unread lines that are listed for the custodian."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,16 +188,23 @@ def write_parquet_reader(files: Iterable[Path]) -> str:
     return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false, can_have_nan = true)"
 
 
-def format_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
-    """Return how many rows of the CSV files just read were left out, as text; empty if none."""
+def find_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) -> UnreadRows:
+    """Return the rows of the CSV files just read that were left out."""
     if not source.files or source.files[0].suffix.lower() not in CSV_SUFFIXES:
-        return ""
+        return UnreadRows()
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
     if connection.execute(known).fetchall() == [(0,)]:
-        return ""
-    lines = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
-    ((count,),) = connection.execute(lines).fetchall()
-    return f"at least {count:,}" if count >= MAX_REJECTS else f"{count:,}" if count else ""
+        return UnreadRows()
+    # a file that several statements have read has its lines once
+    lines = (
+        "SELECT DISTINCT s.file_path, e.line FROM reject_errors e "
+        "JOIN reject_scans s ON s.scan_id = e.scan_id AND s.file_id = e.file_id"
+    )
+    found = connection.execute(f"SELECT file_path, line FROM ({lines}) ORDER BY ALL").fetchall()
+    own = [(Path(file), line) for file, line in found if Path(file) in source.files]
+    return UnreadRows(
+        count=len(own), is_complete=len(found) < MAX_REJECTS, lines=tuple(line for _, line in own[:MAX_LINES])
+    )
 
 
 def release_source(connection: duckdb.DuckDBPyConnection) -> None:

@@ -30,6 +30,7 @@ from uuid import uuid4
 
 import duckdb
 
+from discreet.core.engine import UnreadRows
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Table
@@ -44,6 +45,7 @@ CSV_SCAN = re.compile(r"(?:FileScan|BatchScan|Scan) csv\b")
 """What the plan of a frame that reads CSV has in it."""
 
 _ORIGINALS: dict[Path, tuple[Path, ...]] = {}
+_UNREAD: dict[Path, UnreadRows] = {}
 _CONVERTING = threading.Lock()
 
 
@@ -71,6 +73,11 @@ def find_original_files(path: Path) -> tuple[Path, ...]:
     return _ORIGINALS.get(path, (path,))
 
 
+def find_unread_rows(path: Path) -> UnreadRows:
+    """Return the rows of CSV files that were left out when they were converted to this Parquet file."""
+    return _UNREAD.get(path, UnreadRows())
+
+
 def require_no_csv(session: Any, name: str, source: str, frame: Any) -> None:
     """Refuse a table or view of the catalog that reads CSV by Spark's own reader."""
     (plan,) = session.sql("EXPLAIN SELECT * FROM {frame}", frame=frame).collect()
@@ -96,7 +103,7 @@ def _convert_once(name: str, pattern: str, declared: Sequence[str] | None, folde
     if not path.exists():
         sources.require_readable_rows(source)
         draft = folder / f".{uuid4().hex}"
-        run_guarded(lambda: _write_parquet(source, draft, folder, infer=declared is None))
+        _UNREAD[path] = run_guarded(lambda: _write_parquet(source, draft, folder, infer=declared is None))
         draft.rename(path)
     _ORIGINALS[path] = source.files
     return path
@@ -110,7 +117,7 @@ def _read_header(path: Path) -> list[str]:
     return [each.strip() for each in max(headers, key=len)]
 
 
-def _write_parquet(source: sources.Source, draft: Path, folder: Path, *, infer: bool) -> None:
+def _write_parquet(source: sources.Source, draft: Path, folder: Path, *, infer: bool) -> UnreadRows:
     with closing(connect_duckdb(spill_folder=str(folder / "spill"))) as connection:
         reading = sources.read_source_schema(source, connection)
         types = _infer_types(reading, connection) if infer else {}
@@ -122,7 +129,9 @@ def _write_parquet(source: sources.Source, draft: Path, folder: Path, *, infer: 
         connection.execute(
             f"COPY (SELECT {columns} FROM {reading.relation}) TO {quote_path(draft)} (FORMAT parquet)"
         )
+        unread = sources.find_unread_rows(source, connection)
         sources.release_source(connection)
+        return unread
 
 
 def _infer_types(reading: sources.SourceRelation, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

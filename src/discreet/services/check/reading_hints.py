@@ -28,6 +28,7 @@ COMMA = re.compile(r"[+-]?\d+,\d*")
 POINTS_AND_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*)?")
 COMMAS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 LARGEST_MONTH = 12
+ISO_FORMS = {ColumnType.DATE: "%Y-%m-%d", ColumnType.TIMESTAMP: "%Y-%m-%d %H:%M:%S"}
 
 
 def is_null_word(text: str) -> bool:
@@ -35,8 +36,10 @@ def is_null_word(text: str) -> bool:
     return text.strip().casefold() in NULL_WORDS
 
 
-def propose_reading(column: Column, texts: Sequence[str]) -> str:
+def propose_reading(column: Column, texts: Sequence[str], *, reads_some: bool = False) -> str:
     """Return the `csv:` section that would read these texts, or an empty text if none is known.
+
+    `reads_some`: other values of the column are read already, and have to be read by the section, too.
 
     >>> propose_reading(Column(type="date"), ["03.12.2024", "NA"])
     'csv: {dates: ["%d.%m.%Y"], nulls: ["", "NA"]}'
@@ -49,7 +52,7 @@ def propose_reading(column: Column, texts: Sequence[str]) -> str:
     if values and column.type in (ColumnType.INTEGER, ColumnType.DECIMAL):
         options = _propose_numbers(values)
     elif values and column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
-        options = _propose_dates(column, values)
+        options = _propose_dates(column, values, reads_some=reads_some)
     if values and not options:
         return ""
     if words:
@@ -68,9 +71,10 @@ def _propose_numbers(texts: Iterable[str]) -> list[str]:
     return []
 
 
-def _propose_dates(column: Column, texts: Sequence[str]) -> list[str]:
+def _propose_dates(column: Column, texts: Sequence[str], *, reads_some: bool) -> list[str]:
     order = _find_order(texts)
-    forms: dict[str, None] = {}
+    # declared formats replace the ISO dates that are read without any
+    forms: dict[str, None] = dict.fromkeys([ISO_FORMS[column.type]]) if reads_some else {}
     for text in texts:
         form = _find_date_form(text, order)
         if form is None:

@@ -1,0 +1,41 @@
+"""The request of `check`: which tables of a policy to check, and whether to accept them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from discreet.core.errors import RequestError
+from discreet.services.request_fields import CommandLine
+
+
+class CheckFields(BaseModel):
+    """The tables, and the custodian's decision."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: Annotated[
+        tuple[str, ...],
+        Field(description="The tables to check; all tables of the policy if none is named."),
+        CommandLine(is_argument=True),
+    ] = ()
+    accept: Annotated[
+        bool,
+        Field(
+            description="Accept this version of the data, so that analysts are answered; entered in the ledger."
+        ),
+    ] = False
+    despite: Annotated[
+        bool, Field(description="Accept data that does not fit the policy to the extent of at_most.")
+    ] = False
+
+    @model_validator(mode="after")
+    def _require_acceptance(self) -> Self:
+        if self.despite and not self.accept:
+            raise RequestError("check: `despite=` goes with `accept=`.", hint="Give both, or neither.")
+        return self
+
+
+class CheckRequest(CheckFields):
+    """A check of a policy's tables."""
