@@ -1,4 +1,4 @@
-"""Verbs for the custodian, who holds the data: publish a recoded table, attack a release, audit an epsilon.
+"""Verbs for the custodian, who holds the data: check it, publish a recoded table, attack a release, audit.
 
 Nothing here is charged. What these verbs return is computed from real data, except an audit: only what
 `Release.write` writes may be published.
@@ -35,6 +35,10 @@ from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
+from discreet.services.check.check import run_check
+from discreet.services.check.check_request import CheckFields
+from discreet.services.check.data_check import DataCheck
+from discreet.services.curator import Curator
 from discreet.services.policies import load_policy
 from discreet.services.progress import ignore_progress
 from discreet.services.request_fields import make_request
@@ -282,3 +286,26 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
     """
     sample.write_samples(Path(folder))
     return sample.write_policy(Path(folder))
+
+
+@refuse_invalid_arguments
+def check(
+    source: Curator | Policy | Path | str,
+    tables: Sequence[str] | str = (),
+    *,
+    accept: bool = False,
+    despite: bool = False,
+) -> DataCheck:
+    """Return how the data of a policy fits it: unreadable, clamped, undeclared and missing values.
+
+    `accept` enters the custodian's acceptance of this version of the data in the ledger, without which no
+    analyst of a server is answered; past the policy's `at_most` it takes `despite`.
+
+    >>> check("sample/privacy.yaml").verdict  # doctest: +SKIP
+    <Verdict.FITS: 'fits'>
+    """
+    if isinstance(source, Curator):
+        return source.check(tables, accept=accept, despite=despite)
+    policy = source if isinstance(source, Policy) else load_policy(Path(source))
+    listed = (tables,) if isinstance(tables, str) else tuple(tables)
+    return run_check(policy, make_request(CheckFields, tables=listed, accept=accept, despite=despite))

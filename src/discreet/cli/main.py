@@ -29,6 +29,7 @@ COMMANDS = {
     "ask": "ask.run_ask",
     "attack": "attack.run",
     "audit": "audit.run",
+    "check": "check.run",
     "demo": "demo.run",
     "hierarchy": "hierarchy.run",
     "init": "init.run",
@@ -54,6 +55,7 @@ SUMMARIES = {
     "audit": (
         "Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon."
     ),
+    "check": ("Show how the data fits the policy, for the custodian alone; accept it for analysts."),
     "demo": "Show sample data, one private answer, one attack, and what an attacker may now believe.",
     "hierarchy": (
         "Show the generalization hierarchy of a column, export it, or list the values that it does not cover."

@@ -81,7 +81,7 @@ class Stoppable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadRows:
-    """Rows that a reader left out; `lines` are the first of them, `count` may be more if not `is_complete`."""
+    """Rows that a reader left out; `lines` are the first of them, and `count` is exact if `is_complete`."""
 
     count: int = 0
     is_complete: bool = True

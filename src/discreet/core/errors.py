@@ -28,6 +28,7 @@ VERBS = frozenset(
         "ask",
         "attack",
         "audit",
+        "check",
         "collect",
         "itemsets",
         "plan",

@@ -16,13 +16,14 @@ What it counts is for the custodian alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from discreet.core.policy import Column, ColumnType, Role
-from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.core.sql_quoting import quote_literal
 from discreet.engines import clamping
 
 BINS = 8
@@ -163,9 +164,7 @@ def can_identify(column: Column) -> bool:
     """Return whether a column is looked at for near-unique values: it is no identifier, but might be one."""
     grid = column.grid_bounds
     has_few_values = column.values is not None or (grid is not None and grid[1] - grid[0] < FEW_VALUES)
-    return (
-        column.role is not Role.IDENTIFIER and column.type in IDENTIFYING_TYPES and not has_few_values
-    )
+    return column.role is not Role.IDENTIFIER and column.type in IDENTIFYING_TYPES and not has_few_values
 
 
 def _list_range_counts(column: Column, value: str) -> dict[str, str]:
@@ -178,10 +177,7 @@ def _list_range_counts(column: Column, value: str) -> dict[str, str]:
         "below": f"count_if({value} < {low})",
         "above": f"count_if({value} > {high})",
     }
-    found |= {
-        f"under{place}_": f"count_if({value} < {edge})"
-        for place, edge in enumerate(edges[1:-1], 1)
-    }
+    found |= {f"under{place}_": f"count_if({value} < {edge})" for place, edge in enumerate(edges[1:-1], 1)}
     if column.grid_bounds is not None:
         found |= {
             "total": f"sum({value})",
@@ -201,9 +197,9 @@ def _list_edges(column: Column) -> list[str]:
     if column.type not in TIMES or not isinstance(column.low, date) or not isinstance(column.high, date):
         return []
     kind = "DATE" if column.type is ColumnType.DATE else "TIMESTAMP"
-    low, high = (_to_moment(each) for each in (column.low, column.high))
-    step = (high - low + timedelta(days=1)) / BINS
-    edges = [low, *(low + step * place for place in range(1, BINS)), high]
+    first, last = (_to_moment(each) for each in (column.low, column.high))
+    step = (last - first + timedelta(days=1)) / BINS
+    edges = [first, *(first + step * place for place in range(1, BINS)), last]
     return [clamping.write_time_literal(each, kind) for each in edges]
 
 
@@ -237,13 +233,8 @@ def _parse_profile(column: Column, form: ColumnForm, place: int, row: Mapping[st
     )
 
 
-def _parse_bins(column: Column, get: Any, read: int) -> tuple[int, ...]:
+def _parse_bins(column: Column, get: Callable[[str], int], read: int) -> tuple[int, ...]:
     if not _list_edges(column):
         return ()
     under = [get("below"), *(get(f"under{place}_") for place in range(1, BINS)), read - get("above")]
-    return tuple(max(0, last - first) for first, last in zip(under, under[1:], strict=False))
-
-
-def name_columns(names: Sequence[str]) -> str:
-    """Return column names as a select list."""
-    return ", ".join(map(quote_identifier, names))
+    return tuple(max(0, last - first) for first, last in pairwise(under))

@@ -24,7 +24,7 @@ PERSON, KEY, COUNT_SCALE = "_discreet_person", "_discreet_key", 1_000
 
 
 def write_people_counts(policy: Policy, name: str, types: TableTypes) -> str:
-    """Return the SELECT of the people of a table, those over its bound, the rows left out and the most rows."""
+    """Return the SELECT of a table's people, those over its bound, the rows left out and the most rows."""
     most = policy.tables[name].rows_per_person
     people = (
         f"SELECT {PERSON}, count(*) AS n FROM ({_write_person_rows(policy, name, types, {})}) "
@@ -52,7 +52,8 @@ def write_bounded_sums(policy: Policy, name: str, types: TableTypes) -> str | No
     inner = ", ".join(f"sum({value}) AS s{value[1:]}, count({value}) AS c{value[1:]}" for value in values)
     people = (
         f"SELECT {PERSON}, count(*) AS n, {inner} "
-        f"FROM ({_write_person_rows(policy, name, types, values)}) WHERE {PERSON} IS NOT NULL GROUP BY {PERSON}"
+        f"FROM ({_write_person_rows(policy, name, types, values)}) "
+        f"WHERE {PERSON} IS NOT NULL GROUP BY {PERSON}"
     )
     kept = f"least(n, {table.rows_per_person}) / n"
     outputs = ", ".join(
@@ -65,9 +66,7 @@ def write_bounded_sums(policy: Policy, name: str, types: TableTypes) -> str | No
 
 def list_bounded_numbers(policy: Policy, name: str) -> list[str]:
     """Return the columns of a table whose values are summed within bounds."""
-    return [
-        column for column, entry in policy.tables[name].columns.items() if entry.grid_bounds is not None
-    ]
+    return [column for column, entry in policy.tables[name].columns.items() if entry.grid_bounds is not None]
 
 
 def write_link_counts(policy: Policy, name: str, column: str, types: TableTypes) -> str:

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
@@ -36,10 +37,14 @@ from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
 from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
+from discreet.services.check.check import check_at_opening, run_check
+from discreet.services.check.check_request import CheckFields
+from discreet.services.check.data_check import DataCheck
 from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Budget, Plan, QuestionPricing, suggest_smaller_epsilon
 from discreet.services.policies import compute_policy_version, get_promise, load_policy, resolve_analyst
 from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
+from discreet.services.progress import ignore_progress
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
 from discreet.services.work_limits import LateResult, WorkLimits
@@ -76,7 +81,9 @@ class Curator(Closeable):
         analyst: str,
         random: Randomness | None = None,
         slack: float = 1.0,
+        frames: Mapping[str, pa.Table] | None = None,
     ) -> None:
+        self.frames = dict(frames or {})
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self._work_limits = WorkLimits(policy=policy, slack=slack)
         self.promise: Promise = get_promise(policy)
@@ -126,10 +133,12 @@ class Curator(Closeable):
             require_unchanged_sources(policy, held)
             with fault_log.log_faults(policy.ledger):
                 engine = policy_engines.open_engine(policy, frames=held, progress=progress)
+            if policy.is_embedded and policy.ledger != MEMORY and not held:
+                check_at_opening(policy, progress or ignore_progress)
         except BaseException:
             ledger.close()
             raise
-        return cls(policy, ledger=ledger, engine=engine, analyst=who, random=random)
+        return cls(policy, ledger=ledger, engine=engine, analyst=who, random=random, frames=held)
 
     def __repr__(self) -> str:
         """Return tables, analyst and promise; the ledger may be closed already."""
@@ -144,6 +153,16 @@ class Curator(Closeable):
             belief=self.ledger.compute_belief(analyst=self.belief_scope),
             sentence=self.ledger.describe_belief(analyst=self.belief_scope),
         )
+
+    def check(self, tables: Sequence[str] = (), *, accept: bool = False, despite: bool = False) -> DataCheck:
+        """Return how the data fits the policy, for the custodian alone; `accept` it for analysts.
+
+        Without `tables`, all are checked. Data that departs from the policy by more than its `at_most` is
+        accepted only `despite` that.
+        """
+        listed = (tables,) if isinstance(tables, str) else tuple(tables)
+        request = make_request(CheckFields, tables=listed, accept=accept, despite=despite)
+        return run_check(self.policy, request, frames=self.frames, ledger=self.ledger)
 
     def plan(
         self,

@@ -53,9 +53,7 @@ def digest_reading(table: Table, *, is_live: bool) -> str:
         mode="json", include=TABLE_FIELDS, exclude_defaults=True, exclude_none=True
     )
     meant["columns"] = {
-        name: column.model_dump(
-            mode="json", include=COLUMN_FIELDS, exclude_defaults=True, exclude_none=True
-        )
+        name: column.model_dump(mode="json", include=COLUMN_FIELDS, exclude_defaults=True, exclude_none=True)
         for name, column in table.columns.items()
     }
     if is_live:

@@ -9,7 +9,7 @@ Opened      The first time that a policy's data is opened, when its store is pre
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from discreet.services.check.verdicts import Verdict
 from discreet.services.ledgers import open_ledger, open_ledger_readonly
 from discreet.services.policies import get_promise
 from discreet.services.policy_engines import describe_source_state, require_unchanged_sources
-from discreet.services.progress import ProgressCallback, ignore_progress
+from discreet.services.progress import ignore_progress
 
 RECORD_SUFFIX = ".check.json"
 
@@ -49,9 +49,9 @@ def run_check(
     *,
     frames: Mapping[str, pa.Table] | None = None,
     ledger: Ledger | None = None,
-    progress: ProgressCallback = ignore_progress,
+    progress: Callable[[str], None] = ignore_progress,
 ) -> DataCheck:
-    """Check the tables of a request, and accept them if it says so; `ledger` is the policy's, if it is open."""
+    """Check the tables of a request, and accept them if it says so; `ledger` is the policy's, if open."""
     held = frames or {}
     if request.accept:
         get_promise(policy)  # without one there is no ledger, and nobody to be answered
@@ -82,7 +82,7 @@ def _find_accepted(
     return mark_accepted(check, ledger, find_table_states(policy, frames))
 
 
-def check_at_opening(policy: Policy, progress: ProgressCallback = ignore_progress) -> list[CheckSummary]:
+def check_at_opening(policy: Policy, progress: Callable[[str], None] = ignore_progress) -> list[CheckSummary]:
     """Return a summary of each table, from the last check of the same data or from one that runs now.
 
     What does not fit goes to the custodian's log. A check that fails is logged, and returns nothing.
@@ -141,4 +141,3 @@ def _describe_data(policy: Policy) -> object:
         name: [policy.data_version, digest_reading(table, is_live=True), describe_source_state(policy, name)]
         for name, table in policy.tables.items()
     }
-

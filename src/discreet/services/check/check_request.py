@@ -22,9 +22,7 @@ class CheckFields(BaseModel):
     ] = ()
     accept: Annotated[
         bool,
-        Field(
-            description="Accept this version of the data, so that analysts are answered; entered in the ledger."
-        ),
+        Field(description="Accept this version of the data for analysts, and enter that in the ledger."),
     ] = False
     despite: Annotated[
         bool, Field(description="Accept data that does not fit the policy to the extent of at_most.")

@@ -11,7 +11,7 @@ Custodian   Everything here is computed from real data, and is for the custodian
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ from discreet.services.check.verdicts import (
     join_texts,
     list_findings,
 )
-from discreet.services.progress import ProgressCallback, ignore_progress
+from discreet.services.progress import ignore_progress
 from discreet.services.publishers import open_publisher
 
 MAX_LOGGED_LINES = 100
@@ -59,7 +59,7 @@ MAX_LOGGED_LINES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Bias:
-    """Count, sum and mean of a column's values: in the data, and after clamping and bounding, without noise."""
+    """Count, sum and mean of a column: in the data, and after clamping and bounding, without noise."""
 
     count: tuple[float, float]
     sum: tuple[float, float]
@@ -164,7 +164,7 @@ def check_data(
     names: Collection[str] = (),
     *,
     frames: Mapping[str, pa.Table] | None = None,
-    progress: ProgressCallback = ignore_progress,
+    progress: Callable[[str], None] = ignore_progress,
 ) -> DataCheck:
     """Return the check of some tables of a policy, or of all; `frames` replace the sources of tables."""
     chosen = require_tables(policy, names)
@@ -201,7 +201,7 @@ class _Checker:
     """Checks tables by the statements of one publisher."""
 
     def __init__(
-        self, policy: Policy, publisher: Publisher, opened: Collection[str], progress: ProgressCallback
+        self, policy: Policy, publisher: Publisher, opened: Collection[str], progress: Callable[[str], None]
     ) -> None:
         self._policy, self._publisher, self._progress = policy, publisher, progress
         self._types: TableTypes = {name: self._read_types(name) for name in opened}
@@ -227,7 +227,9 @@ class _Checker:
         bias = self._measure_bias(name, profiles, people, rows)
         unread = self._find_unread_rows(name)
         checked = [
-            self._check_column(name, column, rows, profiles[column], commonest.get(column, ()), bias.get(column))
+            self._check_column(
+                name, column, rows, profiles[column], commonest.get(column, ()), bias.get(column)
+            )
             for column in table.columns
         ]
         return TableCheck(
@@ -347,7 +349,9 @@ class _Checker:
             CUSTODIAN_LOG.warning("table %s: %s rows cannot be read: lines %s%s", name, unread, lines, more)
         return unread
 
-    def _list_table_findings(self, rows: int, unread: UnreadRows, people: PeopleCheck | None) -> list[Finding]:
+    def _list_table_findings(
+        self, rows: int, unread: UnreadRows, people: PeopleCheck | None
+    ) -> list[Finding]:
         found = []
         if unread.count:
             share = unread.count / (unread.count + rows)

@@ -23,7 +23,9 @@ DATE_FORMS = (
     (re.compile(rf"\d{{4}}\d{{2}}\d{{2}}{CLOCK}"), "%Y%m%d"),
     (re.compile(rf"\d{{1,2}} [A-Za-z]{{3}} \d{{4}}{CLOCK}"), "%d %b %Y"),
 )
-SLASHED = re.compile(rf"(?P<first>\d{{1,2}})(?P<mark>[/-])(?P<second>\d{{1,2}})[/-](?P<year>\d{{4}}|\d{{2}}){CLOCK}")
+SLASHED = re.compile(
+    rf"(?P<first>\d{{1,2}})(?P<mark>[/-])(?P<second>\d{{1,2}})[/-](?P<year>\d{{4}}|\d{{2}}){CLOCK}"
+)
 COMMA = re.compile(r"[+-]?\d+,\d*")
 POINTS_AND_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*)?")
 COMMAS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")

@@ -186,7 +186,8 @@ def _suggest_values(context: ColumnContext) -> str:
         if context.is_csv and all(text.strip() == spelled[text] for text in others):
             return "Add csv: {trim: true} to the table."
         pairs = ", ".join(f"{text!r} for {value!r}" for text, value in spelled.items())
-        return f"Declare them as the data spells them: {pairs}."
+        nulls = f" Add {propose_reading(context.column, words)}." if words and context.is_csv else ""
+        return f"Declare them as the data spells them: {pairs}.{nulls}"
     return f"Learn the frequent values: discreet bounds {context.table} {context.name} --values."
 
 
@@ -221,7 +222,7 @@ def _find_missing(context: ColumnContext) -> Iterator[Finding]:
     if context.column.nulls is False and context.profile.missing:
         yield Finding(
             verdict=Verdict.DIFFERS,
-            text=f"{context.format_share(context.profile.missing)} are missing, and the policy says that none is",
+            text=f"{context.format_share(context.profile.missing)} are missing, though nulls is false",
             fix="Declare nulls: true, or leave nulls out.",
         )
 
