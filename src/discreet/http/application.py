@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
 from discreet.http import (
     ask_routes,
+    check_routes,
     job_routes,
     ledger_routes,
     login_routes,
@@ -59,6 +60,7 @@ CONSOLE_ROUTERS = (
 API_ROUTERS = (
     login_routes.router,
     ask_routes.router,
+    check_routes.router,
     ledger_routes.router,
     release_routes.router,
     job_routes.router,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.check.check_request import CheckFields
 from discreet.services.question_request import QuestionFields, QuestionRequest
 from discreet.services.release_cache import MIN_EPSILON
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
@@ -100,6 +101,12 @@ class ErrorBody(BaseModel):
     error: str
     code: str
     hint: str
+
+
+class CheckBody(CheckFields):
+    """A check of tables of the policy, or of all, and whether to accept them for analysts."""
+
+    tables: ShortTexts = ()
 
 
 class SynthesizeBody(SynthesizeFields):

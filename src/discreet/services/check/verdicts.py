@@ -21,8 +21,8 @@ from discreet.engines.column_profile import ColumnProfile
 from discreet.services.check.reading_hints import is_null_word, propose_reading
 from discreet.services.check.spellings import find_nearest, find_spelling
 
-NEAR_UNIQUE, LEAST_ROWS = 0.95, 50
-"""The share of distinct values from which a column of so many rows is called near-unique."""
+NEAR_UNIQUE, LEAST_ROWS = 0.9, 50
+"""The share of distinct values, of which estimates err by a few percent, that makes a column near-unique."""
 KINDS = {
     ColumnType.INTEGER: "an integer",
     ColumnType.DECIMAL: "a number",

@@ -1,0 +1,51 @@
+"""Routes of the custodian's check: how the data fits the policy, and its acceptance for analysts.
+
+Custodian   only: all of it is computed from real data. The check reads the tables by an engine of its own, so
+            that no analyst waits for it.
+"""
+
+from __future__ import annotations
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter
+
+from discreet.http.authentication import Context, CustodianCaller
+from discreet.http.request_bodies import CheckBody
+from discreet.rendering.check_view import check_to_json
+from discreet.services.check.acceptance import list_unaccepted
+from discreet.services.check.check import run_check
+
+router = APIRouter(prefix="/api", tags=["deciding"])
+CHECK_LIMITER = CapacityLimiter(1)
+"""One check at a time, as each reads whole tables."""
+
+
+@router.get("/check")
+def get_check(caller: CustodianCaller, context: Context) -> dict[str, object]:
+    """Return which tables are accepted for analysts, and a sentence on each from the last check."""
+    curators = context.curators
+    missing = list_unaccepted(curators.ledger, curators.table_states)
+    found = {each.table: each for each in curators.check_summaries}
+    return {
+        "version": curators.policy.data_version,
+        "accepted": not missing,
+        "tables": [
+            {
+                "name": name,
+                "accepted": name not in missing,
+                "verdict": found[name].verdict.value if name in found else None,
+                "summary": found[name].text if name in found else None,
+            }
+            for name in curators.policy.tables
+        ],
+    }
+
+
+@router.post("/check")
+async def check_data(body: CheckBody, caller: CustodianCaller, context: Context) -> dict[str, object]:
+    """Check the data against the policy, and accept it for analysts if the body says so."""
+    curators = context.curators
+    found = await to_thread.run_sync(
+        lambda: run_check(curators.policy, body, ledger=curators.ledger), limiter=CHECK_LIMITER
+    )
+    return check_to_json(found)
