@@ -14,6 +14,7 @@ from discreet.core.csv_options import CsvOptions, find_ambiguous_text
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
 from discreet.engines.csv_sources import write_csv_relation
+from discreet.engines.text_files import make_text_file
 
 DAY = {"type": "date"}
 TIME = {"type": "timestamp"}
@@ -27,7 +28,8 @@ def read(
     """Write a file, and read its declared columns."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     table = Table.model_validate({"source": str(path), "columns": columns, "csv": options or None})
-    relation, _ = write_csv_relation("t", table, [path], path.parent)
+    made = make_text_file(path, table.csv or CsvOptions(), path.parent)
+    relation = write_csv_relation("t", table, [made]).relation
     with duckdb.connect() as connection:
         return connection.execute(f"SELECT * FROM {relation}").fetchall()
 

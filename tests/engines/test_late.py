@@ -213,7 +213,9 @@ def read(question: str, few: set[str]) -> set[str]:
         low_cardinality_columns=frozenset(few),
         builtin=frozenset(types),
     )
-    tables = policy_tables.build_policy_tables(terms, {"visits": own.to_engine_table(list(COLUMNS))}, DIALECT)
+    tables = policy_tables.build_policy_tables(
+        terms, {"visits": own.to_engine_table({name: name for name in COLUMNS})}, DIALECT
+    )
     encoded = StatementTranslator(dialect=DIALECT, relations=tables.relations)
     written = build_deferring_translator(terms, {"visits": own}, encoded, dict(tables.definitions))
     found = written(plan_query(question, terms, TAILED, epsilon=1, leak=LEAK).statement)

@@ -105,7 +105,7 @@ def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.xlsx", b"Ada", "not a CSV, Parquet or DuckDB file"),
+        ("a.pdf", b"Ada", "not a CSV, Excel, Parquet, Arrow or DuckDB file"),
         ("a.csv", None, "does not exist"),
         ("a.csv", b"", "is empty"),
         ("a.csv", b"name,size\nAda,\xff\xfe\n", "cannot be read in the format of its suffix"),

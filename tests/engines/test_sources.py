@@ -70,7 +70,7 @@ def _files(folder: Path) -> None:
     )
     (folder / "x.csv").write_text("user,city,age\na,Ulm,1\n")
     (folder / "empty.csv").write_text("")
-    (folder / "x.xlsx").write_text("")
+    (folder / "x.pdf").write_text("")
     with duckdb.connect(str(folder / "x.duckdb")) as connection:
         connection.execute("CREATE TABLE y AS SELECT 1 AS age")
 
@@ -86,8 +86,8 @@ def _files(folder: Path) -> None:
         ("x.duckdb", {"age": {}}, "is t in x.duckdb, and there is no such table"),
         ("none.parquet", {"age": {}}, "there is no such file"),
         ("none*.csv", {"age": {}}, "there is no such file"),
-        ("x.xlsx", {"age": {}}, "not a CSV, Parquet or DuckDB file"),
-        ("x.*", {"age": {}}, "not a CSV, Parquet or DuckDB file"),
+        ("x.pdf", {"age": {}}, "not a CSV, Excel, Parquet, Arrow or DuckDB file"),
+        ("x.*", {"age": {}}, "not a CSV, Excel, Parquet, Arrow or DuckDB file"),
         ("x.csv", {"age": {}, "Age": {}}, "table t declares age and Age, which differ in case alone"),
     ],
 )

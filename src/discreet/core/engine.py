@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
@@ -77,26 +76,6 @@ class Stoppable(Protocol):
 
     def stop(self) -> None:
         """Cancel the running statement, if any; it fails with an `EngineFault` in its own thread."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnreadRows:
-    """Rows that a reader left out; `lines` are the first of them, and `count` is exact if `is_complete`."""
-
-    count: int = 0
-    is_complete: bool = True
-    lines: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.count:,}" if self.is_complete else f"at least {self.count:,}"
-
-
-@runtime_checkable
-class ReportsUnreadRows(Protocol):
-    """A publisher whose reader leaves out rows that it cannot read."""
-
-    def find_unread_rows(self, name: str) -> UnreadRows:
-        """Return the rows of a table that were left out, once a statement has read it."""
 
 
 DataState = list[tuple[object, ...]]

@@ -17,7 +17,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
 from discreet.core.csv_options import CsvOptions
 from discreet.core.hierarchy_entry import HierarchyEntry, MissingValues, StrictModel, is_moderate
@@ -111,9 +111,6 @@ class Column(StrictModel):
     its logarithm.
     """
 
-    # `from` is a keyword of Python: programs write source_name
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
-
     type: ColumnType = ColumnType.TEXT
     role: Role = Role.OTHER
     low: int | Decimal | date | datetime | None = None
@@ -124,7 +121,14 @@ class Column(StrictModel):
     hierarchy: str | None = None
     missing: MissingValues | None = None
     scale: BinScale | None = None
-    source_name: str | None = Field(default=None, alias="from", min_length=1, max_length=500)
+    source_name: str | None = Field(
+        default=None,
+        # `from` is a keyword of Python: programs write source_name
+        validation_alias=AliasChoices("from", "source_name"),
+        serialization_alias="from",
+        min_length=1,
+        max_length=500,
+    )
 
     @field_validator("values", mode="before")
     @classmethod
@@ -289,6 +293,11 @@ class Table(StrictModel):
             elif not set(condition) <= {None, *(column.values or ()), *BOOLEANS.get(column.type, ())}:
                 way_out = "name it by low and high" if column.type in BOUNDS else "declare it under values"
                 raise ValueError(f"impossible names a value of {name} that is not declared: {way_out}")
+
+    @property
+    def source_names(self) -> dict[str, str]:
+        """The name of each column in the source."""
+        return {name: column.source_name or name for name, column in self.columns.items()}
 
     @property
     def person_column(self) -> str | None:

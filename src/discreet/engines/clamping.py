@@ -66,6 +66,21 @@ def encode_unclamped(column: Column, name: str, source_type: str) -> str:
     return _encode_steps(column, (-WIDEST_STEPS, WIDEST_STEPS), value, source_type)
 
 
+def read_column(column: Column, name: str, source_type: str) -> str:
+    """Return the SQL of a value as its declared type, neither rounded nor clamped; NULL if unreadable."""
+    value, source_type = _read_plain_type(name, source_type)
+    if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL):
+        number = f"TRY_CAST({_read_numeral(value, source_type)} AS DOUBLE)"
+        return f"CASE WHEN NOT isnan({number}) THEN {number} END"
+    if column.type is ColumnType.BOOLEAN:
+        return _encode_boolean(column, value, source_type)
+    if column.type is ColumnType.DATE:
+        return read_date(value)
+    if column.type is ColumnType.TIMESTAMP:
+        return read_timestamp(value, source_type)
+    return _cast_to_text(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeferredEncoding:
     """SQL of a value that becomes the stored one later: a number is multiplied by its steps per unit."""
@@ -202,13 +217,23 @@ def _encode_boolean(_: Column, value: str, __: str) -> str:
 
 
 def _encode_date(column: Column, value: str, _: str) -> str:
-    return _clamp_time(column, f"TRY_CAST({value} AS DATE)", "DATE")
+    return _clamp_time(column, read_date(value), "DATE")
 
 
 def _encode_timestamp(column: Column, value: str, source_type: str) -> str:
+    return _clamp_time(column, read_timestamp(value, source_type), "TIMESTAMP")
+
+
+def read_date(value: str) -> str:
+    """Return the SQL of a value that is read as a date."""
+    return f"TRY_CAST({value} AS DATE)"
+
+
+def read_timestamp(value: str, source_type: str) -> str:
+    """Return the SQL of a value that is read as a time."""
     # Text may carry an offset, which a plain cast to TIMESTAMP would drop.
     known = f"TRY_CAST({value} AS TIMESTAMPTZ)" if source_type == "VARCHAR" else value
-    return _clamp_time(column, f"TRY_CAST({known} AS TIMESTAMP)", "TIMESTAMP")
+    return f"TRY_CAST({known} AS TIMESTAMP)"
 
 
 def _clamp_time(column: Column, value: str, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Quoted values of CSV files, checked before any row is read: none may take in other people's rows.
+"""Rows of a CSV file, inspected before any of them is read: what each line holds concerns that line alone.
 
 A value that begins with a quote mark goes on to the next one, over the ends of lines. In a file that was
 written without quotes, such as one that COPY of PostgreSQL wrote, a text that merely begins with the mark
@@ -14,60 +14,127 @@ opens one where a field begins, after one blank or none; from then on, each furt
 again (two of them within a value are one), and a separator or the end of a line ends a field that is closed.
 Most lines are matched by one regular expression, so that a file is checked about as fast as it is read.
 
+Uneven      rows with fewer fields than the header, or with a further field that is not empty, are not read;
+            their lines are listed for the custodian.
 Remaining   A mark that opens by accident can still take in fewer lines than the limit, in a file that is not
-            separated by tabs, if the next mark in the file happens to end a field.
+            separated by tabs, if the next mark in the file happens to end a field. There are then fewer rows
+            than lines, which the custodian is shown.
 """
 
 from __future__ import annotations
 
 import mmap
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from discreet.core.errors import RequestError
 
 MAX_QUOTED_LINES = 1000
+MAX_LISTED_LINES = 1000
 LINE_END = re.compile(rb"\r\n?|\n")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def require_closed_quotes(name: str, path: Path, separator: str) -> None:
-    """Refuse a file in which a quoted value may have taken in other rows."""
+@dataclass(frozen=True, kw_only=True)
+class RowInspection:
+    """What the lines of a file hold: those of rows that are not read, and those within quoted values.
+
+    `uneven` has the numbers of the first lines with too few or too many fields, `uneven_count` how many there
+    are; `quoted_lines` is how many lines are within a value that began in an earlier one.
+    """
+
+    uneven: tuple[int, ...] = ()
+    uneven_count: int = 0
+    quoted_lines: int = 0
+
+
+def inspect_rows(name: str, path: Path, shown: str, separator: str, quote: str, fields: int) -> RowInspection:
+    """Inspect a file of rows with so many fields; refuse one in which a quoted value may hold other rows.
+
+    Errors call the file `shown`. Rows of a single field are never uneven.
+    """
     if path.stat().st_size == 0:
-        return
+        return RowInspection()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        found = _find_open_quote(text, separator.encode())
-        if found is None:
-            return
-        place, fault = found
-        line = 1 + len(LINE_END.findall(text, 0, place))
+        inspector = _Inspector(text, separator.encode(), quote.encode(), fields)
+        fault = inspector.run()
+        if fault is None:
+            return RowInspection(
+                uneven=tuple(inspector.uneven),
+                uneven_count=inspector.uneven_count,
+                quoted_lines=inspector.quoted_lines,
+            )
+        line = inspector.find_line(inspector.place)
     raise RequestError(
-        f"prepare: in {path.name}, the source of table {name}, a value that begins with a quote mark in line "
+        f"prepare: in {shown}, the source of table {name}, a value that begins with a quote mark in line "
         f"{line:,} {fault}.",
-        hint='Write the file with such values quoted and their marks doubled, as in "a ""quoted"" word".',
+        hint='Write the file with such values quoted and their marks doubled, as in "a ""quoted"" word"; if '
+        'its marks quote nothing, declare csv: {quote: ""} in the policy.',
     )
 
 
-def _find_open_quote(text: mmap.mmap, separator: bytes) -> tuple[int, str] | None:
-    """Return where the first value begins that may hold other rows, and what is wrong with it."""
-    closed_lines, closed_fields, value, end = _compile_patterns(separator)
-    place = len(BYTE_ORDER_MARK) if text[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
-    while True:
-        place = _skip(closed_lines, text, place)
-        if place == len(text):
-            return None
-        # what is left of the line has a field that is not closed in it
-        place = _skip(closed_fields, text, place)
-        found = value.match(text, place)
+class _Inspector:
+    """One pass over a file's rows."""
+
+    def __init__(self, text: mmap.mmap, separator: bytes, quote: bytes, fields: int) -> None:
+        self.text, self.separator, self.fields = text, separator, fields
+        self.patterns = _compile_patterns(separator, quote, fields)
+        self.place = len(BYTE_ORDER_MARK) if text[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
+        self.uneven: list[int] = []
+        self.uneven_count = self.quoted_lines = 0
+        self._counted, self._line = 0, 1
+
+    def run(self) -> str | None:
+        """Go to the end of the file, or return what is wrong with the value at `place`."""
+        while True:
+            self.place = _skip(self.patterns.even_lines, self.text, self.place)
+            if self.place == len(self.text):
+                return None
+            fault = self._inspect_row()
+            if fault is not None:
+                return fault
+
+    def find_line(self, place: int) -> int:
+        """Return the number of the line at a place that is not before the last one that was asked for."""
+        self._line += len(LINE_END.findall(self.text, self._counted, place))
+        self._counted = place
+        return self._line
+
+    def _inspect_row(self) -> str | None:
+        """Go over a row with other than even fields, or with a value of several lines."""
+        start, count, surplus = self.place, 0, b""
+        while True:
+            found = self.patterns.field.match(self.text, self.place)
+            if found is None:
+                found = self.patterns.value.match(self.text, self.place)
+                fault = self._find_fault(found)
+                if fault is not None or found is None:
+                    return fault
+            count += 1
+            surplus = found[0] if count == self.fields + 1 else surplus
+            self.place = found.end()
+            if self.text[self.place : self.place + len(self.separator)] != self.separator:
+                break
+            self.place += len(self.separator)
+        self.place = _skip(self.patterns.line_ends, self.text, self.place)
+        if self.fields > 1 and (count < self.fields or surplus.strip(b' "')):
+            self.uneven_count += 1
+            if len(self.uneven) < MAX_LISTED_LINES:
+                self.uneven.append(self.find_line(start))
+        return None
+
+    def _find_fault(self, found: re.Match[bytes] | None) -> str | None:
         if found is None:
-            return place, "is never closed"
+            return "is never closed"
         lines = len(LINE_END.findall(found[0]))
         if lines > MAX_QUOTED_LINES:
-            return place, f"spans {lines:,} lines"
-        if lines and separator == b"\t" and separator in found[0]:
-            return place, "spans several lines and columns"
-        place = _skip(end, text, found.end())
+            return f"spans {lines:,} lines"
+        if lines and self.separator == b"\t" and self.separator in found[0]:
+            return "spans several lines and columns"
+        self.quoted_lines += lines
+        return None
 
 
 def _skip(pattern: re.Pattern[bytes], text: mmap.mmap, place: int) -> int:
@@ -76,22 +143,41 @@ def _skip(pattern: re.Pattern[bytes], text: mmap.mmap, place: int) -> int:
     return place if matched is None else matched.end()
 
 
-@cache
-def _compile_patterns(separator: bytes) -> tuple[re.Pattern[bytes], ...]:
-    """Return the patterns of closed lines, closed fields of a line, a quoted value, and what ends a field.
+@dataclass(frozen=True, kw_only=True)
+class _Patterns:
+    """Lines with as many closed fields as the header, one closed field, a quoted value, ends of lines."""
 
-    All of them are possessive, so that none takes more than one pass over the file.
+    even_lines: re.Pattern[bytes]
+    field: re.Pattern[bytes]
+    value: re.Pattern[bytes]
+    line_ends: re.Pattern[bytes]
+
+
+@cache
+def _compile_patterns(separator: bytes, quote: bytes, fields: int) -> _Patterns:
+    """Return the patterns; all of them are possessive, so that none takes more than one pass over the file.
+
+    Without a quote mark every field is closed.
     """
-    end = re.escape(separator)
+    end, mark = re.escape(separator), re.escape(quote)
     blank = b"" if separator.startswith(b" ") else b" ?+"
     # a class of bytes is much faster than looking ahead at each byte
     within = b"[^%b\r\n%b]*+" if len(separator) == 1 else b"(?:(?!%b)[^\r\n%b])*+"
-    after = within % (end, b'"')  # text between a value and the next separator
-    plain = b'(?!%b")%b' % (blank, within % (end, b""))
-    field = b'(?:%b(?:"[^"\r\n]*+"%b)++|%b)' % (blank, after, plain)
-    line = b"%b(?:%b%b)*+" % (field, end, field)
-    closed_lines = b'(?:[^"\r\n]*+[\r\n]++|%b[\r\n]++)*+(?:%b\\Z)?+' % (line, line)
-    closed_fields = b"(?:%b%b)*+%b" % (field, end, blank)
-    value = b'(?:"[^"]*+"%b)++(?!")' % after
-    patterns = closed_lines, closed_fields, value, b"%b|[\r\n]++" % end
-    return tuple(re.compile(each) for each in patterns)
+    simple = within % (end, mark)
+    field = value = within % (end, b"")
+    if quote:
+        after = simple  # text between a value and the next separator
+        plain = b"(?!%b%b)%b" % (blank, mark, within % (end, b""))
+        closed = b"(?:%b[^%b\r\n]*+%b%b)++" % (mark, mark, mark, after)
+        field = b"(?:%b%b|%b)(?=%b|[\r\n]|\\Z)" % (blank, closed, plain, end)
+        value = b"%b(?:%b[^%b]*+%b%b)++(?!%b)" % (blank, mark, mark, mark, after, mark)
+    times = fields - 1
+    line = b"%b(?:%b%b){%d}+" % (field, end, field, times)
+    fast = b"%b(?:%b%b){%d}+" % (simple, end, simple, times)
+    even_lines = b"(?:%b[\r\n]++|%b[\r\n]++|[\r\n]++)*+(?:%b\\Z)?+" % (fast, line, line)
+    return _Patterns(
+        even_lines=re.compile(even_lines),
+        field=re.compile(field),
+        value=re.compile(value),
+        line_ends=re.compile(b"[\r\n]*+"),
+    )

@@ -2,21 +2,23 @@
 
 Delimiter   the declared one, or the one that finds the declared columns in the header. If it were guessed
             from rows, a single row could change how the file is read.
-Encoding    UTF-8 is read as it is; a file in another encoding is transcoded to a private temporary file, in
-            a stream. A byte that the encoding does not have becomes U+FFFD.
-Values      text throughout, so that types come from the policy. Blanks around a value are left out, declared
-            null texts are NULL, numbers lose their thousands marks and get a decimal point, dates are read by
-            the declared formats alone. What cannot be read is NULL, and `discreet check` counts it.
-Rows        with too few or too many fields, and rows in invalid UTF-8, are left out and counted.
+            A file without a header has declared names, and commas unless another delimiter is declared.
+Text        UTF-8, by a copy of the file if need be (`text_files`).
+Values      text throughout, so that types come from the policy. Blanks around a value are left out, an empty
+            value and declared null texts are NULL, numbers lose their thousands marks and get a decimal
+            point, dates are read by the declared formats alone. What cannot be read is NULL, and `discreet
+            check` counts it.
+Rows        with too few or too many fields are not read, and are counted (`csv_quotes`); whether a row is one
+            of them does not depend on the columns that a statement reads.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,44 +26,63 @@ from discreet.core.csv_options import CsvOptions, write_format_pattern
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, ColumnType, Table
 from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.engines.clamping import read_date, read_timestamp
 from discreet.engines.duckdb_connection import quote_path
+from discreet.engines.text_files import TextFile, open_text
 
-MAX_HEADER_BYTES = 1 << 20
+MAX_HEADER_CHARACTERS = 1 << 20
 MAX_REJECTS = 100_000
-TRANSCODED_BYTES = 1 << 20
+NEXT_LINE = re.compile(r"[^\r\n]*(\r\n|\r|\n|\Z)")
+UNREAD, SURPLUS = "_discreet_unread", "_discreet_surplus"
+NO_FIELD = "\x1c\x1d\x1e\x1d\x1c"
+NO_DELIMITER = "\x1f"
+"""The delimiter of a file with one column, whose values may hold any usual mark."""
 BLANKS = " \t\r\n\u00a0\ufeff"
 USUAL_DELIMITERS = ",;\t|"
 ISO_DATE = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([T ].*)?"
 """The dates that are read without a declared format: DuckDB would read 05/06/25 as a day of the year 5."""
 
 
-def write_csv_relation(
-    name: str, table: Table, files: Sequence[Path], folder: Path | None = None
-) -> tuple[str, dict[str, str]]:
-    """Return the SQL that reads the declared columns of CSV files, and the type of each column.
+@dataclass(frozen=True, kw_only=True)
+class CsvRelation:
+    """CSV files as SQL: `texts` has the declared columns as text, and `UNREAD`, whether a row is not read.
 
-    Files in other encodings than UTF-8 are transcoded into `folder`.
+    `values` has the SQL of each column's value, made from its text, and the type of that value.
     """
-    options = table.csv or CsvOptions()
-    texts = " UNION ALL ".join(
-        f"SELECT {', '.join(map(quote_identifier, table.columns))} "
-        f"FROM {_write_reader(name, table, options, transcode(path, options, folder))}"
-        for path in files
-    )
-    # each step is a subquery, so that no expression is written twice
-    for write_step in (_write_trimmed, _write_nulled):
-        texts = f"SELECT {_select(table, partial(write_step, options))} FROM ({texts})"
+
+    texts: str
+    values: dict[str, tuple[str, str]]
+
+    @property
+    def relation(self) -> str:
+        """The rows that are read, with their values."""
+        selected = ", ".join(f"{sql} AS {quote_identifier(name)}" for name, (sql, _) in self.values.items())
+        # a table may declare no columns, and still have rows
+        return f"(SELECT {selected or UNREAD} FROM {self.texts} WHERE NOT {UNREAD})"
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The DuckDB type of each value."""
+        return {name: kind for name, (_, kind) in self.values.items()}
+
+
+def write_csv_relation(name: str, table: Table, files: Sequence[TextFile]) -> CsvRelation:
+    """Return the SQL that reads the declared columns of CSV files."""
+    parts = []
+    for file in files:
+        columns = table.columns
+        steps = (partial(_write_trimmed, file.options), partial(_write_nulled, file.options))
+        text = _write_rows(name, table, file)
+        # each step is a subquery, so that no expression is written twice
+        for write_step in steps:
+            listed = ", ".join(f"{write_step(each)} AS {each}" for each in map(quote_identifier, columns))
+            text = f"SELECT {', '.join(filter(None, (listed, UNREAD)))} FROM ({text})"
+        parts.append(text)
     values = {
-        column: _write_value(entry, options, quote_identifier(column))
+        column: _write_value(entry, files[0].options, quote_identifier(column))
         for column, entry in table.columns.items()
     }
-    selected = ", ".join(f"{sql} AS {quote_identifier(column)}" for column, (sql, _) in values.items())
-    return f"(SELECT {selected} FROM ({texts}))", {column: kind for column, (_, kind) in values.items()}
-
-
-def _select(table: Table, write: Callable[[str], str]) -> str:
-    names = map(quote_identifier, table.columns)
-    return ", ".join(f"{write(name)} AS {name}" for name in names)
+    return CsvRelation(texts=f"({' UNION ALL '.join(parts)})", values=values)
 
 
 def _write_trimmed(options: CsvOptions, text: str) -> str:
@@ -69,8 +90,8 @@ def _write_trimmed(options: CsvOptions, text: str) -> str:
 
 
 def _write_nulled(options: CsvOptions, text: str) -> str:
-    nulls = ", ".join(map(quote_literal, options.nulls))
-    return f"CASE WHEN {text} NOT IN ({nulls}) THEN {text} END" if nulls else text
+    nulls = ", ".join(map(quote_literal, dict.fromkeys(("", *options.nulls))))
+    return f"CASE WHEN {text} NOT IN ({nulls}) THEN {text} END"
 
 
 def _write_value(column: Column, options: CsvOptions, text: str) -> tuple[str, str]:
@@ -78,56 +99,61 @@ def _write_value(column: Column, options: CsvOptions, text: str) -> tuple[str, s
     if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL):
         return _write_number(options, text), "VARCHAR"
     if column.type is ColumnType.DATE:
-        return _write_time(options, (*options.dates, *options.timestamps), text, "DATE")
+        return _write_time(options, options.dates, options.timestamps, text, "DATE")
     if column.type is ColumnType.TIMESTAMP:
-        return _write_time(options, (*options.timestamps, *options.dates), text, "TIMESTAMP")
+        return _write_time(options, options.timestamps, options.dates, text, "TIMESTAMP")
     return text, "VARCHAR"
 
 
-def transcode(path: Path, options: CsvOptions, folder: Path | None) -> Path:
-    """Return a file of the same text in UTF-8: the file itself, or a private copy in `folder`."""
-    if options.encoding in ("utf-8", "ascii", "utf-8-sig"):
-        return path
-    decoder = codecs.getincrementaldecoder(options.encoding)(errors="replace")
-    handle, made = tempfile.mkstemp(prefix=".transcoded", suffix=".csv", dir=folder)
-    with path.open("rb") as source, open(handle, "w", encoding="utf-8", newline="") as target:
-        while chunk := source.read(TRANSCODED_BYTES):
-            target.write(decoder.decode(chunk))
-        target.write(decoder.decode(b"", final=True))
-    return Path(made)
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The delimiter of a CSV file and the names of its columns."""
+
+    delimiter: str
+    names: tuple[str, ...]
 
 
-def read_header(path: Path, options: CsvOptions, declared: Iterable[str]) -> tuple[str, list[str]]:
-    """Return the delimiter and the names of a CSV file's columns."""
-    wanted = {name.lower() for name in declared}
-    with path.open("rb") as file:
-        text = file.read(MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
-    lines = text.splitlines(keepends=True)[options.skip :]
+def read_header(path: Path, options: CsvOptions, declared: Iterable[str]) -> Header:
+    """Return the delimiter and the column names of a file, from its first line or the options alone."""
+    if not options.header:
+        return Header(delimiter=options.delimiter or USUAL_DELIMITERS[0], names=options.names)
+    with open_text(path, options) as file:
+        text = file.read(MAX_HEADER_CHARACTERS)
     if options.comment is not None:
-        lines = [line for line in lines if not line.startswith(options.comment)]
-    text = "".join(lines)
+        while text.startswith(options.comment):
+            text = NEXT_LINE.sub("", text, count=1)
+    return parse_header(text, options, declared)
+
+
+def parse_header(text: str, options: CsvOptions, declared: Iterable[str]) -> Header:
+    """Return the delimiter and the column names of a text that begins with its header."""
+    wanted = {name.lower() for name in declared}
     delimiter = options.delimiter or _find_delimiter(text, options, wanted)
-    names = _parse_header(text, delimiter.strip(" ") or " ", options.quote)
+    names = _parse_line(text, delimiter.strip(" ") or " ", options.quote)
+    if options.delimiter is None and len(names) == 1:
+        delimiter = NO_DELIMITER
     # a blank after every delimiter is a part of it, so that ` "a, b"` is one value
     if options.delimiter is None and len(names) > 1 and all(name.startswith(" ") for name in names[1:]):
         delimiter += " "
-    return delimiter, list(options.names) or [name.strip(BLANKS) for name in names]
+    return Header(delimiter=delimiter, names=options.names or tuple(name.strip(BLANKS) for name in names))
 
 
 def _find_delimiter(text: str, options: CsvOptions, wanted: set[str]) -> str:
-    """Return the mark that finds the most declared columns in the header, or as many as have names."""
+    """Return the mark that finds the most declared columns in the header, or else the most columns."""
     first = text.partition("\n")[0]
     marks = [mark for mark in first if not mark.isalnum() and mark not in f"_\r\n{options.quote}"]
     candidates: list[str] = list(dict.fromkeys([*USUAL_DELIMITERS, *marks]))
-    headers = {mark: _parse_header(text, mark, options.quote) for mark in candidates}
+    headers = {mark: _parse_line(text, mark, options.quote) for mark in candidates}
     if options.names:
         return min(candidates, key=lambda mark: abs(len(headers[mark]) - len(options.names)))
+    if not wanted:
+        return max(USUAL_DELIMITERS, key=lambda mark: len(headers[mark]))
     return max(
         candidates, key=lambda mark: len(wanted & {name.strip(BLANKS).lower() for name in headers[mark]})
     )
 
 
-def _parse_header(text: str, mark: str, quote: str) -> list[str]:
+def _parse_line(text: str, mark: str, quote: str) -> list[str]:
     lines = io.StringIO(text, newline="")
     try:
         if quote:
@@ -137,20 +163,44 @@ def _parse_header(text: str, mark: str, quote: str) -> list[str]:
         return []
 
 
-def _write_reader(name: str, table: Table, options: CsvOptions, path: Path) -> str:
-    wanted = {column: entry.source_name or column for column, entry in table.columns.items()}
-    delimiter, header = read_header(path, options, wanted.values())
-    require_columns(name, wanted, header, path.name)
-    own = {origin.lower(): column for column, origin in wanted.items()}
-    # undeclared columns may share a name, so they are numbered
-    names = [own.pop(each.lower(), f"_discreet_{number}") for number, each in enumerate(header)]
+def _write_rows(name: str, table: Table, file: TextFile) -> str:
+    """Return the SELECT of a file's declared columns, as they are, and whether each row is left out."""
+    options = file.options
+    wanted = table.source_names
+    header = read_header(file.path, options, wanted.values())
+    require_columns(name, wanted, header.names, file.original.name)
+    places: dict[str, int] = {}
+    for number, each in enumerate(header.names):
+        places.setdefault(each.lower(), number)  # of columns that share a name, the first
+    names = [f"_discreet_{number}" for number in range(len(header.names))]
+    unread = "false"
+    is_padded = len(names) > 1
+    if is_padded:
+        # a row with too few fields is padded with NULL, which no field is by itself
+        unread = f"{names[-1]} IS NULL OR coalesce({SURPLUS}, '') <> ''"
+        names.append(SURPLUS)
+    selected = [
+        f"_discreet_{places[origin.lower()]} AS {quote_identifier(column)}"
+        for column, origin in wanted.items()
+    ]
+    return (
+        f"SELECT {', '.join([*selected, f'({unread}) AS {UNREAD}'])} "
+        f"FROM {_write_reader(file, header.delimiter, names, is_padded=is_padded)}"
+    )
+
+
+def _write_reader(file: TextFile, delimiter: str, names: Sequence[str], *, is_padded: bool) -> str:
+    options = file.options
     struct = ", ".join(f"{quote_literal(each)}: 'VARCHAR'" for each in names)
     comment = f", comment = {quote_literal(options.comment)}" if options.comment else ""
+    padding = f", null_padding = true, nullstr = {quote_literal(NO_FIELD)}" if is_padded else ""
     quote = quote_literal(options.quote)
+    # Read by one thread: several would begin in the middle of the file, and guess whether they are within a
+    # quoted value. In strict mode one row could make the whole read fail.
     return (
-        f"read_csv({quote_path(path)}, auto_detect = false, header = {str(options.header).lower()}, "
-        f"skip = {options.skip}, delim = {quote_literal(delimiter)}, quote = {quote}, "
-        f"escape = {quote}{comment}, columns = {{{struct}}}, strict_mode = false, "
+        f"read_csv({quote_path(file.path)}, auto_detect = false, header = {str(options.header).lower()}, "
+        f"delim = {quote_literal(delimiter)}, quote = {quote}, "
+        f"escape = {quote}{comment}{padding}, columns = {{{struct}}}, strict_mode = false, "
         f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = false)"
     )
 
@@ -182,15 +232,22 @@ def _write_number(options: CsvOptions, text: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, {pattern}) THEN {plain} END"
 
 
-def _write_time(options: CsvOptions, formats: Sequence[str], text: str, kind: str) -> tuple[str, str]:
-    if not formats:
-        return f"CASE WHEN regexp_full_match({text}, {quote_literal(ISO_DATE)}) THEN {text} END", "VARCHAR"
-    cases = " ".join(
+def _write_time(
+    options: CsvOptions, own: Sequence[str], others: Sequence[str], text: str, kind: str
+) -> tuple[str, str]:
+    """Return the SQL of a time by the formats of its own kind, or else ISO's, and by those of the other."""
+    iso = f"regexp_full_match({text}, {quote_literal(ISO_DATE)})"
+    if not own and not others:
+        return f"CASE WHEN {iso} THEN {text} END", "VARCHAR"
+    cases = [
         f"WHEN regexp_full_match({text}, {quote_literal(write_format_pattern(form))}) "
-        f"THEN {_write_parsed_time(options, form, text)}"
-        for form in formats
-    )
-    return f"CAST(CASE {cases} END AS {kind})", kind
+        f"THEN CAST({_write_parsed_time(options, form, text)} AS {kind})"
+        for form in (*own, *others)
+    ]
+    if not own:
+        read = read_date(text) if kind == "DATE" else read_timestamp(text, "VARCHAR")
+        cases.append(f"WHEN {iso} THEN {read}")
+    return f"CASE {' '.join(cases)} END", kind
 
 
 def _write_parsed_time(options: CsvOptions, form: str, text: str) -> str:

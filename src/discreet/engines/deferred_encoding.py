@@ -34,7 +34,7 @@ class ReadableTable(Protocol):
     """An engine's own table, as it can be read."""
 
     def to_engine_table(
-        self, declared: list[str] | None = None, deferred: frozenset[str] = frozenset()
+        self, declared: Mapping[str, str] | None = None, deferred: frozenset[str] = frozenset()
     ) -> EngineTable:
         """Return the table with its declared columns; NaN may remain in deferred ones."""
 
@@ -54,12 +54,12 @@ class DeferredTable:
     @cached_property
     def columns(self) -> dict[str, clamping.DeferredEncoding]:
         """The columns whose encoding can be deferred, with their deferred encodings."""
-        types = self.source.to_engine_table(list(self.table.columns)).types
+        types = self.source.to_engine_table(self.table.source_names).types
         found = {
             column: clamping.defer_encoding(entry, column, types[column])
             for column, entry in self.table.columns.items()
             if entry.role is not Role.IDENTIFIER
-            and (entry.values is None or self.source.has_few_values(column))
+            and (entry.values is None or self.source.has_few_values(self.table.source_names[column]))
         }
         return {column: late for column, late in found.items() if late is not None}
 
@@ -71,7 +71,7 @@ class DeferredTable:
 
     def build_definition(self, deferred: frozenset[str]) -> TranslatedStatement:
         """Return the table's SELECT with these columns deferred and all others encoded."""
-        origin = self.source.to_engine_table(list(self.table.columns), deferred)
+        origin = self.source.to_engine_table(self.table.source_names, deferred)
         outputs = []
         for column, entry in self.table.columns.items():
             if column in deferred:

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell_sql
-from discreet.core.engine import Closeable, DataState, UnreadRows
+from discreet.core.engine import Closeable, DataState
 from discreet.core.engine_faults import run_guarded, run_guarded_write
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
@@ -36,6 +36,8 @@ from discreet.core.release_target import ReleaseTarget
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import sources
 from discreet.engines.coarse_times import convert_frame
+from discreet.engines.column_readings import VALUE, name_text_view
+from discreet.engines.csv_sources import UNREAD, CsvRelation
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import require_exact_identifiers
 
@@ -53,6 +55,7 @@ class DuckDBPublisher(Closeable):
 
     def __init__(self, tables: Mapping[str, Table], frames: Mapping[str, pa.Table] | None = None) -> None:
         self._sources: list[sources.Source] = []
+        self._unread: dict[str, sources.UnreadRows] = {}
         self._names = {*tables, *(frames or {})}
         self._spill = make_spill_folder()
         self._connection = run_guarded(lambda: connect_duckdb(spill_folder=self._spill.name))
@@ -86,16 +89,13 @@ class DuckDBPublisher(Closeable):
         text = f"DESCRIBE {quote_identifier(name)}"
         return {row[0]: row[1] for row in run_guarded(lambda: self._connection.execute(text).fetchall())}
 
+    def unread_rows(self, name: str) -> sources.UnreadRows:
+        """Return the rows of a text source that cannot be read; none for other sources."""
+        return self._unread.get(name, sources.UnreadRows())
+
     def has_table(self, name: str) -> bool:
         """Return whether there is a table or frame of that name."""
         return name in self._names
-
-    def find_unread_rows(self, name: str) -> UnreadRows:
-        """Return the rows of a CSV file that were left out, once a statement has read it."""
-        found = [source for source in self._sources if source.name == name]
-        if not found:
-            return UnreadRows()
-        return run_guarded(lambda: sources.find_unread_rows(found[0], self._connection))
 
     def is_source(self, file: Path, table: str = "") -> bool:
         """Return whether writing there would overwrite a source."""
@@ -113,10 +113,11 @@ class DuckDBPublisher(Closeable):
         self._spill.cleanup()
 
     def _create_view(self, name: str, table: Table) -> sources.SourceRelation:
-        source = sources.locate_source(name, table)
+        located = sources.locate_source(name, table)
+        source = run_guarded(lambda: sources.make_texts(located, Path(self._spill.name)))
         self._sources.append(source)
         reading = run_guarded(lambda: sources.read_source_schema(source, self._connection))
-        sources.require_readable_rows(source)
+        self._unread[name] = sources.inspect_texts(source)
         is_marked = any(map(has_marked_formulas, source.files))
         columns = ", ".join(
             f"{unescape_cell_sql(quote_identifier(each))} AS {quote_identifier(each)}"
@@ -128,6 +129,9 @@ class DuckDBPublisher(Closeable):
         # not a temporary view: it would shadow tables of the file that the file's own views name
         text = f"CREATE VIEW {quote_identifier(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         run_guarded(lambda: self._connection.execute(text))
+        if reading.csv is not None:
+            lines = _write_text_view(name, reading.csv)
+            run_guarded(lambda: self._connection.execute(lines))
         return reading
 
     def _copy_rows(self, sql: str, draft: Path, path: Path) -> None:
@@ -184,6 +188,15 @@ class DuckDBPublisher(Closeable):
         finally:
             for name in lookup_tables:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
+
+
+def _write_text_view(name: str, csv: CsvRelation) -> str:
+    """Return the CREATE VIEW of a text source's lines, for `column_readings`."""
+    columns = [quote_identifier(column) for column in csv.values]
+    columns += [
+        f"{value} AS {quote_identifier(f'{VALUE} {column}')}" for column, (value, _) in csv.values.items()
+    ]
+    return f"CREATE VIEW {name_text_view(name)} AS SELECT {', '.join([*columns, UNREAD])} FROM {csv.texts}"
 
 
 def has_marked_formulas(path: Path) -> bool:

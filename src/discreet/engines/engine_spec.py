@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 
 MakeAbsolute = Callable[[str], str]
 Progress = Callable[[str], None]
-DATABASE_FILE_SUFFIXES = (".duckdb", ".db", ".ddb", ".data")
-PATH_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".txt", *DATABASE_FILE_SUFFIXES)
+LOCAL_FILE_SUFFIXES = (".duckdb", ".db", ".ddb", ".data", ".arrow", ".feather")
+"""The suffixes of files that only DuckDB reads."""
+PATH_SUFFIXES = (
+    *(".parquet", ".pq", ".csv", ".tsv", ".txt", ".gz", ".zst", ".xlsx"),
+    *LOCAL_FILE_SUFFIXES,
+)
 SECRET_PARAMETERS = ("password", "sslpassword", "oauth_client_secret", "token")
 
 

@@ -35,7 +35,14 @@ from discreet.core.policy import ColumnType
 from discreet.core.release_target import DATABASE_SUFFIXES
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
-from discreet.engines.sources import CSV_SUFFIXES, PARQUET_SUFFIXES, write_parquet_reader
+from discreet.engines.file_formats import (
+    KNOWN_FORMATS,
+    FileFormat,
+    find_common_format,
+    find_file_format,
+    list_suffixes,
+)
+from discreet.engines.sources import write_parquet_reader
 
 KINDS = {
     r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": ColumnType.INTEGER,
@@ -76,12 +83,10 @@ def describe_file(path: Path) -> list[tuple[str, ColumnType | None]]:
 
 def read_schemas(path: Path) -> list[Schema]:
     """Return the schema of every table of a file: one in a Parquet or CSV file, any number in DuckDB's."""
-    suffix = path.suffix.lower()
-    if suffix not in (*PARQUET_SUFFIXES, *DATABASE_SUFFIXES, *CSV_SUFFIXES):
+    form = find_file_format(path)
+    if form is None:
         raise RequestError(
-            f"{path} is not a CSV, Parquet or DuckDB file.",
-            hint="Give a file that ends in "
-            f"{', '.join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *DATABASE_SUFFIXES))}.",
+            f"{path} is not {KNOWN_FORMATS}.", hint=f"Give a file that ends in {list_suffixes()}."
         )
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -89,9 +94,9 @@ def read_schemas(path: Path) -> list[Schema]:
     if path.stat().st_size == 0:
         raise RequestError(f"{path} is empty.", hint="Name a file with columns.")
     with _hide_driver_errors(path), closing(connect_duckdb()) as connection:
-        if suffix in PARQUET_SUFFIXES:
+        if form is FileFormat.PARQUET:
             return [_read_parquet_schema(connection, path)]
-        if suffix in DATABASE_SUFFIXES:
+        if form is FileFormat.DATABASE:
             return _read_database_schemas(connection, path)
         return [_read_csv_schema(connection, path)]
 
@@ -104,13 +109,13 @@ def read_glob_schema(pattern: str) -> Schema | None:
     files = sorted(path for each in glob.glob(pattern, recursive=True) if (path := Path(each)).is_file())
     if not files:
         return None
-    suffixes = {path.suffix.lower() for path in files}
-    if not any(suffixes <= set(family) for family in (PARQUET_SUFFIXES, CSV_SUFFIXES)):
+    form = find_common_format(files)
+    if form is None or form is FileFormat.DATABASE:
         raise RequestError(
             f"The files that match {pattern} are not all CSV or all Parquet.",
             hint="Name files of one format, such as 'visits/*.parquet'.",
         )
-    if suffixes <= set(CSV_SUFFIXES):
+    if form is not FileFormat.PARQUET:
         return read_schemas(files[0])[0]
     with _hide_driver_errors(Path(pattern)), closing(connect_duckdb()) as connection:
         return _read_parquet_schema(connection, *files)
@@ -228,10 +233,10 @@ def _write_count_query(relation: str, columns: Sequence[str], patterns: Mapping[
 
 
 def _write_file_relation(connection: duckdb.DuckDBPyConnection, schema: Schema) -> str:
-    suffix = schema.path.suffix.lower()
-    if suffix in PARQUET_SUFFIXES:
+    form = find_file_format(schema.path)
+    if form is FileFormat.PARQUET:
         return write_parquet_reader((schema.path, *schema.other_files))
-    if suffix in DATABASE_SUFFIXES:
+    if form is FileFormat.DATABASE:
         connection.execute(f"ATTACH {quote_literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
         place, _, name = (schema.table or "").rpartition(".")
         return f"described.{quote_identifier(place or 'main')}.{quote_identifier(name)}"

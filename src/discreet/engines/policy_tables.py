@@ -10,13 +10,13 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy
+from discreet.core.policy import Policy, Table
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import row_ranking
 from discreet.engines.dialects import sql_marks, sql_types
@@ -83,21 +83,22 @@ def select_declared_columns(
     name: str,
     source: str,
     forms: Mapping[str, tuple[str, str]],
-    declared: Sequence[str] | None,
+    declared: Mapping[str, str] | None,
     dialect: Dialect,
     identifier_types: Mapping[str, IdentifierType],
 ) -> ColumnSelection:
     """Return the declared columns, or all; `forms` has a template and a DuckDB type for each own column.
 
-    A declared name matches a column of the table exactly, or else ignoring case.
+    `declared` has each column's name in the table, which matches one exactly, or else ignoring case.
     """
     lower = {column.lower(): column for column in forms}
     types, outputs, found = {}, [], {}
-    for column in forms if declared is None else declared:
-        own = column if column in forms else lower.get(column.lower())
+    for column, origin in (dict(zip(forms, forms, strict=True)) if declared is None else declared).items():
+        own = origin if origin in forms else lower.get(origin.lower())
         if own is None:
+            called = column if column == origin else f"{column} from {origin}"
             raise RequestError(
-                f"{dialect.name}: table {name} declares the column {column}; {source} does not have it.",
+                f"{dialect.name}: table {name} declares the column {called}; {source} does not have it.",
                 hint="Correct its name in the policy, or take it out.",
             )
         form, types[column] = forms[own]
@@ -106,6 +107,16 @@ def select_declared_columns(
             f"{form.format(sql_marks.mark_name(own, dialect))} AS {sql_marks.mark_name(column, dialect)}"
         )
     return ColumnSelection(text=", ".join(outputs), types=types, identifier_types=found)
+
+
+def require_no_csv_options(tables: Mapping[str, Table], dialect: Dialect) -> None:
+    """Refuse reading options for a table of a database, which has types of its own."""
+    for name, table in tables.items():
+        if table.csv is not None:
+            raise RequestError(
+                f"{dialect.name}: table {name} declares csv, and its source {table.source} is a table.",
+                hint="Remove csv from the policy; it is for files of text.",
+            )
 
 
 def make_list_form(form: tuple[str, str], dialect: Dialect) -> tuple[str, str]:

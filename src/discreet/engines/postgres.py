@@ -76,13 +76,14 @@ class PostgreSQL(Closeable):
         cls, policy: Policy, address: str, key: bytes, *, seconds: float = statement_timeout.DEFAULT_SECONDS
     ) -> Self:
         """Connect, read the schema, prepare the store if the policy names one, and lock down."""
+        policy_tables.require_no_csv_options(policy.tables, DIALECT)
         connection = connect_postgres(address, key=key)
         try:
             own = {
                 name: find_source_table(connection, name, each.source) for name, each in policy.tables.items()
             }
             origins = {
-                name: own[name].to_engine_table(list(each.columns)) for name, each in policy.tables.items()
+                name: own[name].to_engine_table(each.source_names) for name, each in policy.tables.items()
             }
             in_place = policy_tables.build_policy_tables(policy, origins, DIALECT)
             tables = prepare_store_tables(connection, policy, in_place, key) if policy.store else in_place

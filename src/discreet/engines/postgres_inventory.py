@@ -88,7 +88,9 @@ class PostgreSQLInventory(Closeable):
             f"{DIALECT.quote_identifier(schema or PUBLIC)}.{DIALECT.quote_identifier(table)}"
         )
         rows = self._fetch_rows(COLUMNS.format(table=place))
-        read = find_engine_table(self._connection, name, name, [row["name"] for row in rows]).types
+        read = find_engine_table(
+            self._connection, name, name, {row["name"]: row["name"] for row in rows}
+        ).types
         columns = tuple(
             (row["name"], _find_kind(read[row["name"]], row["family"], row["type"])) for row in rows
         )
@@ -97,7 +99,7 @@ class PostgreSQLInventory(Closeable):
     def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        origin = find_engine_table(self._connection, source, source, list(columns))
+        origin = find_engine_table(self._connection, source, source, {column: column for column in columns})
         statements = StatementTranslator(dialect=DIALECT, relations={INSPECTED_TABLE: origin.relation})
 
         def count(sql: str) -> Exact[pa.Table]:

@@ -54,6 +54,7 @@ class PostgreSQLPublisher(Closeable):
         store: str | None = None,
         lists: Collection[str] = (),
     ) -> None:
+        policy_tables.require_no_csv_options(tables, DIALECT)
         self._store, self._numbers = store, count()
         self._connection = connect_postgres(address, autocommit=True)
         try:
@@ -61,7 +62,7 @@ class PostgreSQLPublisher(Closeable):
                 run_guarded(lambda each=each: execute_statement(self._connection, each))  # type: ignore[misc]
             self._origins = {
                 name: find_engine_table(
-                    self._connection, name, table.source, list(table.columns) or None, lists
+                    self._connection, name, table.source, table.source_names or None, lists
                 )
                 for name, table in tables.items()
             }

@@ -174,12 +174,12 @@ class PostgresTable:
     has_row_security: bool = False
 
     def has_few_values(self, column: str) -> bool:
-        """Return whether a declared column has few distinct values, so that there are few groups of it."""
+        """Return whether a column has few distinct values, so that there are few groups of it."""
         return self._find_own_column(column) in self.low_cardinality_columns
 
     def to_engine_table(
         self,
-        declared: list[str] | None = None,
+        declared: Mapping[str, str] | None = None,
         deferred: frozenset[str] = frozenset(),
         lists: Collection[str] = (),
     ) -> EngineTable:
@@ -187,7 +187,7 @@ class PostgresTable:
 
         Arrays are read as text, except for the columns whose lower-case names are in `lists`.
         """
-        kept = {self._find_own_column(column) for column in deferred}
+        kept = {self._find_own_column((declared or {}).get(column, column)) for column in deferred}
         forms = {
             column: _make_list_form(kind[0], builtin=column in self.builtin)
             if column.lower() in lists and kind[0].endswith(policy_tables.LIST)
@@ -278,12 +278,12 @@ def find_engine_table(
     connection: Any,
     name: str,
     source: str,
-    declared: list[str] | None = None,
+    declared: Mapping[str, str] | None = None,
     lists: Collection[str] = (),
 ) -> EngineTable:
     """Return a table or view with the SQL that reads its declared columns, or all if none are declared.
 
-    Arrays are read as text, except for the columns in `lists`.
+    `declared` has the name of each column in the table. Arrays are read as text, except for those in `lists`.
     """
     return find_source_table(connection, name, source).to_engine_table(declared, lists=lists)
 

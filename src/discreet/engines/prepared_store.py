@@ -13,8 +13,9 @@ Locks       an open store holds a lock on an empty file beside it, which the sys
             ends; building a newer store drops those that nobody has open, and leaves the others.
 Faults      no data makes it fail, except a file that breaks its own format, or a CSV file in which a quoted
             value may hold other people's rows: the custodian is told its line, and nothing is charged.
-Logged      for the custodian alone: how many rows of a CSV file could not be read, and how many keys
-            through which people are found belong to several people.
+Logged      for the custodian alone: how many rows of a CSV file could not be read, with their lines, and how
+            many keys through which people are found belong to several people.
+Text        of CSV sources that had to be copied (`text_files`) is removed once the store is built.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import pyarrow as pa
 
 from discreet.core.engine_faults import CUSTODIAN_LOG, run_guarded, run_guarded_write
 from discreet.core.errors import RequestError
+from discreet.core.output_files import make_spill_folder
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines import row_ranking, sources
@@ -43,7 +45,7 @@ from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connect
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.sources import Source
 
-STORE_FORMAT = 5
+STORE_FORMAT = 6
 ATTEMPTS = 3
 KEY_BYTES = 32
 KEY, LOCK, STORE, BUILDING = "key", "lock", "store-", "building-"
@@ -80,7 +82,10 @@ def prepare_store(
     located = [_locate_source(name, policy, frames or {}) for name in row_ranking.order_tables(policy)]
     if folder is None or frames:
         secret = key or draw_key(random)
-        memory = run_guarded(lambda: _build_tables(connect_duckdb(), policy, located, secret, tell))
+        with make_spill_folder() as texts:
+            memory = run_guarded(
+                lambda: _build_tables(connect_duckdb(), policy, located, secret, tell, Path(texts))
+            )
         return PreparedStore(path=None, memory_connection=memory)
     _make_private_folder(folder)
     own = key or read_key(folder)
@@ -148,7 +153,7 @@ def _rebuild_store(
 def _build_file(path: Path, policy: Policy, located: list[Source], key: bytes, progress: Progress) -> None:
     connection = connect_duckdb(str(path), spill_folder=str(path.with_suffix(".spill")))
     path.chmod(0o600)
-    _build_tables(connection, policy, located, key, progress).close()
+    _build_tables(connection, policy, located, key, progress, path.parent).close()
 
 
 def _build_tables(
@@ -157,9 +162,11 @@ def _build_tables(
     located: list[Source],
     key: bytes,
     progress: Progress,
+    folder: Path,
 ) -> duckdb.DuckDBPyConnection:
-    """Build all tables, then lock the connection down."""
+    """Build all tables, then lock the connection down; copies of text sources are made in `folder`."""
     try:
+        located = [sources.make_texts(source, folder) for source in located]
         connection.execute("SET preserve_insertion_order = false")
         # As variables, so that no statement holds the key and no log can quote it.
         for variable, half in zip(
@@ -168,7 +175,9 @@ def _build_tables(
             connection.execute(f"SET VARIABLE {variable} = ?", [half])
         _require_exact_identifiers(connection, policy, located)
         for source in located:
-            sources.require_readable_rows(source)
+            unread = str(sources.inspect_texts(source))
+            if unread:
+                CUSTODIAN_LOG.warning("table %s: %s", source.name, unread)
         for source in located:
             progress(f"preparing table {source.name}")
             _build_table(connection, policy, source)
@@ -198,9 +207,9 @@ def _require_exact_identifiers(
 def _build_table(connection: duckdb.DuckDBPyConnection, policy: Policy, source: Source) -> None:
     reading = sources.read_source_schema(source, connection)
     connection.execute(row_ranking.write_create_table(source.name, policy, reading))
-    unread = sources.find_unread_rows(source, connection)
-    if unread.count:
-        CUSTODIAN_LOG.warning("table %s: %s rows could not be read and are left out", source.name, unread)
+    rejected = sources.count_rejected_rows(connection)
+    if rejected:
+        CUSTODIAN_LOG.warning("table %s: %s rows are too long to be read", source.name, f"{rejected:,}")
     for column in row_ranking.list_lookup_columns(source.name, policy):
         connection.execute(row_ranking.write_create_owner_table(source.name, column, policy, reading))
         shared = row_ranking.count_shared_keys(connection, source.name, column)

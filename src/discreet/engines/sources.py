@@ -1,19 +1,16 @@
 """Sources: the files or frames of a policy's tables, and the SQL that reads them.
 
-Files       CSV with any separator, Parquet, a table of a DuckDB file (`file.duckdb#table`, or the table's own
-            name in the policy), or a glob of the first two.
+Files       CSV with any separator, plain or compressed (.gz, .zst), the first sheet of an Excel file,
+            Parquet, Arrow (.arrow, .feather), a glob of these, or a table of a DuckDB file
+            (`file.duckdb#table`, or the table's own name in the policy).
 Frames      Arrow tables that a program passes in, in place of the policy's sources.
 Collations  text of a DuckDB file is compared by its bytes, as everywhere else, whatever the collation of its
             column; but such a column cannot identify people (`identifier_types`).
 Schema      the names and types of columns, from a header, a footer or a catalog: never from values. A
-            declared column that is missing is a request error; undeclared columns are left out.
-CSV         text throughout, so that types come from the policy. The separator is the one that finds the
-            declared columns in the header; if the CSV dialect were guessed from rows, a single row could
-            change how the file is read. Rows with too few fields or invalid UTF-8 are left out;
-            `find_unread_rows` returns how many, for the custodian. Read by one thread: several would begin
-            in the middle of the file, guess whether they are within a quoted value, and lose other people's
-            rows if one person's text looks like rows. A value that would hold rows of others is refused
-            (`csv_quotes`).
+            declared column that is missing is a request error; undeclared columns are left out. A column has
+            its own name in the source, or the one that the policy declares by `from`.
+CSV         by the options that the policy declares under `csv:` (`csv_sources`), from a copy in UTF-8 where
+            one is needed (`text_files`); a value that would hold rows of others is refused (`csv_quotes`).
 Parquet     by its pages, whatever its statistics claim (`duckdb_connection`). A column chunk of which the
             footer says that all of it is NULL is not read; that number is exact in the format.
 
@@ -27,23 +24,21 @@ Tables      of a DuckDB file by the sum of their rows' hashes, which depends nei
 
 from __future__ import annotations
 
-import csv
 import glob
 import hashlib
-import io
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from discreet.core.engine import UnreadRows
+from discreet.core.csv_options import CsvOptions
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
-from discreet.core.release_target import DATABASE_SUFFIXES, split_source
+from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.coarse_times import (
     convert_frame,
@@ -51,14 +46,23 @@ from discreet.engines.coarse_times import (
     register_parquet_files,
     select_microseconds,
 )
-from discreet.engines.csv_quotes import require_closed_quotes
+from discreet.engines.csv_quotes import inspect_rows
+from discreet.engines.csv_sources import CsvRelation, read_header, require_columns, write_csv_relation
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
+from discreet.engines.file_formats import (
+    KNOWN_FORMATS,
+    TEXT_FORMATS,
+    FileFormat,
+    find_common_format,
+    find_file_format,
+    list_suffixes,
+)
 from discreet.engines.identifier_types import IdentifierType
+from discreet.engines.text_files import TextFile, make_text_file
 
-CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data")
-PARQUET_SUFFIXES = (".parquet", ".pq")
 ATTACHED, FRAME = "_discreet_source", "_discreet_frame"
 PROBE = "_discreet_probe"
+MAX_SHOWN_LINES = 10
 EXACT_TYPES = re.compile(
     r"BOOLEAN|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|UUID|ENUM\(.*\)"
     r'|"NULL"'
@@ -67,21 +71,31 @@ EXACT_TYPES = re.compile(
 )
 """Types in which equal values have equal text."""
 COLLATED_COLUMN = re.compile(r"\bc(\d+) VARCHAR COLLATE ([^,)]+)")
-MAX_HEADER_BYTES = 1 << 20
-MAX_REJECTS = 100_000
-MAX_LINES = 1_000
-"""Unread lines that are listed for the custodian."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """The files of one table, which all have the same suffix; or a frame."""
+    """The files of one table, which all have the same format; or a frame.
+
+    `texts` are the files of a text format as UTF-8, from `make_texts`.
+    """
 
     name: str
     table: Table
     files: tuple[Path, ...] = ()
     inner_table: str = ""
     frame: pa.Table | None = field(default=None, repr=False)
+    texts: tuple[TextFile, ...] = ()
+
+    @property
+    def format(self) -> FileFormat | None:
+        """The format of the files; None for a frame."""
+        return find_file_format(self.files[0]) if self.files else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the rows are text, read by the options of `csv:`."""
+        return self.format in TEXT_FORMATS
 
     @property
     def state(self) -> list[tuple[str, int, int]]:
@@ -92,11 +106,15 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRelation:
-    """A source as SQL: the relation to select from, and the type of each declared column in it."""
+    """A source as SQL: the relation to select from, and the type of each declared column in it.
+
+    `csv` is how a text source is read: the text of each value, and the value that is made from it.
+    """
 
     relation: str
     types: dict[str, str]
     identifier_types: dict[str, IdentifierType] = field(default_factory=dict)
+    csv: CsvRelation | None = None
 
 
 def locate_source(name: str, table: Table) -> Source:
@@ -109,37 +127,48 @@ def locate_source(name: str, table: Table) -> Source:
             f"prepare: the source of table {name} is {declared}, and there is no such file.",
             hint="Correct its path in the policy.",
         )
-    suffixes = {path.suffix.lower() for path in files}
-    families = [
-        family for family in (CSV_SUFFIXES, PARQUET_SUFFIXES, DATABASE_SUFFIXES) if suffixes <= set(family)
-    ]
-    if not families or (families == [DATABASE_SUFFIXES] and len(files) > 1):
+    form = find_common_format(files)
+    if form is None or (form is FileFormat.DATABASE and len(files) > 1):
         raise RequestError(
-            f"prepare: the source of table {name} is {declared}, which is not a CSV, Parquet or DuckDB file.",
-            hint="Give a file that ends in "
-            f"{', '.join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *DATABASE_SUFFIXES))}.",
+            f"prepare: the source of table {name} is {declared}, which is not {KNOWN_FORMATS}.",
+            hint=f"Give a file that ends in {list_suffixes()}.",
+        )
+    if table.csv is not None and form not in TEXT_FORMATS:
+        raise RequestError(
+            f"prepare: table {name} declares csv, and its source {files[0].name} is not text.",
+            hint="Remove csv from the policy.",
         )
     return Source(name=name, table=table, files=files, inner_table=inner or name)
 
 
+def make_texts(source: Source, folder: Path) -> Source:
+    """Return a source whose text can be read; copies that this takes are made in `folder`."""
+    if not source.is_text:
+        return source
+    options = source.table.csv or CsvOptions()
+    return replace(source, texts=tuple(make_text_file(path, options, folder) for path in source.files))
+
+
 def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) -> SourceRelation:
     """Read a source's schema, and no row; return the SQL relation that reads its rows."""
-    suffix = source.files[0].suffix.lower() if source.files else ""
-    if suffix in CSV_SUFFIXES:
+    if source.is_text:
         return _read_csv(source)
-    if source.frame is not None:
-        connection.register(FRAME, convert_frame(source.frame))
-        relation = FRAME
-    elif suffix in PARQUET_SUFFIXES and has_millisecond_columns(source.files, connection):
-        frames = f"{FRAME} {source.name}"
-        relation = register_parquet_files(source.files, source.table.columns, connection, frames)
-    elif suffix in PARQUET_SUFFIXES:
+    wanted = source.table.source_names
+    frames = f"{FRAME} {source.name}"
+    if source.frame is not None or source.format is FileFormat.ARROW:
+        frame = source.frame if source.frame is not None else read_arrow_files(source.files)
+        connection.register(frames, convert_frame(frame))
+        relation = quote_identifier(frames)
+    elif source.format is FileFormat.PARQUET and has_millisecond_columns(source.files, connection):
+        relation = register_parquet_files(source.files, wanted.values(), connection, frames)
+    elif source.format is FileFormat.PARQUET:
         relation = write_parquet_reader(source.files)
     else:
         relation = _attach_database(source, connection)
     types = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
-    _require_columns(source, types, source.files[0].name if source.files else "the frame")
-    collated = _find_collations(relation, list(types), connection) if suffix in DATABASE_SUFFIXES else {}
+    require_columns(source.name, wanted, types, source.files[0].name if source.files else "the frame")
+    is_database = source.format is FileFormat.DATABASE
+    collated = _find_collations(relation, list(types), connection) if is_database else {}
     replaced = {name: f'{quote_identifier(name)} COLLATE "C"' for name in collated}
     times = select_microseconds(types)
     if replaced or times:
@@ -147,7 +176,12 @@ def read_source_schema(source: Source, connection: duckdb.DuckDBPyConnection) ->
         relation = f"(SELECT * REPLACE ({listed}) FROM {relation})"
         types |= dict.fromkeys(times, "TIMESTAMP")
     own = {name.lower(): name for name in types}
-    declared = {name: own[name.lower()] for name in source.table.columns}
+    declared = {name: own[origin.lower()] for name, origin in wanted.items()}
+    if any(column.source_name for column in source.table.columns.values()):
+        listed = ", ".join(
+            f"{quote_identifier(there)} AS {quote_identifier(name)}" for name, there in declared.items()
+        )
+        relation = f"(SELECT {listed} FROM {relation})"
     return SourceRelation(
         relation=relation,
         types={name: types[there] for name, there in declared.items()},
@@ -188,23 +222,61 @@ def write_parquet_reader(files: Iterable[Path]) -> str:
     return f"read_parquet([{listed}], union_by_name = true, hive_types_autocast = false, can_have_nan = true)"
 
 
-def find_unread_rows(source: Source, connection: duckdb.DuckDBPyConnection) -> UnreadRows:
-    """Return the rows of the CSV files just read that were left out."""
-    if not source.files or source.files[0].suffix.lower() not in CSV_SUFFIXES:
-        return UnreadRows()
+@dataclass(frozen=True, kw_only=True)
+class UnreadRows:
+    """The rows of a text source that are not read, with the first of their lines, for the custodian alone.
+
+    `undecodable` are lines with bytes that the encoding does not have; their rows are read. `quoted_lines`
+    are those within a value that began in an earlier line: many of them show stray quote marks.
+    """
+
+    count: int = 0
+    lines: tuple[tuple[str, int], ...] = ()
+    undecodable_count: int = 0
+    undecodable: tuple[tuple[str, int], ...] = ()
+    quoted_lines: int = 0
+
+    def __str__(self) -> str:
+        """Return a sentence about them; empty if there are none."""
+        parts = []
+        for count, lines, fault in (
+            (self.count, self.lines, "not read: they have too few or too many fields"),
+            (self.undecodable_count, self.undecodable, "in another encoding than declared"),
+        ):
+            if count:
+                shown = [f"{line:,}" for _, line in lines[:MAX_SHOWN_LINES]]
+                more = ["…"] if count > len(shown) else []
+                parts.append(f"{count:,} rows are {fault} (lines {', '.join(shown + more)})")
+        return "; ".join(parts)
+
+
+def count_rejected_rows(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return how many rows the driver left out, such as rows longer than it reads, since the last release."""
     known = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = 'reject_errors'"
     if connection.execute(known).fetchall() == [(0,)]:
-        return UnreadRows()
-    # a file that several statements have read has its lines once
-    lines = (
-        "SELECT DISTINCT s.file_path, e.line FROM reject_errors e "
-        "JOIN reject_scans s ON s.scan_id = e.scan_id AND s.file_id = e.file_id"
-    )
-    found = connection.execute(f"SELECT file_path, line FROM ({lines}) ORDER BY ALL").fetchall()
-    own = [(Path(file), line) for file, line in found if Path(file) in source.files]
-    return UnreadRows(
-        count=len(own), is_complete=len(found) < MAX_REJECTS, lines=tuple(line for _, line in own[:MAX_LINES])
-    )
+        return 0
+    lines = "SELECT count(*) FROM (SELECT DISTINCT scan_id, file_id, line FROM reject_errors)"
+    ((count,),) = connection.execute(lines).fetchall()
+    return int(count)
+
+
+def inspect_texts(source: Source) -> UnreadRows:
+    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others."""
+    found = UnreadRows()
+    for text in source.texts:
+        header = read_header(text.path, text.options, source.table.source_names.values())
+        shown = text.original.name
+        seen = inspect_rows(
+            source.name, text.path, shown, header.delimiter, text.options.quote, len(header.names)
+        )
+        found = UnreadRows(
+            count=found.count + seen.uneven_count,
+            lines=(*found.lines, *((shown, line + text.skipped) for line in seen.uneven)),
+            undecodable_count=found.undecodable_count + text.undecodable_count,
+            undecodable=(*found.undecodable, *((shown, line) for line in text.undecodable)),
+            quoted_lines=found.quoted_lines + seen.quoted_lines,
+        )
+    return found
 
 
 def release_source(connection: duckdb.DuckDBPyConnection) -> None:
@@ -217,9 +289,23 @@ def release_source(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
+def read_arrow_files(files: Sequence[Path]) -> pa.Table:
+    """Return the rows of Arrow files, in the file or the stream format, mapped into memory if possible."""
+    return pa.concat_tables([_read_arrow_file(path) for path in files], promote_options="permissive")
+
+
+def _read_arrow_file(path: Path) -> pa.Table:
+    mapped = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(mapped).read_all()
+    except pa.ArrowInvalid:
+        mapped.seek(0)
+        return pa.ipc.open_stream(mapped).read_all()
+
+
 def read_csv_header(path: Path, declared: Iterable[str]) -> list[str]:
     """Return the column names in the first line of a CSV file, split by the detected separator."""
-    return _detect_csv_dialect(path, declared)[1]
+    return list(read_header(path, CsvOptions(), declared).names)
 
 
 def _attach_database(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
@@ -241,67 +327,13 @@ def _attach_database(source: Source, connection: duckdb.DuckDBPyConnection) -> s
 
 
 def _read_csv(source: Source) -> SourceRelation:
-    columns = ", ".join(map(quote_identifier, source.table.columns))
-    parts = [f"SELECT {columns} FROM {_write_csv_reader(source, path)}" for path in source.files]
+    csv = write_csv_relation(source.name, source.table, source.texts)
     return SourceRelation(
-        relation="(" + " UNION ALL ".join(parts) + ")",
-        types=dict.fromkeys(source.table.columns, "VARCHAR"),
-        identifier_types=dict.fromkeys(source.table.columns, _make_identifier_type("VARCHAR", "")),
+        relation=csv.relation,
+        types=csv.types,
+        identifier_types={name: _make_identifier_type(kind, "") for name, kind in csv.types.items()},
+        csv=csv,
     )
-
-
-def require_readable_rows(source: Source) -> None:
-    """Refuse a CSV file in which a quoted value may hold other people's rows (`csv_quotes`)."""
-    for path in source.files:
-        if path.suffix.lower() in CSV_SUFFIXES:
-            require_closed_quotes(source.name, path, _detect_csv_dialect(path, source.table.columns)[0])
-
-
-def _write_csv_reader(source: Source, path: Path) -> str:
-    separator, header = _detect_csv_dialect(path, source.table.columns)
-    _require_columns(source, header, path.name)
-    declared = {name.lower(): name for name in source.table.columns}
-    # Undeclared columns may share a name, so they are numbered.
-    names = [declared.pop(name.lower(), f"_discreet_{number}") for number, name in enumerate(header)]
-    struct = ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in names)
-    return (
-        f"read_csv({quote_path(path)}, auto_detect = false, header = true, delim = "
-        f"{quote_literal(separator)}, "
-        f"quote = '\"', escape = '\"', columns = {{{struct}}}, strict_mode = false, "
-        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = false)"
-    )
-
-
-def _detect_csv_dialect(path: Path, declared: Iterable[str]) -> tuple[str, list[str]]:
-    """Return the separator that finds the most declared columns in the header, and the header's names."""
-    with path.open("rb") as file:
-        text = file.read(MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
-    wanted = {name.lower() for name in declared}
-    first = text.partition("\n")[0]
-    marks = [mark for mark in first if not mark.isalnum() and mark not in '_"\r\n']
-    headers = {mark: _parse_header(text, mark) for mark in dict.fromkeys([*",;\t|", *marks])}
-    best = max(headers, key=lambda mark: len(wanted & {name.strip().lower() for name in headers[mark]}))
-    names = headers[best]
-    # a blank after every separator is part of the separator
-    spaced = len(names) > 1 and all(name.startswith(" ") for name in names[1:])
-    return best + " " if spaced else best, [name.strip() for name in names]
-
-
-def _parse_header(text: str, mark: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=mark), [])
-    except csv.Error:
-        return []
-
-
-def _require_columns(source: Source, names: Iterable[str], place: str) -> None:
-    found = {name.lower() for name in names}
-    missing = [name for name in source.table.columns if name.lower() not in found]
-    if missing:
-        raise RequestError(
-            f"prepare: table {source.name} declares the column {missing[0]}; {place} does not have it.",
-            hint="Correct its name in the policy, or remove it.",
-        )
 
 
 TABLE_DIGEST_PREFIX = "duckdb-"
@@ -309,7 +341,7 @@ TABLE_DIGEST_PREFIX = "duckdb-"
 
 def digest_contents(source: Source) -> str:
     """Return a digest of the rows of a source's files."""
-    if source.files[0].suffix.lower() in DATABASE_SUFFIXES:
+    if source.format is FileFormat.DATABASE:
         return run_guarded(lambda: _digest_table(source))
     whole = hashlib.sha256()
     for path in source.files:

@@ -78,7 +78,7 @@ class Spark(Closeable):
         """Start a session with a view for each table of the policy, and return the engine over it."""
         session = start_session(address)
         origins = {
-            name: find_engine_table(session, name, table.source, list(table.columns))
+            name: find_engine_table(session, name, table.source, table)
             for name, table in policy.tables.items()
         }
         tables = policy_tables.build_policy_tables(policy, origins, DIALECT)

@@ -10,49 +10,47 @@ Where       only in a session on this machine and from its files; a cluster woul
             worker, and is asked for Parquet instead. A table of a catalog or a view over CSV is refused too.
 Copy        in a folder that only its owner can enter, removed when the process ends; one for each state of
             the files (path, size, modification time). An open engine keeps the rows it was opened with.
-Types       text, as the policy declares the types. Where nothing is declared, for a custodian's draft or for
-            reports, a column has the type that all of its values have.
+Values      as the policy declares them, types and reading options (`csv_sources`). Where nothing is declared,
+            for a custodian's draft or for reports, a column has the type that all of its values have.
 """
 
 from __future__ import annotations
 
-import csv
 import glob
 import hashlib
 import os
 import re
+import tempfile
 import threading
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import duckdb
 
-from discreet.core.engine import UnreadRows
-from discreet.core.engine_faults import run_guarded
+from discreet.core.csv_options import CsvOptions
+from discreet.core.engine_faults import CUSTODIAN_LOG, run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Table
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import sources
+from discreet.engines.csv_sources import read_header
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 
-SEPARATORS = ",;\t|"
 INTEGER = r"\s*[+-]?[0-9]+\s*"
 INFERRED_TYPES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN")
 CSV_SCAN = re.compile(r"(?:FileScan|BatchScan|Scan) csv\b")
 """What the plan of a frame that reads CSV has in it."""
 
 _ORIGINALS: dict[Path, tuple[Path, ...]] = {}
-_UNREAD: dict[Path, UnreadRows] = {}
 _CONVERTING = threading.Lock()
 
 
-def convert_csv(
-    session: Any, name: str, source: str, declared: Sequence[str] | None, folder: str
-) -> Path | None:
-    """Write the rows of CSV files to a Parquet file in a folder and return it; None if there is no file."""
+def convert_csv(session: Any, name: str, source: str, table: Table | None, folder: str) -> Path | None:
+    """Write the rows of CSV files to a Parquet file in a folder and return it; None if there is no file.
+
+    Its columns are those of `table`, by their declared names, or all.
+    """
     pattern = source.removeprefix("file://")
     if "://" in pattern or not _is_local(session):
         raise RequestError(
@@ -65,17 +63,12 @@ def convert_csv(
     if not os.path.isfile(pattern) and not glob.glob(pattern, recursive=True):
         return None
     with _CONVERTING:
-        return _convert_once(name, pattern, declared, Path(folder))
+        return _convert_once(name, pattern, table, Path(folder))
 
 
 def find_original_files(path: Path) -> tuple[Path, ...]:
     """Return the CSV files that a Parquet file was converted from; other files are their own."""
     return _ORIGINALS.get(path, (path,))
-
-
-def find_unread_rows(path: Path) -> UnreadRows:
-    """Return the rows of CSV files that were left out when they were converted to this Parquet file."""
-    return _UNREAD.get(path, UnreadRows())
 
 
 def require_no_csv(session: Any, name: str, source: str, frame: Any) -> None:
@@ -93,45 +86,48 @@ def _is_local(session: Any) -> bool:
     return hasattr(session, "_jsparkSession") and str(session.sparkContext.master).startswith("local")
 
 
-def _convert_once(name: str, pattern: str, declared: Sequence[str] | None, folder: Path) -> Path:
-    located = sources.locate_source(name, Table(source=pattern, columns={}))
-    columns = _read_header(located.files[0]) if declared is None else list(declared)
-    table = Table(source=pattern, columns={column: Column() for column in columns})
-    source = sources.locate_source(name, table)
-    state = repr((source.state, columns, declared is None))
+def _convert_once(name: str, pattern: str, declared: Table | None, folder: Path) -> Path:
+    table = _describe_columns(name, pattern) if declared is None else declared
+    source = sources.locate_source(name, table.model_copy(update={"source": pattern}))
+    described = {each: column.model_dump(mode="json") for each, column in table.columns.items()}
+    options = None if table.csv is None else table.csv.model_dump(mode="json")
+    state = repr((source.state, described, options, declared is None))
     path = folder / f"csv-{hashlib.sha256(state.encode()).hexdigest()[:32]}.parquet"
     if not path.exists():
-        sources.require_readable_rows(source)
-        draft = folder / f".{uuid4().hex}"
-        _UNREAD[path] = run_guarded(lambda: _write_parquet(source, draft, folder, infer=declared is None))
-        draft.rename(path)
+        with tempfile.TemporaryDirectory(dir=folder) as workshop:
+            texts = run_guarded(lambda: sources.make_texts(source, Path(workshop)))
+            unread = str(sources.inspect_texts(texts))
+            if unread:
+                CUSTODIAN_LOG.warning("table %s: %s", name, unread)
+            draft = Path(workshop) / "rows.parquet"
+            run_guarded(lambda: _write_parquet(texts, draft, infer=declared is None))
+            draft.rename(path)
     _ORIGINALS[path] = source.files
     return path
 
 
-def _read_header(path: Path) -> list[str]:
-    """Return the names in the first line of a file, by the separator that finds the most of them."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        text = file.read(sources.MAX_HEADER_BYTES)
-    headers = [next(csv.reader(text.splitlines(), delimiter=mark), []) for mark in SEPARATORS]
-    return [each.strip() for each in max(headers, key=len)]
+def _describe_columns(name: str, pattern: str) -> Table:
+    """Return a declaration of all columns of a file, numbered, as their names may be any text."""
+    found = sources.locate_source(name, Table(source=pattern, columns={}))
+    header = read_header(found.files[0], CsvOptions(), ())
+    columns = {f"c{place}": Column(source_name=each or None) for place, each in enumerate(header.names)}
+    return Table(source=pattern, columns=columns)
 
 
-def _write_parquet(source: sources.Source, draft: Path, folder: Path, *, infer: bool) -> UnreadRows:
-    with closing(connect_duckdb(spill_folder=str(folder / "spill"))) as connection:
+def _write_parquet(source: sources.Source, draft: Path, *, infer: bool) -> None:
+    with closing(connect_duckdb(spill_folder=str(draft.with_suffix(".spill")))) as connection:
         reading = sources.read_source_schema(source, connection)
-        types = _infer_types(reading, connection) if infer else {}
+        types = _infer_types(reading, connection) if infer else reading.types
+        names = source.table.source_names if infer else dict.fromkeys(source.table.columns, "")
         columns = ", ".join(
-            f"CAST({own} AS {types.get(column, 'VARCHAR')}) AS {own}"
+            f"CAST({own} AS {types.get(column, 'VARCHAR')}) AS {quote_identifier(names[column] or column)}"
             for column in source.table.columns
             for own in [quote_identifier(column)]
         )
         connection.execute(
             f"COPY (SELECT {columns} FROM {reading.relation}) TO {quote_path(draft)} (FORMAT parquet)"
         )
-        unread = sources.find_unread_rows(source, connection)
         sources.release_source(connection)
-        return unread
 
 
 def _infer_types(reading: sources.SourceRelation, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

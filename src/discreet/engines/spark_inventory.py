@@ -61,7 +61,7 @@ class SparkInventory(Closeable):
     def compute_pattern_shares(
         self, source: str, columns: Sequence[str], patterns: Mapping[str, str]
     ) -> Mapping[str, Mapping[str, float]]:
-        origin = find_engine_table(self._session, INSPECTED_TABLE, source, list(columns))
+        origin = find_engine_table(self._session, INSPECTED_TABLE, source)
         statements = StatementTranslator(dialect=DIALECT, relations={INSPECTED_TABLE: origin.relation})
 
         def count(sql: str) -> Exact[pa.Table]:

@@ -12,7 +12,7 @@ Text          Spark takes any bytes as text, those of a BINARY too; Arrow and Py
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -33,7 +33,7 @@ TYPES_WITHOUT_TEXT = re.compile(
 
 
 def guard_timestamps(
-    session: Any, name: str, source: str, frame: Any, declared: Collection[str] | None, *, is_path: bool
+    session: Any, name: str, source: str, frame: Any, declared: Iterable[str] | None, *, is_path: bool
 ) -> Any:
     """Return a frame that no timestamp in milliseconds makes raise; refuse one that cannot be read so."""
     wanted = None if declared is None else {column.lower() for column in declared}
@@ -88,7 +88,7 @@ def _write_text_guard(kind: str) -> str:
     )
 
 
-def _read_timestamp_units(session: Any, files: Collection[str]) -> Iterator[tuple[str, str]]:
+def _read_timestamp_units(session: Any, files: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield each column of timestamps in the files with its unit."""
     settings = session._jsparkSession.sessionState().newHadoopConf()
     with ThreadPoolExecutor(FOOTER_THREADS) as threads:
@@ -131,7 +131,7 @@ def _read_footer_schema(session: Any, settings: Any, file: str) -> str:
         opened.close()
 
 
-def _read_as_integers(session: Any, source: str, frame: Any, columns: Collection[str]) -> Any:
+def _read_as_integers(session: Any, source: str, frame: Any, columns: Iterable[str]) -> Any:
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StructField, StructType
 

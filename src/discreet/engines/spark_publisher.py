@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from discreet.core.engine import Closeable, DataState, UnreadRows
+from discreet.core.engine import Closeable, DataState
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DataError, RequestError
 from discreet.core.exact_values import Exact
@@ -32,7 +32,7 @@ from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedSt
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.identifier_types import require_exact_identifiers
 from discreet.engines.policy_tables import EngineTable, decode_dictionaries, order_by_all_columns
-from discreet.engines.spark_csv import find_original_files, find_unread_rows
+from discreet.engines.spark_csv import find_original_files
 from discreet.engines.spark_session import (
     DIALECT,
     drop_views,
@@ -51,7 +51,9 @@ class SparkPublisher(Closeable):
     def __init__(self, address: str, tables: Mapping[str, Table], *, lists: Collection[str] = ()) -> None:
         self._session, self._numbers = start_session(address), count()
         self._origins = {
-            name: find_engine_table(self._session, name, table.source, list(table.columns) or None, lists)
+            name: find_engine_table(
+                self._session, name, table.source, table if table.columns else None, lists
+            )
             for name, table in tables.items()
         }
         found = {name: origin.identifier_types for name, origin in self._origins.items()}
@@ -106,25 +108,15 @@ class SparkPublisher(Closeable):
         place = file.resolve()
         return any(read == place or read in place.parents for read in self._input_paths)
 
-    def find_unread_rows(self, name: str) -> UnreadRows:
-        """Return the rows of a CSV file that were left out when it was converted for Spark."""
-        files = self._list_files(self._origins[name]) if name in self._origins else []
-        return next((found for file in files if (found := find_unread_rows(file)).count), UnreadRows())
-
     @cached_property
     def _input_paths(self) -> list[Path]:
         """The local source files, and the folders of part files."""
         found: list[Path] = []
         for origin in self._origins.values():
-            for each in self._list_files(origin):
-                for path in find_original_files(each):
+            for each in self._session.table(DIALECT.quote_identifier(origin.table)).inputFiles():
+                for path in find_original_files(Path(unquote(urlsplit(each).path))):
                     found += [path, path.parent] if path.name.startswith("part-") else [path]
         return found
-
-    def _list_files(self, origin: EngineTable) -> list[Path]:
-        """Return the files that Spark reads a table from."""
-        files = self._session.table(DIALECT.quote_identifier(origin.table)).inputFiles()
-        return [Path(unquote(urlsplit(each).path)) for each in files]
 
     @cached_property
     def data_state(self) -> DataState:

@@ -19,7 +19,7 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -29,9 +29,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
+from discreet.core.policy import Table
 from discreet.engines import policy_tables, statement_timeout
 from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.spark_dialect import SparkDialect
+from discreet.engines.file_formats import TEXT_FORMATS, FileFormat, find_file_format
 from discreet.engines.identifier_types import IdentifierType
 from discreet.engines.policy_tables import EngineTable
 from discreet.engines.reachability import require_reachable
@@ -119,7 +121,6 @@ UNREADABLE_CONDITIONS = {
 """Spark's error conditions about schemas, in words; a schema holds no values."""
 CONDITION, PARQUET_TYPE = re.compile(r"\[([A-Z][A-Z0-9_]+)"), re.compile(r"Parquet type: (.*?)\. SQLSTATE")
 DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
-READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 
 
 def drop_views(session: Any, names: Iterable[str]) -> None:
@@ -209,27 +210,36 @@ def find_engine_table(
     session: Any,
     name: str,
     source: str,
-    declared: list[str] | None = None,
+    table: Table | None = None,
     lists: Collection[str] = (),
 ) -> EngineTable:
-    """Register a table or a path as a view; return it with the SQL that reads its declared columns.
+    """Register a table or a path as a view; return it with the SQL that reads the columns of `table`.
 
-    If none are declared, all columns are read, and the types of a CSV file are inferred from its rows. Arrays
+    Without a declaration all columns are read, and the types of a CSV file are inferred from its rows. Arrays
     are read as text, except for the columns in `lists`.
     """
-    frame = find_frame(session, name, source, declared)
+    frame = find_frame(session, name, source, table)
+    declared = None if table is None else table.source_names
+    if declared is not None and find_reader(source) == "csv":
+        declared = dict(zip(declared, declared, strict=True))  # the copy has the declared names
     if frame is None:
         raise RequestError(
             f"Spark: the source of table {name} is {source}, and there is no such table or path.",
             hint="Name a table of the catalogue, or a Parquet or CSV path.",
         )
     is_path = find_reader(source) == "parquet"
-    frame = guard_timestamps(session, name, source, frame, declared, is_path=is_path)
+    frame = guard_timestamps(
+        session, name, source, frame, None if declared is None else declared.values(), is_path=is_path
+    )
     return register_view(session, name, frame, declared, lists)
 
 
 def register_view(
-    session: Any, name: str, frame: Any, declared: list[str] | None = None, lists: Collection[str] = ()
+    session: Any,
+    name: str,
+    frame: Any,
+    declared: Mapping[str, str] | None = None,
+    lists: Collection[str] = (),
 ) -> EngineTable:
     """Register a frame as a view of the session; return it with the SQL that reads its columns."""
     identities = {field.name: _make_identifier_type(field) for field in frame.schema.fields}
@@ -263,15 +273,17 @@ def _make_read_form(kind: str, as_list: bool = False) -> tuple[str, str]:
     return TYPES.get(kind, ("CAST({0} AS STRING)", "VARCHAR"))
 
 
-def find_frame(session: Any, name: str, source: str, declared: list[str] | None = None) -> Any:
-    """Return a table or path as a frame, or None; columns of a CSV file are text if they are declared."""
+def find_frame(session: Any, name: str, source: str, table: Table | None = None) -> Any:
+    """Return a table or path as a frame, or None; a CSV file is read as `table` declares it."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     reader = find_reader(source)
     if reader == "csv":
-        converted = convert_csv(session, name, source, declared, _make_warehouse_folder())
+        converted = convert_csv(session, name, source, table, _make_warehouse_folder())
         return None if converted is None else session.read.parquet(str(converted))
+    if table is not None:
+        policy_tables.require_no_csv_options({name: table}, DIALECT)
     try:
         frame = session.read.parquet(source) if reader else session.table(source)
         frame.dtypes  # noqa: B018  Spark looks a name up only when the frame is used
@@ -306,7 +318,9 @@ def _explain_unreadable(message: str) -> str:
 
 def find_reader(source: str) -> str:
     """Return the reader of a source: parquet, csv, or empty for a table of the catalog."""
-    return READERS.get(Path(source).suffix.lower(), "parquet" if "/" in source else "")
+    if find_file_format(Path(source)) in TEXT_FORMATS:
+        return "csv"
+    return "parquet" if "/" in source or find_file_format(Path(source)) is FileFormat.PARQUET else ""
 
 
 def run_select(

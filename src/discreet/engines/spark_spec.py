@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from discreet.engines.engine_spec import (
-    DATABASE_FILE_SUFFIXES,
+    LOCAL_FILE_SUFFIXES,
     AddressForm,
     CostModel,
     EngineDriver,
@@ -76,4 +76,4 @@ class SparkSpec(EngineSpec):
         return make_absolute(text) if "://" not in text and looks_like_path(text) else text
 
     def can_read(self, source: str) -> bool:
-        return not (os.path.isabs(source.partition("#")[0]) and has_suffix(source, DATABASE_FILE_SUFFIXES))
+        return not (os.path.isabs(source.partition("#")[0]) and has_suffix(source, LOCAL_FILE_SUFFIXES))

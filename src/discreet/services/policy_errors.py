@@ -243,7 +243,7 @@ def _format_unknown_entry(place: KeyPath) -> str:
 
 def _list_entries(model: type[BaseModel]) -> list[str]:
     """Return the entries of a model as policies write them."""
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return [field.serialization_alias or name for name, field in model.model_fields.items()]
 
 
 def _format_choice_error(name: str, given: object, expected: str) -> str:

@@ -14,14 +14,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from discreet.core.engine import (
-    Closeable,
-    DataState,
-    Publisher,
-    ReportsUnreadRows,
-    SupportsWrites,
-    UnreadRows,
-)
+from discreet.core.engine import Closeable, DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType, Policy, Table
@@ -119,10 +112,6 @@ class CombinedPublisher(Closeable):
 
     def is_source(self, file: Path, table: str = "") -> bool:
         return self._local.is_source(file, table) or self._remote.is_source(file, table)
-
-    def find_unread_rows(self, name: str) -> UnreadRows:
-        owner: object = self._remote if name in self._remote_names else self._local
-        return owner.find_unread_rows(name) if isinstance(owner, ReportsUnreadRows) else UnreadRows()
 
     @property
     def data_state(self) -> DataState:

@@ -21,7 +21,8 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Table
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
-from discreet.engines.sources import CSV_SUFFIXES, read_csv_header
+from discreet.engines.file_formats import FileFormat, find_file_format
+from discreet.engines.sources import read_csv_header
 from discreet.local.exact_sampling import LARGEST_DOMAIN
 from discreet.services.collect.collect_requests import RandomizeRequest
 from discreet.services.policies import load_policy
@@ -104,7 +105,7 @@ def find_answers(request: RandomizeRequest) -> AnswerColumn:
 def find_file_source(file: str, column: str) -> str:
     """Return the source of a file without a policy; raise if it lacks the column."""
     path = Path(file).absolute()
-    if path.suffix.lower() in CSV_SUFFIXES:
+    if find_file_format(path) is FileFormat.CSV:
         source, names = str(path), read_csv_header(path, [column])
     else:
         schema = read_file_schema(file)
