@@ -66,21 +66,6 @@ def encode_unclamped(column: Column, name: str, source_type: str) -> str:
     return _encode_steps(column, (-WIDEST_STEPS, WIDEST_STEPS), value, source_type)
 
 
-def read_column(column: Column, name: str, source_type: str) -> str:
-    """Return the SQL of a value as its declared type, neither rounded nor clamped; NULL if unreadable."""
-    value, source_type = _read_plain_type(name, source_type)
-    if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL):
-        number = f"TRY_CAST({_read_numeral(value, source_type)} AS DOUBLE)"
-        return f"CASE WHEN NOT isnan({number}) THEN {number} END"
-    if column.type is ColumnType.BOOLEAN:
-        return _encode_boolean(column, value, source_type)
-    if column.type is ColumnType.DATE:
-        return read_date(value)
-    if column.type is ColumnType.TIMESTAMP:
-        return read_timestamp(value, source_type)
-    return _cast_to_text(value)
-
-
 @dataclass(frozen=True, kw_only=True)
 class DeferredEncoding:
     """SQL of a value that becomes the stored one later: a number is multiplied by its steps per unit."""

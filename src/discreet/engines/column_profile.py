@@ -3,7 +3,8 @@
 Statement   a SELECT of counts and integer sums in DuckDB's SQL, which other engines get translated: one pass
             over the table for all columns, or one for each MAX_COLUMNS of a very wide one. No value leaves
             the engine, except the commonest unfitting texts (`write_commonest`).
-Missing     NULL, NaN, and text of nothing but blanks, unless '' is a declared value.
+Missing     NULL, NaN, null texts of a text source, and text of nothing but blanks unless '' is a declared
+            value.
 Unreadable  not missing, and NULL once it is read as its type. A category with declared values has undeclared
             ones instead; text is always readable.
 Clamped     below or above the declared bounds, in whole steps of the resolution.
@@ -23,13 +24,15 @@ from itertools import pairwise
 from typing import Any
 
 from discreet.core.policy import Column, ColumnType, Role
-from discreet.core.sql_quoting import quote_literal
+from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import clamping
+from discreet.engines.csv_sources import RAW, VALUE
 
 BINS = 8
 MAX_COLUMNS = 200
 """Columns of one statement: planning more of them takes longer than reading the table again."""
-MAX_COMMONEST = 5
+MAX_COMMONEST = 20
+"""Texts that are listed of each column; late ones first, as a day after the 12th is no month."""
 FEW_VALUES = 1_000
 LONGEST_SHOWN = 200
 TWO_DIGIT_YEAR = r"\s*[0-9]{1,2}[-./ ][0-9]{1,2}[-./ ][0-9]{2}(\s.*)?"
@@ -40,21 +43,37 @@ IDENTIFYING_TYPES = (ColumnType.TEXT, ColumnType.CATEGORY, ColumnType.INTEGER)
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnForm:
-    """A declared column as SQL: its raw value, and the value that is read from it, with its DuckDB type.
+    """A declared column as SQL: `raw` as its source has it, `filled` if it is not missing, and its value.
 
-    They differ where a file is read by options: the raw value is the text of the file.
+    `value` is a column of the relation that has the DuckDB type `type`. The three differ where a file is read
+    by options; `is_text` if `raw` is text.
     """
 
     raw: str
+    filled: str
     value: str
     type: str
     is_text: bool
+    reads_nulls: bool = False
+    """Whether `filled` is NULL for every text that means a missing value."""
 
     @classmethod
     def from_column(cls, name: str, source_type: str) -> ColumnForm:
         """Return the form of a column that is read as it is."""
         value, kind = clamping.read_plain_type(name, source_type)
-        return cls(raw=value, value=name, type=source_type, is_text=kind == "VARCHAR")
+        return cls(raw=value, filled=value, value=name, type=source_type, is_text=kind == "VARCHAR")
+
+    @classmethod
+    def from_text(cls, name: str, value_type: str) -> ColumnForm:
+        """Return the form of a column in the view of a text source (`csv_sources.write_text_view`)."""
+        return cls(
+            raw=quote_identifier(f"{RAW} {name}"),
+            filled=quote_identifier(name),
+            value=f"{VALUE} {name}",
+            type=value_type,
+            is_text=True,
+            reads_nulls=True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +104,12 @@ def write_profiles(relation: str, columns: Mapping[str, tuple[Column, ColumnForm
         inner = [
             f"{sql} AS {name}{first + place}"
             for place, (column, form) in enumerate(part)
-            for name, sql in (("r", form.raw), ("v", _write_value(column, form)))
+            for name, sql in (("r", form.raw), ("f", form.filled), ("v", _write_value(column, form)))
         ]
         outputs = [
             f"{sql} AS {name}{first + place}"
             for place, (column, form) in enumerate(part)
-            for name, sql in _list_counts(column, form, f"r{first + place}", f"v{first + place}").items()
+            for name, sql in _list_counts(column, form, first + place).items()
         ]
         rows = f"SELECT {', '.join(inner)} FROM {relation}" if inner else f"SELECT 1 AS one FROM {relation}"
         yield f"SELECT {', '.join(['count(*) AS rows', *outputs])} FROM ({rows})"
@@ -114,7 +133,7 @@ def write_commonest(relation: str, columns: Mapping[str, tuple[Column, ColumnFor
     keys = [f"k{place}" for place in range(len(columns))]
     texts = [
         f"CASE WHEN {_write_value(column, form)} IS NULL THEN "
-        f"substr(TRY_CAST({form.raw} AS VARCHAR), 1, {LONGEST_SHOWN}) END AS {key}"
+        f"substr(TRY_CAST({form.filled} AS VARCHAR), 1, {LONGEST_SHOWN}) END AS {key}"
         for key, (column, form) in zip(keys, columns.values(), strict=True)
     ]
     sets = ", ".join(f"({key})" for key in keys)
@@ -125,9 +144,9 @@ def write_commonest(relation: str, columns: Mapping[str, tuple[Column, ColumnFor
     )
     ranked = (
         f"SELECT place, text, n FROM ({grouped}) WHERE place IS NOT NULL "
-        f"QUALIFY row_number() OVER (PARTITION BY place ORDER BY n DESC, text) <= {MAX_COMMONEST}"
+        f"QUALIFY row_number() OVER (PARTITION BY place ORDER BY n DESC, text DESC) <= {MAX_COMMONEST}"
     )
-    return f"SELECT place, text, n FROM ({ranked}) ORDER BY place, n DESC, text"
+    return f"SELECT place, text, n FROM ({ranked}) ORDER BY place, n DESC, text DESC"
 
 
 def _write_value(column: Column, form: ColumnForm) -> str:
@@ -135,15 +154,15 @@ def _write_value(column: Column, form: ColumnForm) -> str:
     return clamping.encode_unclamped(column, form.value, form.type)
 
 
-def _list_counts(column: Column, form: ColumnForm, raw: str, value: str) -> dict[str, str]:
+def _list_counts(column: Column, form: ColumnForm, place: int) -> dict[str, str]:
     """Return the outputs of one column, by what each counts."""
-    found = {"filled": f"count({raw})"}
+    raw, filled, value = f"r{place}", f"f{place}", f"v{place}"
+    found = {"filled": f"count({filled})"}
     if form.is_text:
         # blanks and control characters sort below '!', and comparing is much faster than trimming
-        blank = f"CASE WHEN {raw} < '!' THEN trim({raw}) = '' ELSE false END"
-        if "" not in (column.values or ()):
-            found["blank"] = f"count_if({blank})"
         found["padded"] = f"count_if(({raw} < '!' AND {raw} <> '') OR suffix({raw}, ' '))"
+        if not form.reads_nulls and "" not in (column.values or ()):
+            found["blank"] = f"count_if(CASE WHEN {raw} < '!' THEN trim({raw}) = '' ELSE false END)"
     elif form.type in ("FLOAT", "DOUBLE"):
         found["blank"] = f"count_if(isnan({raw}))"
     if column.type is not ColumnType.TEXT and (
@@ -152,11 +171,11 @@ def _list_counts(column: Column, form: ColumnForm, raw: str, value: str) -> dict
         found["read"] = f"count({value})"
     if column.type in TIMES and form.is_text:
         is_early = f"coalesce(CAST({value} AS DATE) < {_write_date(FIRST_CENTURY_END)}, true)"
-        matches = f"regexp_full_match({raw}, {quote_literal(TWO_DIGIT_YEAR)})"
+        matches = f"regexp_full_match({filled}, {quote_literal(TWO_DIGIT_YEAR)})"
         found["short"] = f"count_if(CASE WHEN {is_early} THEN {matches} ELSE false END)"
     found |= _list_range_counts(column, value)
     if can_identify(column):
-        found["distinct"] = f"approx_count_distinct({raw})"
+        found["distinct"] = f"approx_count_distinct({filled})"
     return found
 
 

@@ -16,6 +16,7 @@ from discreet.services.check.check import CheckSummary
 from discreet.services.check.data_check import Bias, ColumnCheck, DataCheck, TableCheck
 from discreet.services.check.verdicts import Verdict, format_share
 
+MAX_SHOWN = 5
 BARS = "▁▂▃▄▅▆▇█"
 STYLES = {Verdict.FITS: "green", Verdict.DIFFERS: "yellow", Verdict.EXCEEDS: "red"}
 MARKS = {Verdict.FITS: "✓", Verdict.DIFFERS: "!", Verdict.EXCEEDS: "✗"}
@@ -43,7 +44,7 @@ def _table_to_json(table: TableCheck) -> dict[str, object]:
         "name": table.name,
         "rows": table.rows,
         "unread": table.unread.count,
-        "unread_lines": list(table.unread.lines),
+        "unread_lines": [{"file": file, "line": line} for file, line in table.unread.lines],
         "accepted": table.accepted,
         "verdict": table.verdict.value,
         "findings": [{"text": each.text, "fix": each.fix} for each in table.findings],
@@ -132,7 +133,7 @@ def _suggest_acceptance(verdict: Verdict) -> str:
 
 
 def _print_table(console: Console, table: TableCheck) -> None:
-    unread = f", {table.unread} not read" if table.unread.count else ""
+    unread = f", {table.unread.count:,} not read" if table.unread.count else ""
     console.print(Text.assemble((table.name, "bold"), f"  {table.rows:,} rows{unread}"))
     shown = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     shown.add_column("")
@@ -168,7 +169,7 @@ def _describe_spellings(column: ColumnCheck) -> list[str]:
     found = [
         f"{each.text!r} ({format_share(each.rows, column.rows)}"
         + (f", nearest {each.nearest!r})" if each.nearest is not None else ")")
-        for each in column.commonest
+        for each in column.commonest[:MAX_SHOWN]
     ]
     return [f"commonest: {', '.join(found)}"]
 

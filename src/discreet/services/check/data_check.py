@@ -12,15 +12,18 @@ Custodian   Everything here is computed from real data, and is for the custodian
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from discreet.core.engine import Publisher, ReportsUnreadRows, UnreadRows
+from discreet.belief.wording import format_count
+from discreet.core.csv_options import CsvOptions
+from discreet.core.engine import Publisher
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Column, Policy
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.column_profile import (
     ColumnForm,
@@ -29,6 +32,9 @@ from discreet.engines.column_profile import (
     write_commonest,
     write_profiles,
 )
+from discreet.engines.csv_sources import name_text_view
+from discreet.engines.duckdb_publisher import DuckDBPublisher
+from discreet.engines.file_formats import is_text_source
 from discreet.engines.person_profile import (
     COUNT_SCALE,
     TableTypes,
@@ -37,7 +43,7 @@ from discreet.engines.person_profile import (
     write_link_counts,
     write_people_counts,
 )
-from discreet.engines.sources import CSV_SUFFIXES
+from discreet.engines.sources import UnreadRows
 from discreet.services import fault_log
 from discreet.services.check.verdicts import (
     ColumnContext,
@@ -171,11 +177,17 @@ def check_data(
     opened = _list_linked_tables(policy, chosen)
     held = {name: frame for name, frame in (frames or {}).items() if name in opened}
     read = {name: policy.tables[name] for name in opened if name not in held}
-    with fault_log.log_faults(policy.ledger):
-        progress("opening the tables")
-        with open_publisher(policy.engine, read, held) as publisher:
-            checker = _Checker(policy, publisher, opened, progress)
-            return DataCheck(tables=tuple(checker.check_table(name) for name in chosen))
+    texts = {name: table for name, table in read.items() if is_text_source(table.source)}
+    progress("opening the tables")
+    with fault_log.log_faults(policy.ledger), ExitStack() as stack:
+        publisher: Publisher = stack.enter_context(open_publisher(policy.engine, read, held))
+        reader = publisher if isinstance(publisher, DuckDBPublisher) else None
+        if texts and reader is None:  # DuckDB reads text for every engine
+            reader = stack.enter_context(DuckDBPublisher(texts))
+        checker = _Checker(
+            policy, publisher, texts={} if reader is None else dict.fromkeys(texts, reader), opened=opened
+        )
+        return DataCheck(tables=tuple(checker.check_table(name, progress) for name in chosen))
 
 
 def require_tables(policy: Policy, names: Collection[str]) -> list[str]:
@@ -201,9 +213,14 @@ class _Checker:
     """Checks tables by the statements of one publisher."""
 
     def __init__(
-        self, policy: Policy, publisher: Publisher, opened: Collection[str], progress: Callable[[str], None]
+        self,
+        policy: Policy,
+        publisher: Publisher,
+        *,
+        texts: Mapping[str, DuckDBPublisher],
+        opened: Collection[str],
     ) -> None:
-        self._policy, self._publisher, self._progress = policy, publisher, progress
+        self._policy, self._publisher, self._texts = policy, publisher, texts
         self._types: TableTypes = {name: self._read_types(name) for name in opened}
 
     def _read_types(self, name: str) -> dict[str, str]:
@@ -211,16 +228,13 @@ class _Checker:
         lower = {own.lower(): kind for own, kind in types.items()}
         return {column: lower[column.lower()] for column in self._policy.tables[name].columns}
 
-    def check_table(self, name: str) -> TableCheck:
-        self._progress(f"checking {name}")
+    def check_table(self, name: str, progress: Callable[[str], None]) -> TableCheck:
+        progress(f"checking {name}")
         table = self._policy.tables[name]
-        columns = {
-            column: (entry, ColumnForm.from_column(column, self._types[name][column]))
-            for column, entry in table.columns.items()
-        }
+        columns = self._make_forms(name)
         row: dict[str, Any] = {}
-        for statement in write_profiles(quote_identifier(name), columns):
-            row |= self._count(statement)[0]
+        for statement in write_profiles(self._find_relation(name), columns):
+            row |= self._count(statement, self._texts.get(name))[0]
         profiles, rows = parse_profiles(columns, row), int(row["rows"])
         commonest = self._list_commonest(name, columns, profiles)
         people = self._check_people(name, rows)
@@ -241,8 +255,22 @@ class _Checker:
             findings=tuple(self._list_table_findings(rows, unread, people)),
         )
 
-    def _count(self, statement: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._publisher.count(statement).secret.to_pylist()
+    def _make_forms(self, name: str) -> dict[str, tuple[Column, ColumnForm]]:
+        """Return the declared columns of a table, each with how its source has it."""
+        entries = self._policy.tables[name].columns.items()
+        if name not in self._texts:
+            return {
+                column: (entry, ColumnForm.from_column(column, self._types[name][column]))
+                for column, entry in entries
+            }
+        types = self._texts[name].column_types(name)
+        return {column: (entry, ColumnForm.from_text(column, types[column])) for column, entry in entries}
+
+    def _find_relation(self, name: str) -> str:
+        return name_text_view(name) if name in self._texts else quote_identifier(name)
+
+    def _count(self, statement: str, publisher: Publisher | None = None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = (publisher or self._publisher).count(statement).secret.to_pylist()
         return rows
 
     def _check_column(
@@ -265,7 +293,7 @@ class _Checker:
             commonest=commonest,
             link=link,
             at_most=self._policy.at_most,
-            is_csv=is_csv_source(entry),
+            csv=(entry.csv or CsvOptions()) if table in self._texts else None,
         )
         return ColumnCheck(
             name=name,
@@ -294,7 +322,7 @@ class _Checker:
             return {}
         found: dict[str, list[CommonText]] = {column: [] for column in wrong}
         listed = list(wrong)
-        for row in self._count(write_commonest(quote_identifier(name), wrong)):
+        for row in self._count(write_commonest(self._find_relation(name), wrong), self._texts.get(name)):
             found[listed[row["place"]]].append(CommonText(text=row["text"], rows=int(row["n"])))
         return {column: add_nearest(columns[column][0], texts) for column, texts in found.items()}
 
@@ -340,13 +368,11 @@ class _Checker:
         return LinkCheck(table=link.table, keyed=int(row["keyed"]), unmatched=int(row["unmatched"]))
 
     def _find_unread_rows(self, name: str) -> UnreadRows:
-        if not isinstance(self._publisher, ReportsUnreadRows):
-            return UnreadRows()
-        unread = self._publisher.find_unread_rows(name)
+        unread = self._texts[name].unread_rows(name) if name in self._texts else UnreadRows()
         if unread.count:
-            lines = ", ".join(map(str, unread.lines[:MAX_LOGGED_LINES]))
+            lines = ", ".join(f"{file}:{line}" for file, line in unread.lines[:MAX_LOGGED_LINES])
             more = ", …" if unread.count > MAX_LOGGED_LINES else ""
-            CUSTODIAN_LOG.warning("table %s: %s rows cannot be read: lines %s%s", name, unread, lines, more)
+            CUSTODIAN_LOG.warning("table %s: %s rows are not read: %s%s", name, unread.count, lines, more)
         return unread
 
     def _list_table_findings(
@@ -354,13 +380,29 @@ class _Checker:
     ) -> list[Finding]:
         found = []
         if unread.count:
-            share = unread.count / (unread.count + rows)
-            is_beyond = share > self._policy.at_most.unreadable
+            is_beyond = unread.count > self._policy.at_most.unreadable * (unread.count + rows)
             found.append(
                 Finding(
                     verdict=Verdict.EXCEEDS if is_beyond else Verdict.DIFFERS,
-                    text=f"{unread} row{'' if unread.count == 1 else 's'} cannot be read",
-                    fix="Correct these lines, which the custodian's log lists, or the options under csv.",
+                    text=f"{format_count(unread.count, 'row has', 'rows have')} too few or too many fields",
+                    fix="Correct the lines that the custodian's log lists, or the options under csv.",
+                )
+            )
+        if unread.undecodable_count:
+            is_beyond = unread.undecodable_count > self._policy.at_most.unreadable * rows
+            found.append(
+                Finding(
+                    verdict=Verdict.EXCEEDS if is_beyond else Verdict.DIFFERS,
+                    text=f"{unread.undecodable_count:,} rows are in another encoding than declared",
+                    fix="Add the encoding of the file to the table, such as csv: {encoding: cp1252}.",
+                )
+            )
+        if unread.quoted_lines > self._policy.at_most.unreadable * rows:
+            found.append(
+                Finding(
+                    verdict=Verdict.DIFFERS,
+                    text=f"{unread.quoted_lines:,} lines are within quoted values that began before",
+                    fix='If its marks quote nothing, add csv: {quote: ""} to the table.',
                 )
             )
         if people is not None and people.over:
@@ -382,8 +424,3 @@ class _Checker:
                 )
             )
         return found
-
-
-def is_csv_source(table: Table) -> bool:
-    """Return whether a table is read from text, by the options of its `csv:` section."""
-    return table.source.lower().endswith(CSV_SUFFIXES)

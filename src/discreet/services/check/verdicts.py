@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from discreet.belief.wording import format_percent
+from discreet.core.csv_options import CsvOptions
 from discreet.core.policy import AtMost, Column, ColumnType, Role
 from discreet.engines.column_profile import ColumnProfile
 from discreet.services.check.reading_hints import is_null_word, propose_reading
@@ -30,6 +31,9 @@ KINDS = {
     ColumnType.TIMESTAMP: "a time",
     ColumnType.BOOLEAN: "true or false",
 }
+
+
+TRIM = "Add csv: {trim: true} to the table."
 
 
 class Verdict(StrEnum):
@@ -72,7 +76,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnContext:
-    """What a column's findings are made of; `is_csv` if the table's reading options apply to it."""
+    """What a column's findings are made of; `csv` has the options that a text source is read by."""
 
     table: str
     name: str
@@ -82,7 +86,12 @@ class ColumnContext:
     commonest: tuple[CommonText, ...]
     link: LinkCheck | None
     at_most: AtMost
-    is_csv: bool
+    csv: CsvOptions | None
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether reading options apply to the column."""
+        return self.csv is not None
 
     def format_share(self, count: int) -> str:
         """Return a number of rows as a share of the table's."""
@@ -184,7 +193,7 @@ def _suggest_values(context: ColumnContext) -> str:
     spelled = {text: find_spelling(text, values) for text in others}
     if others and all(spelled.values()):
         if context.is_csv and all(text.strip() == spelled[text] for text in others):
-            return "Add csv: {trim: true} to the table."
+            return TRIM
         pairs = ", ".join(f"{text!r} for {value!r}" for text, value in spelled.items())
         nulls = f" Add {propose_reading(context.column, words)}." if words and context.is_csv else ""
         return f"Declare them as the data spells them: {pairs}.{nulls}"
@@ -229,13 +238,12 @@ def _find_missing(context: ColumnContext) -> Iterator[Finding]:
 
 def _find_padded(context: ColumnContext) -> Iterator[Finding]:
     is_text = context.column.type in (ColumnType.TEXT, ColumnType.CATEGORY)
-    if context.profile.padded and is_text:
+    is_trimmed = context.csv is not None and context.csv.trim
+    if context.profile.padded and is_text and not is_trimmed:
         yield Finding(
             verdict=Verdict.DIFFERS,
             text=f"{context.format_share(context.profile.padded)} have blanks around them",
-            fix="Add csv: {trim: true} to the table."
-            if context.is_csv
-            else "Trim them where the table is made.",
+            fix=TRIM if context.is_csv else "Trim them where the table is made.",
         )
 
 
