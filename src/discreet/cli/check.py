@@ -1,7 +1,7 @@
 """`discreet check`: does the data fit the policy? And the custodian's acceptance of it.
 
-The custodian's own `ask` shows the same check as long as the data is not accepted: at a terminal it asks
-whether to accept it, elsewhere it prints a line on each table that does not fit, and goes on.
+The custodian's own `ask` shows the check as long as the data is not accepted: at a terminal it asks whether
+to accept it; elsewhere it goes on, and prints a line on each table that does not fit beside the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discreet.core.errors import RequestError
 from discreet.rendering.check_view import check_to_json, format_notices, print_check
 from discreet.rendering.terminal import Console
 from discreet.services.check.acceptance import find_table_states, list_unaccepted
-from discreet.services.check.check import check_at_opening, run_check
+from discreet.services.check.check import list_unaccepted_summaries, run_check
 from discreet.services.check.check_request import CheckRequest
 from discreet.services.check.verdicts import Verdict
 from discreet.services.curator import Curator
@@ -44,20 +44,15 @@ def run(
         print_check(Console(), found)
 
 
-def show_unaccepted_data(curator: Curator) -> None:
-    """Show the check of data that is not accepted yet; at a terminal, ask whether to accept it."""
+def confirm_data(curator: Curator) -> None:
+    """At a terminal, show the check of data that is not accepted yet, and ask whether to accept it."""
     policy = curator.policy
-    if policy.ledger == MEMORY or not list_unaccepted(
-        curator.ledger, find_table_states(policy, curator.frames)
-    ):
+    if policy.ledger == MEMORY or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    console = Console(stderr=True, soft_wrap=True)
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        for line in format_notices(check_at_opening(policy)):
-            console.print(line, highlight=False, markup=False)
+    if not list_unaccepted(curator.ledger, find_table_states(policy, curator.frames)):
         return
     found = curator.check()
-    print_check(console, found)
+    print_check(Console(stderr=True), found)
     is_beyond = found.verdict is Verdict.EXCEEDS
     question = "Accept it despite that?" if is_beyond else "Accept this version of the data?"
     if not typer.confirm(question, err=True):
@@ -65,3 +60,11 @@ def show_unaccepted_data(curator: Curator) -> None:
             "ask: the data was not accepted; nothing was charged.", hint="Correct it, or accept it."
         )
     curator.check(accept=True, despite=is_beyond)
+
+
+def print_notices(curator: Curator, sql: str) -> None:
+    """Print a line on each table of a question that does not fit the policy and is not accepted yet."""
+    console = Console(stderr=True, soft_wrap=True)
+    summaries = list_unaccepted_summaries(curator.policy, curator.ledger, sql, curator.frames)
+    for line in format_notices(summaries):
+        console.print(line, highlight=False, markup=False)

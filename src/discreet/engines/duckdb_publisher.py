@@ -46,6 +46,7 @@ FLOAT_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
 """The certificate's entry about the marking of formula cells in a CSV file."""
+ROW = "_discreet_row"
 ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
 
 
@@ -124,7 +125,9 @@ class DuckDBPublisher(Closeable):
             else select_without_negative_zero(each, reading.types.get(each, ""))
             for each in table.columns
         )
-        names = ", ".join(map(quote_identifier, table.columns))  # as declared, whatever case the file has
+        # as declared, whatever case the file has; rows without columns still count
+        names = ", ".join(map(quote_identifier, table.columns or (ROW,)))
+        columns = columns or f"true AS {ROW}"
         # not a temporary view: it would shadow tables of the file that the file's own views name
         text = f"CREATE VIEW {quote_identifier(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         run_guarded(lambda: self._connection.execute(text))

@@ -14,15 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+from sqlglot import exp
 
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import DiscreetError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.services import fault_log
 from discreet.services.addresses import find_sibling_file
-from discreet.services.check.acceptance import accept_data, digest_reading, find_table_states, mark_accepted
+from discreet.services.check.acceptance import (
+    accept_data,
+    digest_reading,
+    find_table_states,
+    list_unaccepted,
+    mark_accepted,
+)
 from discreet.services.check.check_request import CheckFields
 from discreet.services.check.data_check import DataCheck, check_data
 from discreet.services.check.verdicts import Verdict
@@ -30,6 +38,7 @@ from discreet.services.ledgers import open_ledger, open_ledger_readonly
 from discreet.services.policies import get_promise
 from discreet.services.policy_engines import describe_source_state, require_unchanged_sources
 from discreet.services.progress import ignore_progress
+from discreet.sql.query_parser import parse_statement
 
 RECORD_SUFFIX = ".check.json"
 
@@ -103,6 +112,18 @@ def check_at_opening(policy: Policy, progress: Callable[[str], None] = ignore_pr
             if each.verdict is not Verdict.FITS:
                 CUSTODIAN_LOG.warning("check: %s", each.text)
     return found
+
+
+def list_unaccepted_summaries(
+    policy: Policy, ledger: Ledger, sql: str, frames: Mapping[str, pa.Table]
+) -> list[CheckSummary]:
+    """Return the summaries of a question's tables that are not accepted yet; none for a ledger in memory."""
+    if policy.ledger == MEMORY:
+        return []
+    named = {table.name.lower() for table in parse_statement(sql).find_all(exp.Table)}
+    missing = list_unaccepted(ledger, find_table_states(policy, frames))
+    chosen = {name for name in missing if name.lower() in named and name not in frames}
+    return [each for each in check_at_opening(policy) if each.table in chosen] if chosen else []
 
 
 def _summarize(check: DataCheck) -> list[CheckSummary]:

@@ -76,7 +76,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnContext:
-    """What a column's findings are made of; `csv` has the options that a text source is read by."""
+    """A column and what findings are made of; `csv` has the options that a text source is read by."""
 
     table: str
     name: str
@@ -90,7 +90,7 @@ class ColumnContext:
 
     @property
     def is_csv(self) -> bool:
-        """Whether reading options apply to the column."""
+        """True if reading options apply to the column."""
         return self.csv is not None
 
     def format_share(self, count: int) -> str:
