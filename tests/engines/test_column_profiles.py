@@ -15,6 +15,12 @@ from discreet.services.check.data_check import ColumnCheck, DataCheck, check_dat
 from tests.engines.servers import ADDRESS, PostgresServer, Server
 
 ROWS = 100
+
+
+def declare(**fields: object) -> Column:
+    return Column.model_validate(fields)
+
+
 MESSY: dict[str, pa.Array] = {
     "person": pa.array([str(i // 4) for i in range(ROWS)]),
     "doctor": pa.array([None if i < 10 else f"d{i % 5}" for i in range(ROWS)]),
@@ -34,14 +40,14 @@ MESSY: dict[str, pa.Array] = {
 }
 DOCTORS = {"name": pa.array(["d0", "d1", "d2"])}
 COLUMNS = {
-    "person": Column(role="identifier"),
-    "doctor": Column(role="identifier"),
-    "age": Column(type="integer", low=0, high=120),
-    "weight": Column(type="decimal", low=0, high=200, resolution="0.5"),
-    "sex": Column(type="category", values=["Male", "Female"]),
-    "day": Column(type="date", low=dt.date(2020, 1, 1), high=dt.date(2024, 12, 31)),
-    "smoker": Column(type="boolean"),
-    "card": Column(type="text"),
+    "person": declare(role="identifier"),
+    "doctor": declare(role="identifier"),
+    "age": declare(type="integer", low=0, high=120),
+    "weight": declare(type="decimal", low=0, high=200, resolution="0.5"),
+    "sex": declare(type="category", values=["Male", "Female"]),
+    "day": declare(type="date", low=dt.date(2020, 1, 1), high=dt.date(2024, 12, 31)),
+    "smoker": declare(type="boolean"),
+    "card": declare(type="text"),
 }
 
 
@@ -55,7 +61,7 @@ def messy_policy(sources: Mapping[str, str], engine: str = "duckdb") -> Policy:
             links={"doctor": "doctors.name"},
             columns=COLUMNS,
         ),
-        "doctors": Table(source=sources["doctors"], person="none", columns={"name": Column()}),
+        "doctors": Table(source=sources["doctors"], person="none", columns={"name": declare()}),
     }
     return Policy(tables=tables, engine=engine, ledger=":memory:")
 
@@ -175,7 +181,7 @@ def test_rows_that_are_no_rows_are_counted_with_their_lines(tmp_path: Path) -> N
 def test_a_table_without_rows_or_columns_fits(tmp_path: Path) -> None:
     path = tmp_path / "empty.parquet"
     pq.write_table(pa.table({"age": pa.array([], pa.int64())}), path)
-    for columns in ({}, {"age": Column(type="integer", low=0, high=9)}):
+    for columns in ({}, {"age": declare(type="integer", low=0, high=9)}):
         policy = Policy(tables={"empty": Table(source=str(path), columns=columns)}, ledger=":memory:")
         (table,) = check_data(policy).tables
         assert (table.rows, table.verdict.value) == (0, "fits")
@@ -185,7 +191,7 @@ def test_thousands_of_columns_are_checked_in_several_statements(tmp_path: Path) 
     path = tmp_path / "wide.parquet"
     names = [f"c{place}" for place in range(450)]
     pq.write_table(pa.table({name: [place, 999] for place, name in enumerate(names)}), path)
-    columns = {name: Column(type="integer", low=0, high=500) for name in names}
+    columns = {name: declare(type="integer", low=0, high=500) for name in names}
     policy = Policy(tables={"wide": Table(source=str(path), columns=columns)}, ledger=":memory:")
     (table,) = check_data(policy).tables
     assert {column.profile.above for column in table.columns} == {1}

@@ -26,7 +26,7 @@ def ask(client: httpx.Client, sql: str = COUNT) -> httpx.Response:
 
 
 def psql(server: Server, user: str, sql: str) -> list[Any]:
-    place = {"host": "127.0.0.1", "port": server.postgres, "dbname": "discreet"}
+    place: dict[str, Any] = {"host": "127.0.0.1", "port": server.postgres, "dbname": "discreet"}
     with psycopg.connect(**place, user=user, password=PASSWORD) as connection:
         connection.execute("SET discreet.epsilon = 0.01")
         return connection.execute(sql).fetchall()
