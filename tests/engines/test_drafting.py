@@ -242,7 +242,7 @@ def test_the_tables_are_told_whatever_policy_is_there_already(
         ("sc://127.0.0.1:1/;token=hidden", "Spark: no connection to 127.0.0.1."),
         ("duckdb:///none.duckdb", "none.duckdb does not exist."),
         ("duckdb:///a.csv", "a.csv is not a DuckDB file."),
-        ("duckdb", "visits is not a CSV, Parquet or DuckDB file."),
+        ("duckdb", "visits is not a CSV, Excel, Parquet, Arrow or DuckDB file."),
         ("mysql://ann:hidden@db", "--engine must be duckdb, duckdb:///FILE, postgresql://…"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_draft_of_the_samples_becomes_their_policy(
     path = here / "privacy.yaml"
     with pytest.raises(RequestError, match="not filled in") as caught:
         load_policy(path)
-    assert f"{path}, line 24: tables.census.person: row, if" in str(caught.value)
+    assert f"{path}, line 26: tables.census.person: row, if" in str(caught.value)
 
     path.write_text(as_declared(path.read_text(), [schema for schema, _ in SAMPLES.values()]))
     policy = load_policy(path)
@@ -220,7 +220,11 @@ def test_a_policy_is_not_overwritten_unless_asked(here: Path, capsys: pytest.Cap
     assert (here / "privacy.yaml").read_text() == "kept"
     assert discreet("init", "a.csv", "--force") == 0
     assert "age:" in (here / "privacy.yaml").read_text()
-    assert sorted(path.name for path in here.iterdir()) == ["a.csv", "privacy.yaml"]
+    assert sorted(path.name for path in here.iterdir()) == [
+        ".policy.schema.json",
+        "a.csv",
+        "privacy.yaml",
+    ]
 
 
 def test_a_data_file_is_never_overwritten(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -297,24 +301,28 @@ def test_files_that_fit_a_pattern_are_one_table(here: Path, capsys: pytest.Captu
     assert "The files that match */* are not all CSV or all Parquet." in capsys.readouterr().err
 
 
-def test_columns_that_a_policy_cannot_name_are_left_out_by_position(
+def test_columns_get_names_that_a_policy_can_declare_and_keep_their_own(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    evil = "x\n    evil: {role: other}"
     odd = {
-        "ok": [1],
-        "x\n    evil: {role: other}": [1],
-        "größe": [1],
-        "_discreet_person": [1],
-        "many": [[1]],
-        "no": [1],
+        **{"ok": [1], evil: [1], "größe": [1], "_discreet_person": [1], "many": [[1]], "no": [1]},
+        **{"Gewicht/kg": [1], "Time spent (minutes)": [1], "1st": [1], "***": [1]},
     }
     pq.write_table(pa.table(odd), here / "t.parquet")
     assert discreet("init", "t.parquet") == 0
-    assert "Left out of t.parquet" in capsys.readouterr().err
-    draft = (here / "privacy.yaml").read_text()
-    assert "evil" not in draft
-    (here / "privacy.yaml").write_text(filled(draft))
-    assert list(load_policy(here / "privacy.yaml").tables["t"].columns) == ["ok", "größe", "no"]
+    assert (
+        "Left out of t.parquet, as a policy has no word for their types: columns 5."
+        in capsys.readouterr().err
+    )
+    path = here / "privacy.yaml"
+    path.write_text(filled(path.read_text()))
+    columns = load_policy(path).tables["t"].source_names
+    assert columns == {
+        **{"ok": "ok", "x_evil_role_other": evil, "größe": "größe", "discreet_person": "_discreet_person"},
+        **{"no": "no", "Gewicht_kg": "Gewicht/kg", "Time_spent_minutes": "Time spent (minutes)"},
+        **{"c_1st": "1st", "column": "***"},
+    }
 
 
 def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,7 +331,9 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
     assert discreet("init", "bare.csv", "texts.csv") == 0
     told = capsys.readouterr().err
     assert "The types of bare.csv are guesses from its text: check them." in told
-    assert "bare.csv has no header: give it a first line of names (column0, column1 …)" in told
+    assert (
+        "bare.csv has no header: put the names of its columns (column0, column1 …) under csv, names." in told
+    )
     assert "All of texts.csv is text, so its first line was taken for the header" in told
     assert "is its first line a header?" in (here / "privacy.yaml").read_text()
 
@@ -332,11 +342,11 @@ def test_what_is_guessed_of_a_csv_file_is_said(here: Path, capsys: pytest.Captur
     ("words", "told"),
     [
         (["none.csv"], "none.csv does not exist"),
-        (["a.xlsx"], "not a CSV, Parquet or DuckDB file"),
+        (["a.pdf"], "not a CSV, Excel, Parquet, Arrow or DuckDB file"),
         (["empty.csv"], "empty.csv is empty"),
         (["a.csv", "-o", "no/such/folder.yaml"], "cannot be written"),
         (["a.csv", "-o", ".", "--force"], "is a folder"),
-        (["stars.csv"], "has no column that a policy can declare"),
+        (["lists.parquet"], "has no column that a policy can declare"),
         (["bare.duckdb"], "hold no tables"),
         ([], "no table was named"),
     ],
@@ -346,7 +356,7 @@ def test_bad_input_gets_one_sentence_and_writes_nothing(
 ) -> None:
     (here / "a.csv").write_text("age\n1\n")
     (here / "empty.csv").write_text("")
-    (here / "stars.csv").write_text("*,**\na,b\n")
+    pq.write_table(pa.table({"many": [[1]]}), here / "lists.parquet")
     duckdb.connect(here / "bare.duckdb").close()
     before = sorted(here.iterdir())
     assert discreet("init", *words) == 2

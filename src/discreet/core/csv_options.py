@@ -178,7 +178,7 @@ def find_ambiguous_text(one: str, other: str) -> str | None:
         pattern = re.compile(write_format_pattern(read))
         for moment in _list_moments():
             text = moment.strftime(written)
-            if pattern.fullmatch(text) and _parse(text, read) not in (None, _parse(text, written)):
+            if pattern.fullmatch(text) and parse_time(text, read) not in (None, parse_time(text, written)):
                 return text
     return None
 
@@ -190,7 +190,8 @@ def _list_moments() -> Iterator[datetime]:
             yield datetime(year, 1, 1, 13, 14, 15) + timedelta(days=place)
 
 
-def _parse(text: str, form: str) -> datetime | None:
+def parse_time(text: str, form: str) -> datetime | None:
+    """Return the time that a format reads from a text, or None."""
     try:
         return datetime.strptime(text, form)
     except ValueError:

@@ -10,9 +10,8 @@ A DuckDB file lists its tables and views under the names that `file.duckdb#name`
 Parquet     its own schema.
 DuckDB      the schema of each table in the file; `shop.duckdb#visits` names one, `shop.duckdb#clinic.visits`
             one that is not in the schema main.
-CSV         any separator; the names are its first line, if that is a header, and the types are guesses
-            from the rows that follow. Nothing of those rows is kept, and no driver's message is passed on,
-            as it may quote them.
+CSV         how it is to be read, its names and types are guesses from its first rows (`csv_detection`). No
+            driver's message is passed on, as it may quote them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ from discreet.core.exact_values import Exact
 from discreet.core.policy import ColumnType
 from discreet.core.release_target import DATABASE_SUFFIXES
 from discreet.core.sql_quoting import quote_identifier, quote_literal
-from discreet.engines.duckdb_connection import connect_duckdb, quote_path
+from discreet.engines.csv_detection import CsvDetection, detect_csv
+from discreet.engines.duckdb_connection import connect_duckdb
 from discreet.engines.file_formats import (
     KNOWN_FORMATS,
     FileFormat,
@@ -42,7 +42,7 @@ from discreet.engines.file_formats import (
     find_file_format,
     list_suffixes,
 )
-from discreet.engines.sources import write_parquet_reader
+from discreet.engines.sources import read_arrow_files, write_parquet_reader
 
 KINDS = {
     r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\)": ColumnType.INTEGER,
@@ -59,15 +59,24 @@ KINDS = {
 class Schema:
     """The columns of one table; the kind is None if policies have none for the type, such as lists and blobs.
 
-    `other_files` belong to the same table.
+    `other_files` belong to the same table. `csv` is how a text file seems to be read, a guess from its rows.
     """
 
     path: Path
     table: str | None
     columns: tuple[tuple[str, ColumnType | None], ...]
-    is_guessed: bool = False
-    has_header: bool = True
     other_files: tuple[Path, ...] = ()
+    csv: CsvDetection | None = None
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether the types are guesses from text."""
+        return self.csv is not None
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the names are in the file."""
+        return self.csv is None or self.csv.options.header
 
     @property
     def source(self) -> str:
@@ -98,7 +107,9 @@ def read_schemas(path: Path) -> list[Schema]:
             return [_read_parquet_schema(connection, path)]
         if form is FileFormat.DATABASE:
             return _read_database_schemas(connection, path)
-        return [_read_csv_schema(connection, path)]
+        if form is FileFormat.ARROW:
+            return [_read_arrow_schema(connection, path)]
+        return [_read_csv_schema(path)]
 
 
 def read_glob_schema(pattern: str) -> Schema | None:
@@ -149,11 +160,15 @@ def _read_database_schemas(connection: duckdb.DuckDBPyConnection, path: Path) ->
     ]
 
 
-def _read_csv_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
-    row = connection.execute(f"SELECT HasHeader, Columns FROM sniff_csv({quote_path(path)})").fetchone()
-    assert row is not None
-    columns = tuple((column["name"], find_kind(column["type"])) for column in row[1])
-    return Schema(path=path, table=None, columns=columns, is_guessed=True, has_header=bool(row[0]))
+def _read_csv_schema(path: Path) -> Schema:
+    found = detect_csv(path)
+    return Schema(path=path, table=None, columns=found.columns, csv=found)
+
+
+def _read_arrow_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> Schema:
+    connection.register(INSPECTED_TABLE, read_arrow_files([path]).schema.empty_table())
+    rows = connection.execute(f"DESCRIBE {INSPECTED_TABLE}").fetchall()
+    return Schema(path=path, table=None, columns=tuple((row[0], find_kind(row[1])) for row in rows))
 
 
 @contextmanager
@@ -161,7 +176,7 @@ def _hide_driver_errors(path: Path) -> Iterator[None]:
     failed = False
     try:
         yield
-    except (duckdb.Error, OSError, UnicodeError):
+    except (duckdb.Error, OSError, UnicodeError, pa.ArrowInvalid):
         failed = True
     # Raised outside of the handler, so that the driver's error does not become its context.
     if failed:
@@ -184,7 +199,7 @@ def compute_file_pattern_shares(
         try:
             relation = _write_file_relation(connection, schema)
             row = connection.execute(_write_count_query(relation, columns, patterns)).fetchone()
-        except (duckdb.Error, OSError, UnicodeError):
+        except (duckdb.Error, OSError, UnicodeError, pa.ArrowInvalid):
             return {}
     assert row is not None
     return _parse_counts(row, columns, patterns)
@@ -240,9 +255,15 @@ def _write_file_relation(connection: duckdb.DuckDBPyConnection, schema: Schema) 
         connection.execute(f"ATTACH {quote_literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
         place, _, name = (schema.table or "").rpartition(".")
         return f"described.{quote_identifier(place or 'main')}.{quote_identifier(name)}"
-    header = f"header = {str(schema.has_header).lower()}"
-    options = f"{header}, all_varchar = true, ignore_errors = true, parallel = false"
-    return f"read_csv({quote_path(schema.path)}, {options})"
+    if form is FileFormat.ARROW:
+        connection.register(INSPECTED_TABLE, read_arrow_files([schema.path]))
+        return INSPECTED_TABLE
+    assert schema.csv is not None
+    names = [name for name, _ in schema.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in schema.csv.rows]
+    text = pa.schema([(name, pa.string()) for name in names])
+    connection.register(INSPECTED_TABLE, pa.Table.from_pylist(rows, schema=text))
+    return INSPECTED_TABLE
 
 
 INSPECTED_TABLE = "looked_at"

@@ -28,13 +28,12 @@ from typing import Any
 
 import duckdb
 
-from discreet.core.csv_options import CsvOptions
 from discreet.core.engine_faults import CUSTODIAN_LOG, run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.policy import Column, Table
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import sources
-from discreet.engines.csv_sources import read_header
+from discreet.engines.csv_detection import detect_csv
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 
 INTEGER = r"\s*[+-]?[0-9]+\s*"
@@ -108,10 +107,10 @@ def _convert_once(name: str, pattern: str, declared: Table | None, folder: Path)
 
 def _describe_columns(name: str, pattern: str) -> Table:
     """Return a declaration of all columns of a file, numbered, as their names may be any text."""
-    found = sources.locate_source(name, Table(source=pattern, columns={}))
-    header = read_header(found.files[0], CsvOptions(), ())
-    columns = {f"c{place}": Column(source_name=each or None) for place, each in enumerate(header.names)}
-    return Table(source=pattern, columns=columns)
+    files = sources.locate_source(name, Table(source=pattern, columns={})).files
+    found = detect_csv(files[0])
+    columns = {f"c{place}": Column(source_name=each) for place, (each, _) in enumerate(found.columns)}
+    return Table(source=pattern, columns=columns, csv=found.options)
 
 
 def _write_parquet(source: sources.Source, draft: Path, *, infer: bool) -> None:

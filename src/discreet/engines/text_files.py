@@ -65,34 +65,35 @@ def make_text_file(path: Path, options: CsvOptions, folder: Path) -> TextFile:
 def open_text(path: Path, options: CsvOptions) -> Iterator[TextIO]:
     """Open the text of a file without its leading lines; undecodable bytes are replaced."""
     encoding = "utf-8-sig" if options.encoding in UTF_8 else options.encoding
-    try:
-        with (
-            _open_bytes(path) as raw,
-            io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="") as text,
-        ):
-            for _ in range(options.skip):
-                text.readline()
-            yield text
-    except (EOFError, pa.ArrowInvalid) as error:
-        raise _make_damaged_error(path) from error
-    except OSError as error:
-        if path.suffix.lower() in COMPRESSIONS and error.errno is None:
-            raise _make_damaged_error(path) from None
-        raise
+    with (
+        open_bytes(path) as raw,
+        io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="") as text,
+    ):
+        for _ in range(options.skip):
+            text.readline()
+        yield text
 
 
-def _make_damaged_error(path: Path) -> RequestError:
-    return RequestError(
-        f"{path.name} cannot be decompressed: it is damaged, or not in the format of its suffix.",
-        hint="Write it again, or decompress it first.",
-    )
-
-
-def _open_bytes(path: Path) -> BinaryIO:
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open the bytes of a file, decompressed; refuse a file that cannot be."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is None:
-        return path.open("rb")
-    return cast(BinaryIO, io.BufferedReader(pa.input_stream(str(path), compression=compression)))
+        with path.open("rb") as plain:
+            yield plain
+        return
+    failed = False
+    try:
+        with pa.input_stream(str(path), compression=compression) as stream:
+            yield cast(BinaryIO, io.BufferedReader(stream))
+    except (OSError, pa.ArrowInvalid):
+        failed = True
+    # Raised outside of the handler, so that the driver's error does not become its context.
+    if failed:
+        raise RequestError(
+            f"{path.name} cannot be decompressed: it is damaged, or not in the format of its suffix.",
+            hint="Write it again, or decompress it first.",
+        )
 
 
 def _is_utf_8(path: Path) -> bool:
@@ -141,7 +142,7 @@ def _copy_sheet(path: Path, options: CsvOptions, folder: Path) -> TextFile:
         writer = csv.writer(target, lineterminator="\n")
         for place, row in enumerate(read_sheet(path)):
             if place >= options.skip:
-                writer.writerow([_write_cell(cell, options) for cell in row])
+                writer.writerow([write_cell(cell, options) for cell in row])
     return TextFile(original=path, path=made, options=adapt_sheet_options(options), skipped=options.skip)
 
 
@@ -185,7 +186,8 @@ def read_sheet(path: Path) -> Iterator[tuple[Any, ...]]:
         book.close()
 
 
-def _write_cell(cell: Any, options: CsvOptions) -> str:
+def write_cell(cell: Any, options: CsvOptions) -> str:
+    """Return the text of a sheet's cell."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

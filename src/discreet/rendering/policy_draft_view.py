@@ -50,6 +50,11 @@ def show_draft(console: Console, draft: PolicyDraft) -> None:
 
     print_line(f"{output} is a draft. Fill in {len(left)} places that are marked ?:")
     for table in draft.tables:
+        reading = f"tables.{table.name}.csv."
+        for blank in left:
+            if blank.path.startswith(reading):
+                entry = blank.path.removeprefix(reading)
+                print_line(f"  line {blank.line}: {entry} of the text of {table.name}")
         for name in ("person", "rows_per_person"):
             print_line(f"  line {_find_line(left, f'tables.{table.name}.{name}')}: {name} of {table.name}")
         for column in table.columns:
@@ -75,7 +80,7 @@ def _list_remarks(table: TableDraft) -> list[str]:
         remarks.append(f"The types of {name} are guesses from its text: check them.")
     if not table.source_table.has_header:
         named = ", ".join(column.name for column in table.columns[:2])
-        remarks.append(f"{name} has no header: give it a first line of names ({named} …), as in the policy.")
+        remarks.append(f"{name} has no header: put the names of its columns ({named} …) under csv, names.")
     if table.is_header_in_doubt:
         remarks.append(
             f"All of {name} is text, so its first line was taken for the header: check that it is no row."
@@ -85,17 +90,16 @@ def _list_remarks(table: TableDraft) -> list[str]:
     if table.left_out:
         listed = ", ".join(map(str, table.left_out))
         remarks.append(
-            f"Left out of {name}, as a policy has no word for their names or types: columns {listed}. "
-            + _suggest_renaming(table)
+            f"Left out of {name}, as a policy has no word for their types: columns {listed}. "
+            + _suggest_conversion(table)
         )
     return remarks
 
 
-def _suggest_renaming(table: TableDraft) -> str:
-    names = "letters, digits, blanks and . - _"
+def _suggest_conversion(table: TableDraft) -> str:
     if table.source_table.is_in_database:
-        return f"To keep them, make a view in which they are numbers, texts or dates under names of {names}."
-    return f"To keep them, name them with {names} in the file."
+        return "To keep them, make a view in which they are numbers, texts or dates."
+    return "To keep them, write them as numbers, texts or dates."
 
 
 def _find_line(left: Sequence[Blank], path: str) -> int:

@@ -73,9 +73,11 @@ def parse_policy_values(tree: dict[str, YamlTree]) -> tuple[dict[str, Any], Prob
 
 
 def is_category_values_path(place: KeyPath) -> bool:
-    """Return whether a key path holds category values, which stay as typed."""
+    """Return whether a key path holds texts of the data, such as category values, which stay as typed."""
     match place:
         case ("tables", _, "columns", _, "values", *_):
+            return True
+        case ("tables", _, "csv", "nulls" | "names" | "dates" | "timestamps", *_):
             return True
         case ("hierarchies", _, "tree" | "order" | "cuts", *_):
             return True
@@ -184,6 +186,9 @@ BLANK_DESCRIPTIONS = {
     "high": "a public upper bound",
     "resolution": "the step to round its numbers to, such as 0.01",
     "values": 'the public list of its values; quote "?" if it is one of them',
+    "dates": "the format that is meant, such as %d/%m/%Y or %m/%d/%Y: days may be read either way",
+    "timestamps": "the format that is meant, such as %d/%m/%Y %H:%M: days may be read either way",
+    "two_digit_years": "the first of the hundred years that two digits mean: 1930 reads 30 as 1930",
 }
 
 
@@ -324,9 +329,11 @@ def _get_entry_path(place: KeyPath) -> KeyPath:
 
 
 def _is_category_value(place: KeyPath, word: Scalar, document: YamlDocument) -> bool:
-    """Return whether a ? is a category value: quoted, and not the only value."""
+    """Return whether a ? is a text of the data: quoted, and not the only value of a category."""
     if not (word.is_quoted and is_category_values_path(place)):
         return False
+    if "csv" in place[2:3]:
+        return True
     around: Any = document.tree
     for part in place[:-1]:
         around = around[part]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from glob import iglob
 from pathlib import Path
 
+from discreet.core.csv_options import CsvOptions
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
@@ -61,7 +62,7 @@ def build_file_table(
     because their bounds are not declared, unless they have a hierarchy. A column without a role is an
     identifier if its name suggests one.
     """
-    source, found = read_engine_schema(engine, named)
+    source, found, options = read_engine_schema(engine, named)
     unnamed = [at for at, (name, _) in enumerate(found, 1) if not WORD.fullmatch(name)]
     if unnamed:
         raise RequestError(
@@ -74,17 +75,17 @@ def build_file_table(
         )
         for name, kind in found
     }
-    return Table(source=source, columns=columns)
+    return Table(source=source, columns=columns, csv=options)
 
 
-def read_engine_schema(engine: str, name: str) -> tuple[str, Columns]:
-    """Return the source that a name means to an engine, and the names and types of its columns."""
+def read_engine_schema(engine: str, name: str) -> tuple[str, Columns, CsvOptions | None]:
+    """Return the source that a name means to an engine, its columns, and how its text seems to be read."""
     address = parse_engine_address(engine)
     source = address.source_from_name(name)
     if not address.is_embedded and address.can_read(source):
-        return source, describe_remote_table(engine, source)
+        return source, describe_remote_table(engine, source), None
     schema = read_file_schema(source if address.text.startswith("duckdb:///") else name)
-    return schema.source, schema.columns
+    return schema.source, schema.columns, None if schema.csv is None else schema.csv.certain_options
 
 
 def _build_column(name: str, kind: ColumnType, role: Role | None) -> Column:

@@ -116,7 +116,7 @@ def _find_shared_columns(
     request: AttackRequest, synthetic: _LocatedTable, original: Table, panel: Table
 ) -> dict[str, ColumnType]:
     """Return the columns to compare, with types from the policy, or else from the release."""
-    _, said = read_engine_schema(synthetic.address, request.release)
+    said = read_engine_schema(synthetic.address, request.release)[1]
     shared = {
         name: kind or ColumnType.TEXT
         for name, kind in said

@@ -24,7 +24,9 @@ from pathlib import Path
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.policy import ColumnType
 from discreet.core.release_target import split_source
+from discreet.engines.csv_detection import CsvDetection
 from discreet.engines.engine_spec import PATH_SUFFIXES, EngineSpec
+from discreet.engines.file_formats import is_text_source, strip_suffixes
 from discreet.engines.inventory import (
     Inventory,
     InventoryTable,
@@ -47,7 +49,8 @@ class SourceTable:
     """One table: its name in the policy, the name to display, and its source relative to the policy.
 
     `match_shares` returns the share of values that match each pattern, per column; None if they could not be
-    counted. The kind of a column is None if a policy cannot declare its type.
+    counted. The kind of a column is None if a policy cannot declare its type. `csv` is how a text file seems
+    to be read.
     """
 
     name: str
@@ -55,9 +58,14 @@ class SourceTable:
     source: str
     columns: tuple[tuple[str, ColumnType | None], ...]
     match_shares: Callable[[Sequence[str]], Shares | None] = field(repr=False)
+    csv: CsvDetection | None = None
     has_guessed_types: bool = False
-    has_header: bool = True
     is_in_database: bool = False
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the names of the columns are in the source."""
+        return self.csv is None or self.csv.options.header
 
 
 def find_file_tables(words: Sequence[str], folder: Path) -> list[SourceTable]:
@@ -114,13 +122,13 @@ def _read_word_schemas(word: str) -> list[Schema]:
 
 def _table_from_schema(schema: Schema, folder: Path) -> SourceTable:
     return SourceTable(
-        name=schema.table.rpartition(".")[2] if schema.table else schema.path.stem,
+        name=schema.table.rpartition(".")[2] if schema.table else strip_suffixes(schema.path),
         display_name=Path(schema.source).name,
         source=os.path.relpath(schema.source, folder),
         columns=schema.columns,
         match_shares=lambda columns: compute_file_pattern_shares(schema, columns, HIPAA_PATTERNS),
+        csv=schema.csv,
         has_guessed_types=schema.is_guessed,
-        has_header=schema.has_header,
         is_in_database=schema.table is not None,
     )
 
@@ -132,7 +140,9 @@ def _find_engine_tables(
     word: str, engine: EngineSpec, inventory: Inventory, folder: Path
 ) -> list[SourceTable]:
     """Return the tables that a word names: a file, a table of the engine, or all that match a pattern."""
-    if engine.is_embedded and engine.is_path(word):
+    # text is read on this machine, whatever the engine
+    is_text_here = is_text_source(word) and (Path(word).is_file() or bool(glob.glob(word)))
+    if (engine.is_embedded and engine.is_path(word)) or (engine.reads_files and is_text_here):
         return find_file_tables([word], folder)
     if engine.is_path(word) or not PATTERN.search(word):
         held = inventory.find_table(

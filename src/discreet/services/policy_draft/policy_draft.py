@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +12,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.core.errors import RequestError
+from discreet.core.output_files import write_output
+from discreet.core.policy import Policy
 from discreet.services.addresses import SERVER_EXAMPLES, OptionalEngine
 from discreet.services.policies import Blank, list_blanks
 from discreet.services.policy_draft.draft_sources import find_file_tables, is_input, open_engine_tables
 from discreet.services.policy_draft.table_drafts import (
+    SCHEMA_FILE,
     TableDraft,
     draft_tables,
     format_engine_entry,
@@ -33,8 +38,8 @@ class InitRequest(BaseModel):
     tables: Annotated[
         tuple[str, ...],
         Field(
-            description="CSV, Parquet or DuckDB files; with an engine its tables, patterns of them such as "
-            "'clinic.*', or paths that it reads."
+            description="CSV, Excel, Parquet, Arrow or DuckDB files; with an engine its tables, patterns of "
+            "them such as 'clinic.*', or paths that it reads."
         ),
         CommandLine(is_argument=True),
     ] = ()
@@ -67,6 +72,7 @@ def draft_policy(request: InitRequest, progress: ProgressCallback = ignore_progr
     tables = _draft_tables(request, folder, progress)
     entry = "" if request.engine is None else format_engine_entry(request.engine, folder)
     _save_policy(format_policy(tables, entry), request.output, force=request.force)
+    _save_schema(folder)
     return PolicyDraft(
         path=request.output,
         tables=tuple(tables),
@@ -90,6 +96,13 @@ def _draft_tables(request: InitRequest, folder: Path, progress: ProgressCallback
     if not tables:
         raise RequestError("init: the files hold no tables.", hint="Name a file with tables.")
     return tables
+
+
+def _save_schema(folder: Path) -> None:
+    """Write the schema of policies beside the draft, so that editors complete and check it."""
+    text = json.dumps(Policy.model_json_schema(), indent=1, ensure_ascii=False)
+    with suppress(OSError, RequestError):  # an editor does without
+        write_output(folder / SCHEMA_FILE, text)
 
 
 def _require_writable(request: InitRequest) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -22,6 +22,7 @@ from textwrap import fill
 from discreet.accounting.belief_sentences import describe_policy_belief
 from discreet.core.errors import RequestError
 from discreet.core.policy import WORD, ColumnType, Role
+from discreet.engines.csv_detection import CsvDetection, make_distinct_names
 from discreet.services.addresses import parse_engine_address, remove_password
 from discreet.services.policy_draft.column_roles import (
     HipaaIdentifier,
@@ -130,7 +131,10 @@ def _propose_entry(name: str, kind: ColumnType, role: Role) -> str:
 PROMISE_MEANING = fill(
     describe_policy_belief("`prior`", "`posterior`"), 108, initial_indent="# ", subsequent_indent="# "
 )
+SCHEMA_FILE = ".policy.schema.json"
+"""The schema of policies that a draft refers to, for editors; it is written beside the draft."""
 HEAD = f"""\
+# yaml-language-server: $schema={SCHEMA_FILE}
 # A draft of a privacy policy. Replace every ?, check the rest, and delete what nobody needs to ask about.
 # Take bounds and values from what is public: a questionnaire, a standard, an expert. Never from the data, as
 # they would reveal its rarest people. Values beyond a bound are clamped to it.
@@ -138,6 +142,7 @@ HEAD = f"""\
 {PROMISE_MEANING}
 # What that means in words: discreet promise --prior 1% --posterior 5%
 promise: {{prior: 1%, posterior: 5%, secret: value}}    # secret: value, or presence (that one is in the data)
+epsilon: 0.1    # the part of the budget that a question may spend, unless it names its own
 
 # Roles: identifier (never released), quasi (known to others), sensitive, other.
 # A category may omit `values`; groups are then selected privately, and the promise needs a tail above 0.
@@ -154,16 +159,21 @@ promise: {{prior: 1%, posterior: 5%, secret: value}}    # secret: value, or pres
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnDraft:
-    """One column of a draft; `hipaa` is the HIPAA identifier that it seems to be, if any."""
+    """One column of a draft; `hipaa` is the HIPAA identifier that it seems to be, if any.
+
+    `source_name` is its name in the source, where a policy cannot declare that.
+    """
 
     name: str
     kind: ColumnType
     role: Role
     hipaa: HipaaIdentifier | None = None
+    source_name: str | None = None
 
     @property
     def entry(self) -> str:
-        parts = [f"type: {self.kind.value}"]
+        parts = [] if self.source_name is None else [f"from: {_format_text(self.source_name)}"]
+        parts.append(f"type: {self.kind.value}")
         if self.role is not Role.IDENTIFIER:
             parts += OPEN_ENTRIES.get(self.kind, [])
         if self.role is not Role.OTHER:
@@ -228,18 +238,18 @@ def format_policy(tables: Sequence[TableDraft], engine: str = "") -> str:
 
 
 def _draft_table(name: str, found: SourceTable) -> TableDraft:
-    usable = _list_usable_columns(found)
+    usable = {column: kind for column, kind in found.columns if kind is not None and column}
     shares = found.match_shares(
         [column for column, kind in usable.items() if _may_hold_anything(column, kind)]
     )
     columns = tuple(
-        _draft_column(column, kind, (shares or {}).get(column, {})) for column, kind in usable.items()
+        _draft_column(name, column, kind, (shares or {}).get(column, {}))
+        for name, (column, kind) in zip(_propose_names(usable), usable.items(), strict=True)
     )
     if not columns:
         raise RequestError(
             f"{found.display_name} has no column that a policy can declare.",
-            hint="Names are letters, digits, spaces and . - _, and begin with a letter; lists, documents and "
-            "bytes are not supported.",
+            hint="Lists, documents and bytes are not supported.",
         )
     left_out = tuple(at for at, (column, _) in enumerate(found.columns, 1) if column not in usable)
     return TableDraft(
@@ -251,28 +261,32 @@ def _draft_table(name: str, found: SourceTable) -> TableDraft:
     )
 
 
-def _list_usable_columns(found: SourceTable) -> dict[str, ColumnType]:
-    """Return the columns that a policy can declare; of names that differ only in case, the first."""
-    usable: dict[str, ColumnType] = {}
-    for column, kind in found.columns:
-        taken = column.lower() in map(str.lower, usable)
-        if kind is not None and _is_name(column) and not taken:
-            usable[column] = kind
-    return usable
+def _propose_names(columns: Iterable[str]) -> list[str]:
+    """Return a name that a policy can declare for each column: its own, or the words of it.
+
+    >>> _propose_names(["age", "Gewicht/kg", "Time spent (minutes)", "1st", "AGE"])
+    ['age', 'Gewicht_kg', 'Time_spent_minutes', 'c_1st', 'AGE_2']
+    """
+    found = []
+    for column in columns:
+        words = column if _is_name(column) else "_".join(re.findall(r"[^\W_]+", column)) or "column"
+        found.append(words if _is_name(words) else f"c_{words}")
+    return list(make_distinct_names(found))
 
 
 def _may_hold_anything(name: str, kind: ColumnType) -> bool:
     return kind in (ColumnType.TEXT, ColumnType.CATEGORY) and guess_role(name) in (Role.OTHER, Role.QUASI)
 
 
-def _draft_column(name: str, kind: ColumnType, shares: Mapping[str, float]) -> ColumnDraft:
+def _draft_column(name: str, column: str, kind: ColumnType, shares: Mapping[str, float]) -> ColumnDraft:
     hipaa = identify_by_content(shares) or identify_by_name(name, kind)
     role = hipaa.role if hipaa is not None and identify_by_content(shares) else guess_role(name)
     if role is not Role.IDENTIFIER and (
         kind is ColumnType.TEXT or (kind is ColumnType.INTEGER and is_code(name))
     ):
         kind = ColumnType.CATEGORY
-    return ColumnDraft(name=name, kind=kind, role=role, hipaa=hipaa)
+    source_name = None if name == column else column
+    return ColumnDraft(name=name, kind=kind, role=role, hipaa=hipaa, source_name=source_name)
 
 
 def _format_table(table: TableDraft) -> str:
@@ -282,16 +296,51 @@ def _format_table(table: TableDraft) -> str:
     lines = [
         f"  {table.name}:",
         f"    source: {quote_scalar(table.source_table.source)}",
+        *_format_csv(table.source_table.csv),
         f"    person: ?             # {person}",
         "    rows_per_person: ?    # the most rows of one person that count; 1 where person is row",
         f"    columns:{_format_caution(table)}",
         *(f"      {f'{quote_scalar(column.name)}:':<{width}} {column.entry}" for column in table.columns),
-        *(
-            f"      # column {at} is left out: a policy cannot declare its name or type"
-            for at in table.left_out
-        ),
+        *(f"      # column {at} is left out: a policy cannot declare its type" for at in table.left_out),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _format_csv(found: CsvDetection | None) -> list[str]:
+    """Return the lines of a table's reading options: those that its file seems to need."""
+    if found is None:
+        return []
+    entries = {
+        name: [_format_text(each) for each in value] if isinstance(value, tuple) else _format_text(value)
+        for name, value in found.options.model_dump(exclude_defaults=True).items()
+    }
+    for form in found.open_dates[:1]:
+        kind = "timestamps" if "%H" in form or "%I" in form else "dates"
+        known = entries.get(kind, [])
+        assert isinstance(known, list)
+        entries[kind] = [*known, "?"]
+    if found.has_short_years:
+        entries["two_digit_years"] = "?"
+    remarks = {
+        "dates": f"is {' or '.join(found.open_dates[:2])} meant?" if found.open_dates else "",
+        "two_digit_years": "the first of the hundred years that two digits mean, such as 1930",
+    }
+    lines = [
+        f"      {name}: {_format_list(value) if isinstance(value, list) else value}"
+        + (f"    # {remarks[name]}" if remarks.get(name) else "")
+        for name, value in entries.items()
+    ]
+    head = "    csv:                  # how its text is read: found in its first rows, check it"
+    return [head, *lines] if lines else []
+
+
+def _format_list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(texts)}]"
+
+
+def _format_text(value: object) -> str:
+    """Return a value in quotes, as JSON and YAML read it."""
+    return json.dumps(value, ensure_ascii=not str(value).isprintable())
 
 
 def _format_person_proposal(person: str | None) -> str:
