@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Column, Link, Policy, Table
 from discreet.services.check.data_check import ColumnCheck, DataCheck, check_data
 from tests.engines.servers import ADDRESS, PostgresServer, Server
 
@@ -58,7 +58,7 @@ def messy_policy(sources: Mapping[str, str], engine: str = "duckdb") -> Policy:
             source=sources["visits"],
             person="person",
             rows_per_person=2,
-            links={"doctor": "doctors.name"},
+            links={"doctor": Link(table="doctors", column="name")},
             columns=COLUMNS,
         ),
         "doctors": Table(source=sources["doctors"], person="none", columns={"name": declare()}),

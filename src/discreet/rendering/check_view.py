@@ -46,6 +46,7 @@ def _table_to_json(table: TableCheck) -> dict[str, object]:
         "unread": table.unread.count,
         "unread_lines": [{"file": file, "line": line} for file, line in table.unread.lines],
         "accepted": table.accepted,
+        "live": table.is_live,
         "verdict": table.verdict.value,
         "findings": [{"text": each.text, "fix": each.fix} for each in table.findings],
         "people": None if people is None else vars(people),
@@ -121,6 +122,10 @@ def print_check(console: Console, check: DataCheck) -> None:
     """Print each table with its columns, then what the custodian may do next."""
     for table in check.tables:
         _print_table(console, table)
+    live = [table.name for table in check.tables if table.is_live]
+    if live:
+        told = f"{', '.join(live)}: live rows have no digest; an acceptance is for the data version alone."
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
     if all(table.accepted for table in check.tables):
         told = "This version of the data is accepted."
     else:
@@ -150,6 +155,10 @@ def _print_table(console: Console, table: TableCheck) -> None:
     console.print(shown)
     for finding in table.findings:
         _print_lines(console, MARKS[finding.verdict], f"{table.name}: {finding.text}.", [finding.fix])
+    if table.findings:
+        for column in table.columns:
+            for line in [] if column.findings else _describe_bias(column.bias):
+                _print_lines(console, " ", f"{column.name}: {line}", [])
     for column in table.columns:
         if column.findings:
             details = [*_describe_spellings(column), *_describe_bias(column.bias), column.fix]

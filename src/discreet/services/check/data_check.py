@@ -127,7 +127,10 @@ class ColumnCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class TableCheck:
-    """One table: its rows, those that could not be read, its people, its columns."""
+    """One table: its rows, those that could not be read, its people, its columns.
+
+    A live one, of a database or a program, has no digest of its contents to which an acceptance is bound.
+    """
 
     name: str
     rows: int
@@ -136,6 +139,7 @@ class TableCheck:
     people: PeopleCheck | None = None
     findings: tuple[Finding, ...] = ()
     accepted: bool = False
+    is_live: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -185,7 +189,11 @@ def check_data(
         if texts and reader is None:  # DuckDB reads text for every engine
             reader = stack.enter_context(DuckDBPublisher(texts))
         checker = _Checker(
-            policy, publisher, texts={} if reader is None else dict.fromkeys(texts, reader), opened=opened
+            policy,
+            publisher,
+            texts={} if reader is None else dict.fromkeys(texts, reader),
+            opened=opened,
+            live={name for name in chosen if name in held or not policy.is_embedded},
         )
         return DataCheck(tables=tuple(checker.check_table(name, progress) for name in chosen))
 
@@ -219,8 +227,9 @@ class _Checker:
         *,
         texts: Mapping[str, DuckDBPublisher],
         opened: Collection[str],
+        live: Collection[str],
     ) -> None:
-        self._policy, self._publisher, self._texts = policy, publisher, texts
+        self._policy, self._publisher, self._texts, self._live = policy, publisher, texts, live
         self._types: TableTypes = {name: self._read_types(name) for name in opened}
 
     def _read_types(self, name: str) -> dict[str, str]:
@@ -253,6 +262,7 @@ class _Checker:
             people=people,
             columns=tuple(checked),
             findings=tuple(self._list_table_findings(rows, unread, people)),
+            is_live=name in self._live,
         )
 
     def _make_forms(self, name: str) -> dict[str, tuple[Column, ColumnForm]]:
