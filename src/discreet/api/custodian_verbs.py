@@ -301,7 +301,7 @@ def check(
     `accept` enters the custodian's acceptance of this version of the data in the ledger, without which no
     analyst of a server is answered; past the policy's `at_most` it takes `despite`.
 
-    >>> check("sample/privacy.yaml").verdict  # doctest: +SKIP
+    >>> check("sample/privacy.yaml", "census").verdict  # doctest: +SKIP
     <Verdict.FITS: 'fits'>
     """
     if isinstance(source, Curator):
