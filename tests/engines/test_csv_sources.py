@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -13,7 +14,9 @@ from pydantic import ValidationError
 from discreet.core.csv_options import CsvOptions, find_ambiguous_text
 from discreet.core.errors import RequestError
 from discreet.core.policy import Table
-from discreet.engines.csv_sources import write_csv_relation
+from discreet.engines import csv_quotes
+from discreet.engines.csv_sources import UNREAD, write_csv_relation
+from discreet.engines.sources import inspect_texts, locate_source, make_texts
 from discreet.engines.text_files import make_text_file
 
 DAY = {"type": "date"}
@@ -193,6 +196,11 @@ def test_a_column_that_the_file_does_not_have_is_refused_by_both_names(path: Pat
         ({"header": False}, "needs names"),
         ({"names": ["a", "A"]}, "must be different"),
         ({"delimeter": ";"}, "Extra inputs"),
+        ({"delimiter": "\n"}, "no end of a line"),
+        ({"delimiter": "12345"}, "at most four bytes"),
+        ({"quote": "«"}, "marks of ASCII"),
+        ({"quote": ";", "delimiter": ";"}, "that the delimiter does not have"),
+        ({"quote": "#", "comment": "#"}, "different marks"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], refusal: str) -> None:
@@ -213,3 +221,53 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any], refus
 )
 def test_formats_are_ambiguous_where_a_text_has_two_days(one: str, other: str, is_ambiguous: bool) -> None:
     assert (find_ambiguous_text(one, other) is not None) is is_ambiguous
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"quote": "'"},
+        {"quote": ""},
+        {"comment": "#"},
+        {"comment": "#", "quote": ""},
+        {"delimiter": "||"},
+        {"skip": 2},
+        {"header": False, "names": ["who", "note"], "delimiter": "|"},
+    ],
+)
+def test_no_line_takes_a_row_from_another(
+    path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a line holds, the rows after it are read, or the file is refused."""
+    monkeypatch.setattr(csv_quotes, "MAX_QUOTED_LINES", 0)
+    mark, quote = options.get("delimiter", ","), options.get("quote", '"')
+    random, read_files = Random(str(options)), 0
+    columns = {"who": TEXT, "note": TEXT}
+    for _ in range(150):
+        pieces = ["a", '"', "'", "#", mark, mark[0], " ", quote * 2, "\t"]
+        noise = ["".join(random.choices(pieces, k=random.randint(0, 8))) for _ in "abc"]
+        rows = [f"row{place}{mark}ok" for place in range(3)]
+        head = [] if options.get("header") is False else [f"who{mark}note"]
+        before = noise[: options.get("skip", 0)]
+        lines = [*before, *head, *(line for pair in zip(noise, rows, strict=True) for line in pair), ""]
+        path.write_text("\n".join(lines))
+        table = Table.model_validate({"source": str(path), "columns": columns, "csv": options})
+        source = make_texts(locate_source("t", table), path.parent)
+        try:
+            unread = inspect_texts(source).count
+        except RequestError:
+            continue
+        read_files += 1
+        csv = write_csv_relation("t", table, source.texts)
+        with duckdb.connect() as connection:
+            found = connection.execute(f"SELECT who, note FROM {csv.relation}").fetchall()
+            ((left_out,),) = connection.execute(
+                f"SELECT count(*) FILTER (WHERE {UNREAD}) FROM {csv.texts}"
+            ).fetchall()
+        assert [who for who, note in found if note == "ok" and (who or "").startswith("row")] == [
+            *("row0", "row1", "row2"),
+        ], lines
+        # beyond comments and text after a closing quote, lines and rows are judged alike
+        if "comment" not in options and (not quote or quote not in "".join(noise)):
+            assert unread == left_out, lines
+    assert read_files >= 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,6 +121,25 @@ def test_each_csv_file_is_read_by_its_own_header(spark: SparkServer, tmp_path: P
     found = counted(policy_of(tmp_path / "*.csv"), people)
     assert [row[0] for row in found] == ["x", "y", "z"]
     assert found[:2] == [("x", 9, 180), ("y", 9, 270)]
+
+
+def test_csv_is_read_by_the_options_of_the_policy(spark: SparkServer, tmp_path: Path) -> None:
+    text = "Wer?;Gewicht/kg;Tag\n" + "Zoë;60,5;05.06.2024\n" * 3 + "?; 70 ;31.12.23\n" + "a;b\n"
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode("cp1252")))
+    options = {
+        **{"delimiter": ";", "encoding": "cp1252", "decimal": ",", "nulls": ["?"]},
+        **{"dates": ["%d.%m.%Y", "%d.%m.%y"], "two_digit_years": 1930},
+    }
+    columns = {
+        "who": {"from": "Wer?", "type": "text"},
+        "weight": {"from": "Gewicht/kg", "type": "decimal", "low": 0, "high": 99, "resolution": "0.1"},
+        "day": {"from": "Tag", "type": "date", "low": "2000-01-01", "high": "2030-12-31"},
+    }
+    table = {"source": str(tmp_path / "t.csv.gz"), "person": "row", "columns": columns, "csv": options}
+    policy = Policy.model_validate({"engine": ADDRESS, "tables": {"t": table}})
+    late = "count(*) FILTER (WHERE day >= DATE '2024-01-01')"
+    sql = f"SELECT who, count(*) AS n, sum(weight) AS s, {late} AS late FROM t GROUP BY who ORDER BY n"
+    assert counted(policy, sql) == [(None, 1, 700, 0), ("Zoë", 3, 1815, 3)]
 
 
 def test_csv_is_read_again_once_it_changes_and_the_release_may_not_replace_it(

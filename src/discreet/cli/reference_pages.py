@@ -98,7 +98,8 @@ def generate_policy_page(schema: Schema) -> str:
         GENERATED_NOTICE,
         "# Policy",
         "A YAML file. What a command does not need may be left out: `anonymize` needs no promise, `ask` no "
-        "hierarchies. [policy.schema.json](policy.schema.json) lets an editor complete and check it.",
+        "hierarchies. [policy.schema.json](policy.schema.json) lets an editor complete and check it; the "
+        "first line of a draft of `discreet init` refers to a copy of it.",
         _format_model("The whole", schema, schema["$defs"]),
     ]
     defined = schema["$defs"]
@@ -113,11 +114,20 @@ def _format_model(name: str, schema: Schema, defined: Schema) -> str:
         for field, each in schema["properties"].items()
     }
     rows = [
-        f"| `{field}` | {_describe_type(each, defined)} | {defaults[field]} |"
+        f"| `{field}` | {_describe_type(each, defined)} | {defaults[field]} | {_describe_field(each)} |"
         for field, each in schema["properties"].items()
     ]
     said = schema.get("description", "").strip().partition("\n\n")[0].replace("\n", " ")
-    return "\n".join([f"## {name}", "", said, "", "| field | kind | default |", "|---|---|---|", *rows])
+    head = ["| field | kind | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([f"## {name}", "", said, "", *head, *rows])
+
+
+def _describe_field(schema: Schema) -> str:
+    """Return the meaning of a field, and an example."""
+    told = str(schema.get("description", ""))
+    examples = [json.dumps(each, ensure_ascii=False) for each in schema.get("examples", ())]
+    text = f"{told} Example: `{examples[0]}`." if examples else told
+    return text.replace("|", "\\|")
 
 
 def _describe_type(schema: Schema, defined: Schema) -> str:

@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import combinations
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from discreet.core.hierarchy_entry import StrictModel
 
@@ -42,56 +42,103 @@ FIRST_PIVOT, LAST_PIVOT = 1800, 2100
 WINDOW_YEARS = (1999, 2001, 2011, 2024)
 
 
+MAX_MARK_BYTES = 4
+CONTROL_MARKS = {chr(code) for code in range(32)} - {"\t"}
+Texts = Annotated[
+    tuple[str, ...],
+    BeforeValidator(
+        lambda value: (value,) if isinstance(value, str) else value,
+        json_schema_input_type=str | tuple[str, ...],
+    ),
+]
+"""One text, or a list of them."""
+
+
 class CsvOptions(StrictModel):
     """How the text of a CSV source is read; what is not declared has the value that most files need."""
 
     delimiter: str | None = Field(
         default=None,
         min_length=1,
-        max_length=4,
-        description="What separates values; by default the mark that finds declared columns in the header.",
+        description="What separates values, at most four bytes. By default the mark that finds the declared "
+        "columns in the header; a comma where there is no header.",
         examples=[";"],
     )
     quote: str = Field(
-        default='"', max_length=1, description="The mark around a value; empty if there is none."
+        default='"',
+        max_length=1,
+        description="The mark around a value that holds delimiters or ends of lines; two of them within it "
+        'are one. "" if marks quote nothing, as in a file with 5" pipes.',
+        examples=["'"],
     )
     encoding: str = Field(
-        default="utf-8", description="The encoding of the text, such as cp1252.", examples=["cp1252"]
+        default="utf-8",
+        description="The encoding of the text: utf-8, cp1252, latin-1, utf-16 or another that Python knows.",
+        examples=["cp1252"],
     )
-    decimal: Literal[".", ","] = Field(default=".", description="The decimal mark of numbers.")
+    decimal: Literal[".", ","] = Field(
+        default=".", description="The decimal mark of numbers.", examples=[","]
+    )
     thousands: Literal[".", ",", " ", "'", "\u00a0", "\u202f"] | None = Field(
-        default=None, description="What separates groups of three digits, if anything.", examples=["."]
+        default=None,
+        description="What separates groups of three digits, if anything.",
+        examples=["."],
     )
-    dates: tuple[str, ...] = Field(
-        default=(), description="The formats of dates, each tried in turn.", examples=[["%d.%m.%Y"]]
+    dates: Texts = Field(
+        default=(),
+        description="The formats of dates, one or several, by which alone they are read; by default ISO's "
+        "(2024-01-31). Two formats that read one text as different days are refused.",
+        examples=[["%d.%m.%Y", "%Y-%m-%d"]],
     )
-    timestamps: tuple[str, ...] = Field(
-        default=(), description="The formats of times.", examples=[["%d.%m.%Y %H:%M"]]
+    timestamps: Texts = Field(
+        default=(),
+        description="The formats of times, one or several, by which alone they are read; by default ISO's "
+        "(2024-01-31 12:00:00).",
+        examples=[["%d.%m.%Y %H:%M"]],
     )
     two_digit_years: int | None = Field(
         default=None,
         ge=FIRST_PIVOT,
         le=LAST_PIVOT,
-        description="The first of the hundred years that %y means: 1930 reads 30 as 1930 and 29 as 2029.",
+        description="The first of the hundred years that %y means: 1930 reads 30 as 1930 and 29 as 2029. A "
+        "format with %y needs it.",
         examples=[1930],
     )
-    nulls: tuple[str, ...] = Field(
-        default=("",), description="Texts that mean a missing value.", examples=[["", "?", "NA"]]
+    nulls: Texts = Field(
+        default=("",),
+        description="Texts that mean a missing value, in every column; an empty value always does.",
+        examples=[["?", "NA"]],
     )
-    header: bool = Field(default=True, description="Whether the first line has the names of the columns.")
+    header: bool = Field(
+        default=True,
+        description="Whether the first line has the names of the columns; if not, names has them.",
+        examples=[False],
+    )
     names: tuple[str, ...] = Field(
-        default=(), description="The names of the columns, in place of the header or where there is none."
+        default=(),
+        description="The names of all columns, in place of the header or where there is none.",
+        examples=[["age", "workclass"]],
     )
     comment: str | None = Field(
-        default=None, min_length=1, max_length=1, description="The mark that begins a line to leave out."
+        default=None,
+        min_length=1,
+        max_length=1,
+        description="The mark that begins a comment, to the end of its line.",
+        examples=["#"],
     )
-    skip: int = Field(default=0, ge=0, le=10_000, description="How many lines to leave out at the beginning.")
-    trim: bool = Field(default=True, description="Whether blanks around values are left out.")
+    skip: int = Field(
+        default=0, ge=0, le=10_000, description="How many lines to leave out before the header.", examples=[2]
+    )
+    trim: bool = Field(
+        default=True, description="Whether blanks around values are left out.", examples=[False]
+    )
 
-    @field_validator("dates", "timestamps", "nulls", mode="before")
+    @field_validator("delimiter", "quote", "comment")
     @classmethod
-    def _accept_single(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+    def _check_mark(cls, value: str | None) -> str | None:
+        if value and (len(value.encode()) > MAX_MARK_BYTES or set(value) & CONTROL_MARKS):
+            raise ValueError("it must be a mark of at most four bytes, and no end of a line")
+        return value
 
     @field_validator("encoding")
     @classmethod
@@ -108,6 +155,11 @@ class CsvOptions(StrictModel):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> CsvOptions:
+        for mark in filter(None, (self.quote, self.comment)):
+            if not mark.isascii() or mark in (self.delimiter or ""):
+                raise ValueError("quote and comment must be marks of ASCII that the delimiter does not have")
+        if self.quote and self.quote == self.comment:
+            raise ValueError("quote and comment must be different marks")
         if self.thousands == self.decimal:
             raise ValueError("decimal and thousands must be different marks")
         if not self.header and not self.names:

@@ -90,17 +90,47 @@ BESIDE = {
 class HierarchyEntry(StrictModel):
     """One hierarchy of the policy, of exactly one kind."""
 
-    csv: str | None = None
-    widths: tuple[Number, ...] | None = None
-    cuts: tuple[tuple[str, ...], ...] | None = None
-    low: int | Decimal | date | None = None
-    high: int | Decimal | date | None = None
-    mask: MaskSide | None = None
-    alphabet: MaskAlphabet | None = None
-    length: int | None = Field(default=None, ge=1, le=LONGEST_CODE)
-    tree: Any = None
-    dates: tuple[Period, ...] | None = None
-    order: tuple[str, ...] | None = None
+    csv: str | None = Field(
+        default=None, description="A file in ARX's format: value;level 1;…;*.", examples=["occupation.csv"]
+    )
+    widths: tuple[Number, ...] | None = Field(
+        default=None,
+        description="Widths of intervals, level by level, each a multiple of the one before.",
+        examples=[[5, 10, 20]],
+    )
+    cuts: tuple[tuple[str, ...], ...] | None = Field(
+        default=None,
+        description="Where intervals begin, level by level.",
+        examples=[[["18", "30", "65"], ["18", "65"]]],
+    )
+    low: int | Decimal | date | None = Field(
+        default=None, description="The first value of the domain; by default the column's.", examples=[0]
+    )
+    high: int | Decimal | date | None = Field(
+        default=None, description="The last value of the domain; by default the column's.", examples=[120]
+    )
+    mask: MaskSide | None = Field(
+        default=None, description="The end of a code that is masked first: 13053, 1305*, 130**."
+    )
+    alphabet: MaskAlphabet | None = Field(default=None, description="The characters of a masked code.")
+    length: int | None = Field(
+        default=None, ge=1, le=LONGEST_CODE, description="The length of a masked code.", examples=[5]
+    )
+    tree: Any = Field(
+        default=None,
+        description="Values in groups of groups.",
+        examples=[{"*": {"Asian": ["Japanese"], "American": ["US"]}}],
+    )
+    dates: tuple[Period, ...] | None = Field(
+        default=None,
+        description="The periods to which a date is generalized, level by level.",
+        examples=[["month", "year", "decade"]],
+    )
+    order: tuple[str, ...] | None = Field(
+        default=None,
+        description="Values in their order, generalized to runs of them.",
+        examples=[["low", "middle", "high"]],
+    )
 
     @field_validator("cuts", mode="before")
     @classmethod

@@ -86,11 +86,27 @@ Probability = Annotated[
 class PromiseTerms(StrictModel):
     """The terms of the promise, from which a `belief.Promise` is made."""
 
-    prior: Probability
-    posterior: Probability
-    secret: Relation = Relation.VALUE
-    group: int = Field(default=1, ge=1)
-    tail: Probability = 0.0
+    prior: Probability = Field(
+        description="How sure an attacker may be of a claim about one person beforehand.", examples=["1%"]
+    )
+    posterior: Probability = Field(
+        description="How sure an attacker may be of it after everything that is released.", examples=["5%"]
+    )
+    secret: Relation = Field(
+        default=Relation.VALUE,
+        description="What is protected: a person's values, or presence, that the person is in the data.",
+    )
+    group: int = Field(
+        default=1,
+        ge=1,
+        description="How many people the claim may be about together, such as a household.",
+        examples=[4],
+    )
+    tail: Probability = Field(
+        default=0.0,
+        description="The probability with which it may fail; needed where groups are selected privately.",
+        examples=["1e-6"],
+    )
 
 
 class BinScale(StrEnum):
@@ -111,16 +127,52 @@ class Column(StrictModel):
     its logarithm.
     """
 
-    type: ColumnType = ColumnType.TEXT
-    role: Role = Role.OTHER
-    low: int | Decimal | date | datetime | None = None
-    high: int | Decimal | date | datetime | None = None
-    resolution: Decimal | None = None
-    values: tuple[str, ...] | None = None
-    nulls: bool | None = None
-    hierarchy: str | None = None
-    missing: MissingValues | None = None
-    scale: BinScale | None = None
+    type: ColumnType = Field(
+        default=ColumnType.TEXT,
+        description="The type of its values; a value that cannot be read as it is missing.",
+    )
+    role: Role = Field(
+        default=Role.OTHER,
+        description="What it tells an attacker: identifier (never released), quasi (known to others), "
+        "sensitive, other.",
+    )
+    low: int | Decimal | date | datetime | None = Field(
+        default=None,
+        description="A public lower bound; smaller values are raised to it. Sums and averages need bounds.",
+        examples=[0],
+    )
+    high: int | Decimal | date | datetime | None = Field(
+        default=None, description="A public upper bound; larger values are lowered to it.", examples=[120]
+    )
+    resolution: Decimal | None = Field(
+        default=None,
+        description="The step to which decimals are rounded; a decimal with bounds needs one.",
+        examples=["0.01"],
+    )
+    values: tuple[str, ...] | None = Field(
+        default=None,
+        description="The public list of a category's values; others become missing.",
+        examples=[["Private", "State-gov"]],
+    )
+    nulls: bool | None = Field(
+        default=None,
+        description="Whether NULL is a group of its own (true), or no value is missing (false); unset, "
+        "NULL is no group.",
+    )
+    hierarchy: str | None = Field(
+        default=None,
+        description="The entry of hierarchies by which it is generalized; by default the one of its own "
+        "name.",
+        examples=["ages"],
+    )
+    missing: MissingValues | None = Field(
+        default=None, description="What becomes of rows without a value when the table is published."
+    )
+    scale: BinScale | None = Field(
+        default=None,
+        description="How a number is divided into bins for models: of equal width, or of equal width of "
+        "its logarithm.",
+    )
     source_name: str | None = Field(
         default=None,
         # `from` is a keyword of Python: programs write source_name
@@ -128,6 +180,8 @@ class Column(StrictModel):
         serialization_alias="from",
         min_length=1,
         max_length=500,
+        description="Its name in the source, where that is another: any header.",
+        examples=["Gewicht/kg"],
     )
 
     @field_validator("values", mode="before")
@@ -185,21 +239,27 @@ class Column(StrictModel):
 class Link(StrictModel):
     """A foreign key: every value of the column is a key of the other table, where it occurs at most once."""
 
-    table: str
-    column: str
+    table: str = Field(description="The table that is linked to.", examples=["visits"])
+    column: str = Field(
+        description="The column of that table, in which each value occurs at most once.", examples=["id"]
+    )
 
 
 class LinkedPerson(StrictModel):
     """The person of a row is the person of the row that its linked column `through` refers to."""
 
-    through: str
+    through: str = Field(description="The linked column whose row names the person.", examples=["visit"])
 
 
 class ValueRange(StrictModel):
     """The values of a number or a date from `low` to `high`, both included; an unset end is open."""
 
-    low: int | Decimal | date | None = None
-    high: int | Decimal | date | None = None
+    low: int | Decimal | date | None = Field(
+        default=None, description="The first value; open if unset.", examples=[0]
+    )
+    high: int | Decimal | date | None = Field(
+        default=None, description="The last value; open if unset.", examples=[17]
+    )
 
 
 def _normalize_condition(value: object) -> object:
@@ -223,16 +283,59 @@ class Table(StrictModel):
     row can have; synthetic rows never have them either. `csv` says how the text of a CSV source is read.
     """
 
-    source: str
-    person: str | LinkedPerson = "row"
-    rows_per_person: int = Field(default=1, ge=1)
-    groups_per_person: int | None = Field(default=None, ge=1)
-    rows: int | None = Field(default=None, ge=1)
-    most_rows: int | None = Field(default=None, ge=1)
-    links: dict[str, Link] = Field(default_factory=dict)
-    impossible: tuple[Impossible, ...] = ()
-    columns: dict[str, Column]
-    csv: CsvOptions | None = None
+    source: str = Field(
+        description="The rows: a CSV, Excel, Parquet or Arrow file, a glob, a table of a DuckDB file, or "
+        "a table of the engine.",
+        examples=["visits.csv"],
+    )
+    person: str | LinkedPerson = Field(
+        default="row",
+        description="Whom a row is about: row, the column that identifies the person, a link to it, or none.",
+        examples=["patient"],
+    )
+    rows_per_person: int = Field(
+        default=1,
+        ge=1,
+        description="The most rows of one person that count; more noise for more rows.",
+        examples=[20],
+    )
+    groups_per_person: int | None = Field(
+        default=None,
+        ge=1,
+        description="The most groups of an answer in which one person counts.",
+        examples=[3],
+    )
+    rows: int | None = Field(
+        default=None,
+        ge=1,
+        description="The number of rows, if it is public.",
+        examples=[32561],
+    )
+    most_rows: int | None = Field(
+        default=None,
+        ge=1,
+        description="The most rows that are expected; only the time that answers take depends on it.",
+        examples=[20000],
+    )
+    links: dict[str, Link] = Field(
+        default_factory=dict,
+        description="Columns whose values are keys of other tables, for joins.",
+        examples=[{"visit": "visits.id"}],
+    )
+    impossible: tuple[Impossible, ...] = Field(
+        default=(),
+        description="Combinations of values that no row can have; synthetic rows never have them.",
+        examples=[[{"age": {"high": 15}, "married": "yes"}]],
+    )
+    columns: dict[str, Column] = Field(
+        description="The columns that may be asked about; others are not read.",
+        examples=[{"age": {"type": "integer", "low": 0, "high": 120}}],
+    )
+    csv: CsvOptions | None = Field(
+        default=None,
+        description="How the text of a CSV or Excel file is read; `discreet init` proposes it.",
+        examples=[{"delimiter": ";", "decimal": ","}],
+    )
 
     @field_validator("person", mode="before")
     @classmethod
@@ -343,39 +446,82 @@ class ContributionBounding(StrEnum):
 
 
 class AtMost(StrictModel):
-    """The largest shares of a table that may not fit the policy, before accepting it takes `--despite`.
+    """The largest shares of a table's rows that may not fit the policy, of each column by itself."""
 
-    `unreadable` is for rows that cannot be read, and for each column's values that are not of its type;
-    `undeclared` for values that are not among the declared ones; `clamped` for values beyond the bounds.
-    """
-
-    unreadable: Probability = 0.01
-    undeclared: Probability = 0.01
-    clamped: Probability = 0.05
+    unreadable: Probability = Field(
+        default=0.01, description="Rows that are not read, or values that are not of their type."
+    )
+    undeclared: Probability = Field(default=0.01, description="Values that are not among the declared ones.")
+    clamped: Probability = Field(default=0.05, description="Values below or above the bounds.")
 
 
 class Analyst(StrictModel):
     """A person who may ask questions, within a share of the budget."""
 
-    share: Probability
+    share: Probability = Field(description="The analyst's part of the budget.", examples=["50%"])
 
 
 class Policy(StrictModel):
     """The whole policy."""
 
-    promise: PromiseTerms | None = None
-    tables: dict[str, Table]
-    hierarchies: dict[str, HierarchyEntry] = Field(default_factory=dict)
-    analysts: dict[str, Analyst] = Field(default_factory=dict)
-    ledger: str = "ledger.db"
-    ledger_mark: str | None = None
-    store: str | None = None
-    data_version: str = "1"
-    epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    engine: str = "duckdb"
-    true_values: TrueValues = TrueValues.NEVER
-    bounding: ContributionBounding | None = None
-    at_most: AtMost = Field(default_factory=AtMost)
+    promise: PromiseTerms | None = Field(
+        default=None,
+        description="What an attacker may come to believe; every answer is charged to it.",
+        examples=[{"prior": "1%", "posterior": "5%"}],
+    )
+    tables: dict[str, Table] = Field(description="The tables, by the names that questions use.")
+    hierarchies: dict[str, HierarchyEntry] = Field(
+        default_factory=dict,
+        description="How columns are generalized when a table is published.",
+        examples=[{"ages": {"low": 0, "high": 120, "widths": [5, 10, 20]}}],
+    )
+    analysts: dict[str, Analyst] = Field(
+        default_factory=dict,
+        description="Who may ask, each within a share; by default one analyst has the whole budget.",
+        examples=[{"alice": {"share": "50%"}}],
+    )
+    ledger: str = Field(
+        default="ledger.db",
+        description="Where charges are recorded: a file, or the address of a PostgreSQL database.",
+    )
+    ledger_mark: str | None = Field(
+        default=None,
+        description="A second place for the ledger's high-water marks, which shows that a ledger was put "
+        "back.",
+        examples=["/mnt/marks/ledger.mark"],
+    )
+    store: str | None = Field(
+        default=None,
+        description="Where prepared tables are kept: a folder, or a schema or path of the engine.",
+        examples=["store"],
+    )
+    data_version: str = Field(
+        default="1", description="The version of the data; raise it whenever they change.", examples=["2"]
+    )
+    epsilon: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="What a question may spend, unless it names its own.",
+        examples=[0.1],
+    )
+    engine: str = Field(
+        default="duckdb",
+        description="Where the rows are: duckdb, duckdb:///FILE, postgresql://…, spark:local, sc://….",
+        examples=["postgresql://clinic@db/clinic"],
+    )
+    true_values: TrueValues = Field(
+        default=TrueValues.NEVER, description="Who may see answers without noise in the console."
+    )
+    bounding: ContributionBounding | None = Field(
+        default=None,
+        description="How people with too many rows are bounded: some of their rows, or all with less weight.",
+    )
+    at_most: AtMost = Field(
+        default_factory=AtMost,
+        description="The largest shares of values that may not fit, before accepting the data takes --despite.",
+        examples=[{"unreadable": "1%", "undeclared": "1%", "clamped": "5%"}],
+    )
 
     def __repr__(self) -> str:
         """Return the tables and the promise; addresses of engine and ledger may hold passwords."""

@@ -26,7 +26,8 @@ from typing import Any
 
 from discreet.core.csv_options import CsvOptions, find_ambiguous_text, parse_time, write_format_pattern
 from discreet.core.policy import ColumnType
-from discreet.engines.csv_sources import BLANKS, ISO_DATE, USUAL_DELIMITERS
+from discreet.engines.csv_quotes import BLANKS
+from discreet.engines.csv_sources import ISO_DATE, USUAL_DELIMITERS
 from discreet.engines.file_formats import FileFormat, find_file_format
 from discreet.engines.text_files import open_bytes, open_text, read_sheet, write_cell
 

@@ -34,6 +34,8 @@ from discreet.core.errors import RequestError
 MAX_QUOTED_LINES = 1000
 MAX_LISTED_LINES = 1000
 LINE_END = re.compile(rb"\r\n?|\n")
+BLANKS = " \t\r\n\u00a0\ufeff"
+"""What is left out around a value."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -79,7 +81,7 @@ class _Inspector:
     """One pass over a file's rows."""
 
     def __init__(self, text: mmap.mmap, separator: bytes, quote: bytes, fields: int) -> None:
-        self.text, self.separator, self.fields = text, separator, fields
+        self.text, self.separator, self.quote, self.fields = text, separator, quote, fields
         self.patterns = _compile_patterns(separator, quote, fields)
         self.place = len(BYTE_ORDER_MARK) if text[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
         self.uneven: list[int] = []
@@ -119,11 +121,17 @@ class _Inspector:
                 break
             self.place += len(self.separator)
         self.place = _skip(self.patterns.line_ends, self.text, self.place)
-        if self.fields > 1 and (count < self.fields or surplus.strip(b' "')):
+        if self.fields > 1 and (count < self.fields or not self._is_empty(surplus)):
             self.uneven_count += 1
             if len(self.uneven) < MAX_LISTED_LINES:
                 self.uneven.append(self.find_line(start))
         return None
+
+    def _is_empty(self, field: bytes) -> bool:
+        quoted = field.removeprefix(b" ")
+        if self.quote and quoted.startswith(2 * self.quote):
+            return not quoted.startswith(3 * self.quote)
+        return not field.decode(errors="replace").strip(BLANKS)
 
     def _find_fault(self, found: re.Match[bytes] | None) -> str | None:
         if found is None:

@@ -27,6 +27,7 @@ from discreet.core.errors import RequestError
 from discreet.core.policy import Column, ColumnType, Table
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.clamping import read_date, read_timestamp
+from discreet.engines.csv_quotes import BLANKS
 from discreet.engines.duckdb_connection import quote_path
 from discreet.engines.text_files import TextFile, open_text
 
@@ -38,7 +39,6 @@ RAW, VALUE, TEXT_VIEW = "_discreet_raw", "_discreet_value", "_discreet_text"
 NO_FIELD = "\x1c\x1d\x1e\x1d\x1c"
 NO_DELIMITER = "\x1f"
 """The delimiter of a file with one column, whose values may hold any usual mark."""
-BLANKS = " \t\r\n\u00a0\ufeff"
 USUAL_DELIMITERS = ",;\t|"
 ISO_DATE = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([T ].*)?"
 """The dates that are read without a declared format: DuckDB would read 05/06/25 as a day of the year 5."""
@@ -183,6 +183,11 @@ def _find_delimiter(text: str, options: CsvOptions, wanted: set[str]) -> str:
 
 
 def _parse_line(text: str, mark: str, quote: str) -> list[str]:
+    if len(mark) > 1:  # which the csv module does not know
+        return [
+            name.replace(NO_DELIMITER, mark)
+            for name in _parse_line(text.replace(mark, NO_DELIMITER), NO_DELIMITER, quote)
+        ]
     lines = io.StringIO(text, newline="")
     try:
         if quote:
@@ -206,7 +211,8 @@ def _write_rows(name: str, table: Table, file: TextFile) -> str:
     is_padded = len(names) > 1
     if is_padded:
         # a row with too few fields is padded with NULL, which no field is by itself
-        unread = f"{names[-1]} IS NULL OR coalesce({SURPLUS}, '') <> ''"
+        surplus = f"trim(coalesce({SURPLUS}, ''), {quote_literal(BLANKS)})"
+        unread = f"{names[-1]} IS NULL OR {surplus} <> ''"
         names.append(SURPLUS)
     selected = [
         f"_discreet_{places[origin.lower()]} AS {quote_identifier(column)}"
