@@ -18,12 +18,11 @@ from benchmarks.simulation.genome_study import Study
 from benchmarks.simulation.rental_ratings import RentalService, sample_known_ratings
 from benchmarks.simulation.us_population import Population
 from discreet.attacks.allele_frequencies import sum_statistics
-from discreet.attacks.attribute_inference import AttributeInference, vote_by_nearest_rows
 from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.linkability import Linkability
 from discreet.attacks.ratings import Ratings
 from discreet.attacks.scoreboard import Scoreboard
+from discreet.attacks.synthetic_attacks import AttributeInference, Linkability, vote_by_nearest_rows
 from discreet.attacks.synthetic_release import SyntheticRelease, build_synthetic_release
 from discreet.attacks.synthetic_sweep import sweep_attacks
 

@@ -16,9 +16,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms, MarkFile
+from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import MOST
+from discreet.accounting.mark_files import MarkFile
 from discreet.belief import Promise
 from discreet.core.guarantees import PureDP
 from tests.engines import servers

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling, Scheduling
 
-from discreet.accounting.high_water_marks import HighWaterMark, MarkFile, MarkStanding
+from discreet.accounting.mark_files import HighWaterMark, MarkFile, MarkStanding
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.services.sample import write_policy, write_samples
 from tests.engines import servers

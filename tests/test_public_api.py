@@ -23,7 +23,7 @@ from discreet import models
 from discreet.belief import Belief
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
 from discreet.services.train import TrainRequest

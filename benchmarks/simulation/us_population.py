@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from discreet.attacks.uniqueness import compute_expected_unique
+from discreet.attacks.linkage import compute_expected_unique
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import require_count
 

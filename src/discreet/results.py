@@ -11,7 +11,7 @@ from discreet.services.audit.audit_dispatch import AuditResult
 from discreet.services.count_publication import ReleasedCounts
 from discreet.services.plans import Budget
 from discreet.services.stream import Stream
-from discreet.services.synthesize.synthetic_table import SyntheticTable
+from discreet.services.synthesize.synthetic_results import SyntheticTable
 from discreet.services.train import TrainedModel
 
 __all__ = [

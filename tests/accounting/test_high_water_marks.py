@@ -15,15 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.high_water_marks import (
-    HighWaterMark,
-    HighWaterMarks,
-    LedgerTerms,
-    MarkFile,
-    MarkStanding,
-)
+from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.slot_file import read_text, write_text
+from discreet.accounting.mark_files import HighWaterMark, MarkFile, MarkStanding, read_text, write_text
 from discreet.core.errors import EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, pure

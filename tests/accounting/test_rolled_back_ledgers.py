@@ -22,10 +22,11 @@ import psycopg
 import pytest
 
 from discreet.accounting.entries import StoredAnswer
-from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms, MarkFile
+from discreet.accounting.high_water_marks import HighWaterMarks, LedgerTerms
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_backup import restore_ledger
 from discreet.accounting.ledger_storage import COLUMNS, is_database_address
+from discreet.accounting.mark_files import MarkFile
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.services.serving.curators import Curators
 from tests.accounting.ledger_rivals import PROMISE
@@ -211,7 +212,7 @@ def test_a_place_that_cannot_be_written_for_a_while_is_read_and_tried_again(
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("discreet.accounting.high_water_marks.write_text", full)
+        monkeypatch.setattr("discreet.accounting.mark_files.write_text", full)
         ask(ledger, "two")
         assert list(ledger.marks.skipped) == [path]
         monkeypatch.undo()

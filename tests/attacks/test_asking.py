@@ -13,10 +13,9 @@ import pytest
 
 from discreet import Curator
 from discreet.attacks.averaging import Averaging
-from discreet.attacks.differencing import Differencing
+from discreet.attacks.differencing import Differencing, Tracker
 from discreet.attacks.privacy_audit import audit_posteriors
 from discreet.attacks.query_attacks import Refusal, Victim, compute_claim_posterior
-from discreet.attacks.tracker import Tracker
 from discreet.core.errors import RequestError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.attack.answers_evaluation import CuratorAnswerer

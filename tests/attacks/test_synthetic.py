@@ -13,9 +13,7 @@ import pytest
 
 from benchmarks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
 from discreet.anonymity.risk.quasi_identifier_discovery import discover_quasi_identifiers, make_engine_counter
-from discreet.attacks.attribute_inference import AttributeInference, choose_constant
 from discreet.attacks.findings import Findings, compute_odds_factor
-from discreet.attacks.linkability import Linkability
 from discreet.attacks.nearest_records import (
     MISSING,
     UNIT,
@@ -26,7 +24,7 @@ from discreet.attacks.nearest_records import (
     vote_secrets,
 )
 from discreet.attacks.panel_evaluation import Guesses, compute_beliefs
-from discreet.attacks.singling_out import SinglingOut
+from discreet.attacks.synthetic_attacks import AttributeInference, Linkability, SinglingOut, choose_constant
 from discreet.attacks.synthetic_release import build_synthetic_release
 from discreet.attacks.synthetic_sweep import find_revealing_column_sets, sweep_attacks
 from discreet.core.binomial import clopper_pearson

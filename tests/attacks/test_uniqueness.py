@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.simulation.success_curves import compute_unique_by_columns
 from benchmarks.simulation.us_population import BIRTH, Population
-from discreet.attacks.uniqueness import Uniqueness, compute_expected_unique
+from discreet.attacks.linkage import Uniqueness, compute_expected_unique
 from discreet.core.errors import RequestError
 from tests.attacks.cases.uniqueness import people
 

@@ -196,3 +196,48 @@ def test_thousands_of_columns_are_checked_in_several_statements(tmp_path: Path) 
     (table,) = check_data(policy).tables
     assert {column.profile.above for column in table.columns} == {1}
     assert [column.profile.total for column in table.columns] == [place + 999 for place in range(450)]
+
+
+CSV = """\
+n;kg;day;at;well;town
+1; 2,5 ;05.06.2024;05.06.2024 13:14;yes;Ulm
+x;2.5;2024-06-05;5.6.24 13:14;maybe;Bonn
+?;;?;;;
+70;-3,5;31.12.2030;01.01.0001 00:00;no;ulm
+1;2;3
+4;5;6;7;8;9;10
+"""
+READ = {
+    "n": {"type": "integer", "low": 0, "high": 9},
+    "kg": {"type": "decimal", "low": 0, "high": 9, "resolution": "0.1"},
+    "day": {"type": "date", "low": "2024-01-01", "high": "2024-12-31"},
+    "at": {"type": "timestamp"},
+    "well": {"type": "boolean"},
+    "city": {"type": "category", "values": ["Ulm"], "from": "town"},
+}
+
+
+def test_values_are_read_by_the_declared_options_before_they_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(CSV)
+    options = {"decimal": ",", "nulls": ["?"], "dates": "%d.%m.%Y", "timestamps": "%d.%m.%Y %H:%M"}
+    table = {"source": str(tmp_path / "t.csv"), "columns": READ, "csv": options}
+    (found,) = check_data(Policy.model_validate({"tables": {"t": table}, "ledger": ":memory:"})).tables
+    assert (found.rows, found.unread.count, found.unread.lines) == (4, 2, (("t.csv", 6), ("t.csv", 7)))
+    counted = {
+        each.name: (each.profile.missing, each.profile.unreadable, each.profile.below, each.profile.above)
+        for each in found.columns
+    }
+    assert counted["n"] == (1, 1, 0, 1)
+    assert counted["kg"] == (1, 1, 1, 0)
+    assert counted["day"] == (1, 1, 0, 1)
+    assert counted["at"] == (1, 1, 0, 0)
+    assert counted["well"] == (1, 1, 0, 0)
+    assert found.columns[-1].profile.undeclared == 2
+    assert found.columns[1].profile.padded == 1
+
+
+def test_a_frame_is_checked_by_the_names_that_it_has() -> None:
+    table = {"source": "nowhere.csv", "columns": {"city": {"from": "Town", "type": "text"}}}
+    policy = Policy.model_validate({"tables": {"t": table}, "ledger": ":memory:"})
+    (found,) = check_data(policy, frames={"t": pa.table({"town": ["Ulm", None]})}).tables
+    assert (found.rows, found.columns[0].profile.missing, found.is_live) == (2, 1, True)

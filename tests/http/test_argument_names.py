@@ -19,6 +19,15 @@ def test_http_names_fields_of_the_body() -> None:
     }
 
 
+def test_http_names_the_alias_of_every_field_that_has_one() -> None:
+    told = error_to_json(RequestError("`levels=` `centres=` `weights=` `others=` `earlier=` `k=`"))
+    assert told["error"] == "`level` `centre` `weight` `with` `with` `k`"
+
+
+def test_an_option_of_the_server_is_no_field() -> None:
+    assert error_to_json(RequestError("Start it with --name NAME."))["error"] == "Start it with --name NAME."
+
+
 def test_postgresql_names_settings_and_leaves_other_arguments() -> None:
     report = build_error_report(REFUSED, lambda error: REFUSED)
     assert report.message == "ask: discreet.least_rows is missing."

@@ -10,8 +10,8 @@ import pytest
 
 from discreet.core.errors import InvalidParameterError
 from discreet.local import LocalHashing
-from discreet.local.finite_fields import make_finite_field, transform_counts, transform_weights
 from discreet.local.hadamard_response import walsh_hadamard_transform
+from discreet.local.local_hashing import make_finite_field, transform_counts, transform_weights
 
 SIZES = (2, 3, 4, 5, 7, 8, 16)
 

@@ -17,8 +17,7 @@ from discreet.core.exact_values import Exact, Released
 from discreet.core.guarantees import Guarantee, PureDP
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.services.audit.question_audit import audit_question
-from discreet.services.audit.session_audit import audit_session
+from discreet.services.audit.question_audit import audit_question, audit_session
 from discreet.services.policies import load_policy
 from tests.conftest import seeded
 from tests.services.test_promise import discreet

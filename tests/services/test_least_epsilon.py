@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.services.release_cache import MIN_EPSILON
+from discreet.services.request_fields import MIN_EPSILON
 from tests.services import patients
 from tests.services.test_promise import discreet
 

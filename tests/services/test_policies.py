@@ -13,10 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from discreet.accounting.ledger_storage import find_sibling_file, strip_sibling_path
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import ColumnType, Policy, Role
-from discreet.services.addresses import find_sibling_file, strip_sibling_path
 from discreet.services.policies import compute_policy_version, get_promise, list_blanks, load_policy
 
 GOOD = """\

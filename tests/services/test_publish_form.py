@@ -152,8 +152,13 @@ def test_fields_without_a_hand_written_input_reach_the_request(policy: Policy) -
 
 
 def test_a_section_is_open_where_a_folded_input_is_filled(policy: Policy) -> None:
-    assert [section.is_open for section in chosen(policy).sections] == [False, False, False]
-    assert [section.is_open for section in chosen(policy, seconds="7").sections] == [False, True, False]
+    assert [section.is_open for section in chosen(policy).sections] == [False] * 4
+    assert [section.is_open for section in chosen(policy, seconds="7").sections] == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_population_is_a_table_of_the_policy_and_never_a_file(policy: Policy, tmp_path: Path) -> None:

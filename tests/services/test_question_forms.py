@@ -11,7 +11,7 @@ import pytest
 
 import discreet
 from discreet.core.errors import RequestError
-from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.promise import PromiseRequest, state_promise
 from discreet.services.question_request import QuestionRequest
 from tests.services import patients

@@ -17,7 +17,8 @@ from discreet.services.attack.synthetic_attack import People
 from discreet.services.curator import Curator
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
 from discreet.services.synthesize.synthetic_publication import build_synthetic_certificate, evaluate_synthetic
-from discreet.services.synthesize.synthetic_table import SyntheticTable, plan_synthetic
+from discreet.services.synthesize.synthetic_results import SyntheticTable
+from discreet.services.synthesize.synthetic_table import plan_synthetic
 from tests.services.test_promise import discreet
 
 POLICY = """\

@@ -8,7 +8,8 @@ comes next.
 The ledger is six files: `ledger` (reserve, settle, replay, read), `entries` (the rows of one transaction),
 `budget` (shares, accounts and the budget check), `hash_chain`, `high_water_marks` and `ledger_backup`. A
 budget check runs from `ledger` by `entries` and `budget` to the rule of the `accountant`. Storage is behind
-`ledger_storage`: SQLite (`ledger_file`) or PostgreSQL (`ledger_database`, over `shared_database`).
+`ledger_storage`: SQLite (`ledger_file`) or PostgreSQL (`ledger_database`, over `shared_database` and
+`table_privileges`); marks are stored in `mark_files`.
 """
 
 from discreet.accounting.accountant import Accountant

@@ -235,6 +235,12 @@ class BudgetAccounts:
         what = "share" if found[0] != known[0] else "suspension"
         raise self.storage.make_damage_error(f"the {what} of {name} was changed")
 
+    def initialize(self, shares: Mapping[str, Fraction] | None, usual: Mapping[str, Fraction]) -> None:
+        """Write promise and shares, the `usual` ones if none are given or stored; check what is there."""
+        self.initialize_terms()
+        self.check_standings()
+        self.set_shares(shares or self.read_shares() or usual)
+
     def initialize_terms(self) -> None:
         """Write the promise into a new ledger; raise an error if the ledger has another promise."""
         promise = self.nothing.promise

@@ -231,6 +231,7 @@ class LedgerTransaction:
         )
 
     def settle(self, entry: Entry, answer: bytes, metadata: str) -> Entry:
+        self.require_reserved(entry, "settle")
         self.rows.execute(
             "UPDATE entry SET state = 'settled', answer = :answer, metadata = :metadata WHERE id = :id",
             {"answer": answer, "metadata": metadata, "id": entry.id},
@@ -239,6 +240,7 @@ class LedgerTransaction:
         return self.get_entry(entry.id)
 
     def fault(self, entry: Entry, incident: str) -> Entry:
+        self.require_reserved(entry, "fault")
         self.rows.execute(
             "UPDATE entry SET state = 'faulted', incident = :incident WHERE id = :id",
             {"incident": incident, "id": entry.id},

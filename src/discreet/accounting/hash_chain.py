@@ -357,7 +357,7 @@ def _matches_outcome(row: dict[str, Any], outcome: Link | None) -> bool:
     return bool(outcome.body["digest"] == digest_outcome(*(row[name] for name in OUTCOME)))
 
 
-def chain_existing_entries(rows: SqlTransaction, storage: LedgerStorage, format_version: int) -> None:
+def migrate_to_chain(rows: SqlTransaction, storage: LedgerStorage, format_version: int) -> None:
     """Chain the entries and releases of a ledger of an older format, inside the caller's transaction."""
     terms = rows.execute("SELECT prior, posterior, secret, people, tail, leak FROM terms").fetchone()
     if terms is None:

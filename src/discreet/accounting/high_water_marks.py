@@ -1,20 +1,20 @@
 """High-water marks: the progress of a ledger, written in places outside the ledger itself, and checked.
 
-Mark        Identity of the ledger, number of its links and the newest head, the sums of each analyst, the
-            names of releases without differential privacy, ledgers with a separate promise, and a trail of
-            earlier heads, by which `ledger_backup` finds how much an older copy lacks.
 Order       Commit the entry, write the marks, read data. So a ledger may be ahead of its marks, after a crash
             between the two, and is never behind them: one that is behind is an older copy, and is refused.
 Places      A mark is in a file beside the store, in one beside the sources of each writable folder, and
             in a file of the custodian's choice. One file holds the marks of several ledgers.
-Atomic      Written in place, into one of two slots (`slot_file`), by one process at a time (a lock on the
-            folder). A mark never goes back: a higher one of the same history is left in place. Plain JSON
-            files of earlier versions are read and replaced.
+Atomic      Written in place, by one process at a time (`mark_files`). A mark never goes back: a higher one of
+            the same history is left in place.
 Copies      A ledger that is behind one of its marks is an older copy, and one with another history than its
             mark is another copy. Both are refused; `discreet ledger restore` charges the lost entries.
             They are compared when a ledger is opened, and again before every reservation is handed out: the
             mark in each place is read, and refused if the ledger lacks its link, before it is overwritten.
-            What this process itself has seen is compared in every transaction (`ledger.py`).
+Seen        Each transaction, of reading or writing, first checks that the chain extends the newest one that
+            this process has seen, committed by itself or by others. A ledger that was rolled back under a
+            running server, by a restore or a failover to a standby that lags, is refused there: nothing is
+            written to it and no data is read. A commit that is lost later is found by the read that writes
+            its mark, or at the latest when the entry is settled, before its answer leaves.
 Forward     Servers that share a ledger and have marks of their own write them forward now and then, to what
             the others have charged (`Ledger.refresh_marks`), so that none is far behind.
 Restored    A mark of a history that was lost, for which the restored ledger was charged, gives way to the
@@ -26,181 +26,24 @@ Batched     Threads that wait for their marks share one write, as they share a c
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from fractions import Fraction
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from discreet.accounting.entries import LedgerTransaction
-from discreet.accounting.hash_chain import ChainPosition, LinkKind, RunningSums
+from discreet.accounting.hash_chain import ChainPosition, LinkKind
 from discreet.accounting.ledger_storage import make_ledger_error
-from discreet.accounting.privacy_unit import PrivacyUnit, overlap
-from discreet.accounting.slot_file import NewerSlotsError, lock_folder, read_text, write_text
+from discreet.accounting.mark_files import RESTORE, HighWaterMark, MarkFile, MarkStanding
+from discreet.accounting.privacy_unit import PrivacyUnit
 from discreet.core.errors import EngineFault, RequestError
 
-FORMAT = 1
 BESIDE_SOURCES = ".discreet.mark"
 MOST_BACKUPS = 64
-RESTORE = "Put the newest ledger back, or charge what is lost by discreet ledger restore."
 START_AGAIN = "Stop the servers that have it open before you restore it, and start them again then."
-
-
-@dataclass(frozen=True, kw_only=True)
-class HighWaterMark:
-    """The progress of one ledger; `sources` are the patterns that it marks in its folder."""
-
-    ledger: str
-    place: str
-    count: int
-    head: str
-    total: RunningSums
-    accounts: Mapping[str, RunningSums]
-    releases: tuple[str, ...] = ()
-    separate: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    trail: tuple[tuple[int, str], ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the mark as a JSON object, without the identity, which is its key in the file.
-
-        >>> total = ("0", "0", "0", 0)
-        >>> mark = HighWaterMark(ledger="a", place="b", count=1, head="c", total=total, accounts={})
-        >>> mark.to_json()["count"]
-        1
-        """
-        return {name: value for name, value in vars(self).items() if name != "ledger"}
-
-    @classmethod
-    def from_json(cls, ledger: str, value: Mapping[str, Any]) -> HighWaterMark:
-        texts = ("releases", "separate", "sources")
-        accounts = {str(name): _parse_sums(sums) for name, sums in value["accounts"].items()}
-        return cls(
-            ledger=ledger,
-            place=str(value["place"]),
-            count=int(value["count"]),
-            head=str(value["head"]),
-            total=_parse_sums(value["total"]),
-            accounts=accounts,
-            trail=tuple((int(number), str(head)) for number, head in value.get("trail", ())),
-            **{name: tuple(map(str, value.get(name, ()))) for name in texts},
-        )
-
-    def is_covered_by(self, accounts: Mapping[str, Sequence[Any]], releases: Iterable[str]) -> bool:
-        """Return whether these sums and names hold at least those of the mark."""
-        return {*self.releases} <= {*releases} and all(
-            Fraction(most) >= Fraction(own)
-            for name, sums in self.accounts.items()
-            # the number of entries does not matter: lost entries are charged as one
-            for most, own in zip(accounts.get(name, ("0", "0", "0"))[:3], sums[:3], strict=True)
-        )
-
-
-class MarkStanding(Enum):
-    """How a ledger relates to one of its marks."""
-
-    CHAINED = "the ledger has the link of the mark"
-    CHARGED = "the ledger was restored, and charged for what the mark shows"
-    UNKNOWN = "the ledger is an older or another copy"
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarkFile:
-    """A file of marks. `sources` are absolute patterns that a mark must match to count; None for all.
-
-    A file that is not `written` is only read; one that is `required` must be writable.
-    """
-
-    path: Path
-    sources: tuple[str, ...] | None = None
-    written: bool = True
-    required: bool = False
-
-    def read(self) -> list[HighWaterMark]:
-        """Return the marks of these sources; raise an error for a file that cannot be read."""
-        found = self._load().values()
-        if self.sources is None:
-            return [*found]
-        return [mark for mark in found if any(self._matches_source(each) for each in mark.sources)]
-
-    def advance(
-        self, mark: HighWaterMark, classify: Callable[[HighWaterMark], MarkStanding]
-    ) -> list[HighWaterMark]:
-        """Write the mark unless a higher one of the same history is there; return those of other ledgers.
-
-        `classify` compares the mark that is there with the ledger. It is called while nobody else can write
-        the mark, so that of two processes each sees what the other has written.
-        """
-        with lock_folder(self.path.parent):
-            marks = self._load(is_locked=True)
-            kept = marks.get(mark.ledger)
-            standing = MarkStanding.CHARGED if kept is None else classify(kept)
-            if standing is MarkStanding.UNKNOWN:
-                raise EngineFault(
-                    f"The mark {self.path} was written by a newer or another copy of this ledger; the charge "
-                    f"stays, and no data was read. {RESTORE}"
-                )
-            is_higher = kept is None or standing is MarkStanding.CHARGED or kept.count < mark.count
-            if is_higher or kept is None or not {*self._relative_sources()} <= {*kept.sources}:
-                higher = mark if is_higher or kept is None else kept
-                self._store(marks | {mark.ledger: self._with_sources(higher, kept)})
-            return self._find_other_ledgers(marks, mark.ledger)
-
-    def replace(self, mark: HighWaterMark) -> None:
-        """Write the mark in place of a higher one: the ledger was restored, and this is its history now."""
-        with lock_folder(self.path.parent):
-            marks = self._load(is_locked=True)
-            self._store(marks | {mark.ledger: self._with_sources(mark, marks.get(mark.ledger))})
-
-    def _find_other_ledgers(self, marks: Mapping[str, HighWaterMark], identity: str) -> list[HighWaterMark]:
-        return [
-            each
-            for each in marks.values()
-            if each.ledger != identity
-            and (self.sources is None or any(map(self._matches_source, each.sources)))
-        ]
-
-    def _with_sources(self, mark: HighWaterMark, kept: HighWaterMark | None) -> HighWaterMark:
-        before = () if kept is None else kept.sources
-        return replace(mark, sources=tuple(sorted({*before, *self._relative_sources()})))
-
-    def _relative_sources(self) -> list[str]:
-        return [os.path.relpath(each, self.path.parent) for each in self.sources or ()]
-
-    def _matches_source(self, relative: str) -> bool:
-        other = os.path.normpath(os.path.join(self.path.parent, relative))
-        return any(overlap(other, each) for each in self.sources or ())
-
-    def _load(self, *, is_locked: bool = False) -> dict[str, HighWaterMark]:
-        try:
-            stored = json.loads(read_text(self.path, is_locked=is_locked))
-            if stored["format"] > FORMAT:
-                raise NewerSlotsError
-            return {name: HighWaterMark.from_json(name, each) for name, each in stored["ledgers"].items()}
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except OSError:
-            raise self._make_error("cannot be read") from None
-        except NewerSlotsError:
-            raise self._make_error("was written by a newer version of discreet") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise self._make_error("is damaged") from None
-
-    def _store(self, marks: Mapping[str, HighWaterMark]) -> None:
-        content = {"format": FORMAT, "ledgers": {name: each.to_json() for name, each in marks.items()}}
-        write_text(self.path, json.dumps(content) + "\n")  # without indent, which is ten times slower
-
-    def _make_error(self, what: str) -> RequestError:
-        return RequestError(
-            f"The mark {self.path} {what}, so it is not known how far the ledger of these data had come.",
-            hint="Make it readable, or restore it from a backup; delete it only if the ledger is the newest.",
-        )
 
 
 @dataclass
@@ -361,10 +204,33 @@ def classify_mark(transaction: LedgerTransaction, mark: HighWaterMark) -> MarkSt
     return MarkStanding.CHARGED if is_charged else MarkStanding.UNKNOWN
 
 
-def require_same_history(transaction: LedgerTransaction, seen: ChainPosition) -> None:
-    """Raise an error for a ledger that does not extend what was `seen` of it before."""
-    if transaction.chain.extends(seen):
+class SeenHistory:
+    """The newest committed position of a ledger that this process has seen; it never goes back."""
+
+    def __init__(self) -> None:
+        self.position: ChainPosition | None = None
+        self._turn = threading.Lock()
+
+    def remember(self, position: ChainPosition) -> None:
+        with self._turn:
+            if self.position is None or self.position.count < position.count:
+                self.position = position
+
+
+def require_same_history(
+    transaction: LedgerTransaction, seen: ChainPosition | None, *, after_data: bool = False
+) -> None:
+    """Raise an error for a ledger that was rolled back under this process: it lacks what was `seen` of it.
+
+    `after_data` was read, the error is a fault.
+    """
+    if seen is None or transaction.chain.extends(seen):
         return
+    if after_data:
+        raise EngineFault(
+            "The ledger was replaced by an older copy of it after the data was read; its marks hold the "
+            f"charge, and no answer leaves. {RESTORE}"
+        )
     newest = transaction.chain.get_position()
     place, again = transaction.storage.place, f"{RESTORE} {START_AGAIN}"
     if newest is None or newest.count < seen.count:
@@ -415,13 +281,6 @@ def _read_trail(transaction: LedgerTransaction, count: int) -> tuple[tuple[int, 
     chain = transaction.chain
     backups = [link.id for link in chain.list_links(LinkKind.BACKUP)[-MOST_BACKUPS:]]
     return tuple(chain.list_heads({*steps, *backups}))
-
-
-def _parse_sums(value: Sequence[Any]) -> RunningSums:
-    epsilon, rho, delta, events = value
-    for each in (epsilon, rho, delta):
-        Fraction(each)
-    return str(epsilon), str(rho), str(delta), int(events)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,6 @@ Repeat      An analyst's settled answer is replayed to the same analyst for free
             that the same analyst has reserved elsewhere, in another thread, process or server, waits until
             it is settled; if that process is gone, it is charged anew.
 Sums        Stored beside the entries, so that reserving takes constant time; `verify` compares them.
-Seen        Each transaction, of reading or writing, first checks that the chain extends the newest one that
-            this process has seen, committed by itself or by others. A ledger that was rolled back under a
-            running server, by a restore or a failover to a standby that lags, is refused there: nothing is
-            written to it and no data is read. A commit that is lost later is found by the read that writes
-            its mark, or at the latest when the entry is settled, before its answer leaves.
 Exceptions  Releases without differential privacy are recorded, and named wherever the ledger states the
             belief of an attacker: once there is one, no bound holds for everything ever released.
 Content     Questions, parameters, released answers and incident numbers. No value that was not released.
@@ -26,7 +21,6 @@ Content     Questions, parameters, released answers and incident numbers. No val
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -56,9 +50,8 @@ from discreet.accounting.entries import (
 )
 from discreet.accounting.hash_chain import EVERYBODY, ChainPosition
 from discreet.accounting.high_water_marks import (
-    RESTORE,
-    HighWaterMark,
     LedgerTerms,
+    SeenHistory,
     check_marks,
     classify_mark,
     read_mark,
@@ -68,16 +61,11 @@ from discreet.accounting.high_water_marks import (
 )
 from discreet.accounting.ledger_database import has_ledger, open_storage
 from discreet.accounting.ledger_storage import SqlTransaction
+from discreet.accounting.mark_files import HighWaterMark
 from discreet.accounting.privacy_unit import PrivacyUnit, change_units, check_units, require_units
 from discreet.belief import Belief, Promise
 from discreet.core.engine import Closeable
-from discreet.core.errors import (
-    AlreadyRunningError,
-    DiscreetError,
-    EngineFault,
-    RequestError,
-    require_parameter,
-)
+from discreet.core.errors import AlreadyRunningError, DiscreetError, require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real, require_count
 
@@ -120,16 +108,11 @@ class Ledger(Closeable):
             require_unmarked_data(str(address), bound)
         self._reserved: set[int] = set()
         self._abandoned: set[int] = set()
-        self._seen: ChainPosition | None = None
-        self._seen_turn = threading.Lock()
+        self._seen = SeenHistory()
         self.storage = open_storage(str(address))
 
         def initialize(transaction: LedgerTransaction) -> tuple[bool, ChainPosition | None]:
-            transaction.accounts.initialize_terms()
-            transaction.accounts.check_standings()
-            transaction.accounts.set_shares(
-                shares or transaction.accounts.read_shares() or {SOLE_ANALYST: Fraction(1)}
-            )
+            transaction.accounts.initialize(shares, {SOLE_ANALYST: Fraction(1)})
             transaction.chain.check_last_link()
             transaction.accounts.check_totals()
             check_marks(transaction, bound, separate=terms.separate)
@@ -139,7 +122,7 @@ class Ledger(Closeable):
         try:
             has_history, position = self.transact(initialize)
             if position is not None:
-                self._remember(position)
+                self._seen.remember(position)
             if has_history:
                 self.write_marks()
         except BaseException:
@@ -214,14 +197,12 @@ class Ledger(Closeable):
         """Store the released answer, to be replayed for free."""
         require_parameter(isinstance(answer, bytes), "settle", "answer", type(answer).__name__, "bytes")
         text = mapping_to_json("settle.metadata", metadata or {})
-        return self._finish_entry(
-            entry, "settle", lambda transaction: transaction.settle(entry, answer, text)
-        )
+        return self._finish_entry(entry, "settle", lambda each: each.settle(entry, answer, text))
 
     def fault(self, entry: Entry, incident: str) -> Entry:
         """Record an engine failure under an incident of the custodian's log, and suspend the analyst."""
         require_incident("fault", incident)
-        return self._finish_entry(entry, "fault", lambda transaction: transaction.fault(entry, incident))
+        return self._finish_entry(entry, "fault", lambda each: each.fault(entry, incident))
 
     def suspend(self, analyst: str, incident: str) -> None:
         """Suspend an analyst until `clear_suspension`, for an incident that the custodian's log explains."""
@@ -266,13 +247,13 @@ class Ledger(Closeable):
 
         def write(rows: SqlTransaction) -> tuple[T, list[ChainPosition]]:
             transaction = self._make_transaction(rows)
-            self._require_seen_history(transaction, self._seen, after_data=after_data)
+            require_same_history(transaction, self._seen.position, after_data=after_data)
             transaction.orphan_entries(abandoned)
             return work(transaction), transaction.chain.appended
 
         result, appended = self.storage.write(write, after_data=after_data)
         for position in appended[-1:]:
-            self._remember(position)  # only now: what was not committed was not seen
+            self._seen.remember(position)  # only now: what was not committed was not seen
         self._abandoned.difference_update(abandoned)
         return result
 
@@ -372,8 +353,7 @@ class Ledger(Closeable):
 
     def describe_uncovered(self) -> str:
         """Return the sentences on what no bound on belief covers; empty if bounds cover everything."""
-        with self._open_transaction() as transaction:
-            return describe_uncovered(transaction.list_releases(), transaction.list_separate_ledgers())
+        return self._read(lambda each: describe_uncovered(each.list_releases(), each.list_separate_ledgers()))
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the places of ledgers with a separate promise about the same data, by identity."""
@@ -382,7 +362,7 @@ class Ledger(Closeable):
     def read_mark(self) -> HighWaterMark:
         """Return the current high-water mark of the ledger, which from now on it is not to be behind."""
         mark = self._read(read_mark)
-        self._remember(ChainPosition(mark.count, mark.head))
+        self._seen.remember(ChainPosition(mark.count, mark.head))
         return mark
 
     def verify(self) -> None:
@@ -417,33 +397,13 @@ class Ledger(Closeable):
 
     @contextmanager
     def _open_transaction(self) -> Iterator[LedgerTransaction]:
-        seen = self._seen  # before the snapshot is taken, which may lack what is committed after that
+        seen = (
+            self._seen.position
+        )  # before the snapshot is taken, which may lack what is committed after that
         with self.storage.read_transaction() as rows:
             transaction = self._make_transaction(rows)
-            self._require_seen_history(transaction, seen)
-            yield transaction
-
-    def _require_seen_history(
-        self, transaction: LedgerTransaction, seen: ChainPosition | None, *, after_data: bool = False
-    ) -> None:
-        """Raise an error for a ledger that was rolled back under this process."""
-        if seen is None:
-            return
-        try:
             require_same_history(transaction, seen)
-        except RequestError:
-            if not after_data:
-                raise
-            raise EngineFault(
-                "The ledger was replaced by an older copy of it after the data was read; its marks hold the "
-                f"charge, and no answer leaves. {RESTORE}"
-            ) from None
-
-    def _remember(self, position: ChainPosition) -> None:
-        """Remember the newest committed position that a transaction has seen; it never goes back."""
-        with self._seen_turn:
-            if self._seen is None or self._seen.count < position.count:
-                self._seen = position
+            yield transaction
 
     def _make_transaction(self, rows: SqlTransaction) -> LedgerTransaction:
         return LedgerTransaction(BudgetAccounts(rows=rows, storage=self.storage, nothing=self._nothing))
@@ -464,15 +424,10 @@ class Ledger(Closeable):
             time.sleep(MOMENT)
 
     def _finish_entry(self, entry: Entry, verb: str, finish: Callable[[LedgerTransaction], Entry]) -> Entry:
-        """Finish an entry; raise an error unless it is still reserved."""
+        """Finish an entry that is still reserved."""
         require_parameter(
             isinstance(entry, Entry), verb, "entry", type(entry).__name__, "an Entry of this ledger"
         )
-
-        def finish_once(transaction: LedgerTransaction) -> Entry:
-            transaction.require_reserved(entry, verb)
-            return finish(transaction)
-
-        finished = self.transact(finish_once, after_data=True)
+        finished = self.transact(finish, after_data=True)
         self._reserved.discard(entry.id)
         return finished

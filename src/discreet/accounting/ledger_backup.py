@@ -25,11 +25,12 @@ from pathlib import Path
 from discreet.accounting.budget import limit_to_share
 from discreet.accounting.entries import LedgerTransaction
 from discreet.accounting.hash_chain import EVERYBODY, SUMS, LinkKind, format_current_time
-from discreet.accounting.high_water_marks import HighWaterMark, HighWaterMarks, has_marked_link
+from discreet.accounting.high_water_marks import HighWaterMarks, has_marked_link
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_database import LedgerDatabase, has_ledger
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import SQLITE, is_database_address, make_ledger_error
+from discreet.accounting.mark_files import HighWaterMark
 from discreet.core.errors import RequestError
 
 LOST_KEY, LOST = "restored", "what was asked after the backup, and is lost"

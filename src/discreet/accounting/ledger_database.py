@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from discreet.accounting.hash_chain import LINKS, chain_existing_entries
+from discreet.accounting.hash_chain import LINKS, migrate_to_chain
 from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import (
     CHAINED_FORMAT,
@@ -94,7 +94,7 @@ class LedgerDatabase:
         try:
             self._database.create_tables(TABLES, SCHEMA)
             with self._database.translate_errors(), self._write_transaction() as rows:
-                self._migrate_format(rows)
+                self.migrate_schema(rows)
             # older formats have no table of links before they are chained, so it is checked last
             self._database.check_tables(("link",))
         except BaseException:
@@ -151,13 +151,14 @@ class LedgerDatabase:
             raise make_newer_format_error(self.place, form)
         return int(form)
 
-    def _migrate_format(self, rows: SqlTransaction) -> None:
+    def migrate_schema(self, rows: SqlTransaction) -> None:
+        """Bring the tables of an older format to the current one."""
         form = self._find_format(rows)
         rows.execute(UNDER_WAY)
         if form < CHAINED_FORMAT:
             for statement in CHAINED:
                 rows.execute(statement)
-            chain_existing_entries(rows, self, form)
+            migrate_to_chain(rows, self, form)
         if form < FORMAT:
             rows.execute("UPDATE ledger SET format = :format", {"format": FORMAT})
 

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from discreet.accounting.hash_chain import LINKS, chain_existing_entries
+from discreet.accounting.hash_chain import LINKS, migrate_to_chain
 from discreet.accounting.ledger_storage import (
     BUSY,
     CHAINED_FORMAT,
@@ -206,20 +206,24 @@ class LedgerFile:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _switch_to_wal(connection)
-            connection.execute("BEGIN IMMEDIATE")
-            form = self._read_format(connection)
-            for statement in MIGRATIONS.get(form, ()):
-                connection.execute(statement)
-            if 0 < form < CHAINED_FORMAT:
-                chain_existing_entries(connection, self, form)
-            if 0 < form < FORMAT:
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-            connection.execute(UNDER_WAY)
-            connection.execute("COMMIT")
+            self.migrate_schema(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def migrate_schema(self, connection: sqlite3.Connection) -> None:
+        """Create the tables of a new ledger, or bring those of an older format to the current one."""
+        connection.execute("BEGIN IMMEDIATE")
+        form = self._read_format(connection)
+        for statement in MIGRATIONS.get(form, ()):
+            connection.execute(statement)
+        if 0 < form < CHAINED_FORMAT:
+            migrate_to_chain(connection, self, form)
+        if 0 < form < FORMAT:
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute(UNDER_WAY)
+        connection.execute("COMMIT")
 
     def _open_reader(self) -> sqlite3.Connection:
         """Open the reading connection."""

@@ -3,6 +3,10 @@
     ledger.db, sqlite:///ledger.db    a file          :memory:    not persistent
     postgresql://host/database        a database; `?options=-csearch_path%3Dname` names a schema of it
 
+A ledger has sibling files: the users, the prepared store, the fault log and others. Those of a file are in
+its folder; those of a database are beside the policy, as for a file ledger.db. A resolved address of a
+database has the path for its sibling files after a #, which such addresses never use.
+
 Both implement `LedgerStorage`. Every failure is one sentence, and none contains a value from the data, or the
 password of an address. Both write by `GroupCommit`, one commit for all waiting threads of a process:
 
@@ -28,6 +32,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from discreet.core.errors import DiscreetError, EngineFault, RequestError
 
 MEMORY = ":memory:"
+DEFAULT_FILE = "ledger.db"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
 FORMAT, CHAINED_FORMAT = 5, 3
 """The format of new ledgers, and the first that was chained.
@@ -163,6 +168,38 @@ def translate_errors(
 def is_database_address(address: str) -> bool:
     """Return whether a ledger's address is that of a server."""
     return address.startswith(POSTGRESQL)
+
+
+def resolve_ledger_address(address: str, make_absolute: Callable[[str], str]) -> str:
+    """Return the address with an absolute path, independent of the working directory.
+
+    >>> resolve_ledger_address("sqlite:///ledger.db", "/data/{}".format)
+    '/data/ledger.db'
+    >>> resolve_ledger_address("postgresql://db.example/promises", "/data/{}".format)
+    'postgresql://db.example/promises#/data/ledger.db'
+    """
+    if address == MEMORY:
+        return address
+    if is_database_address(address):
+        return f"{address.partition('#')[0]}#{make_absolute(DEFAULT_FILE)}"
+    path = address.removeprefix(SQLITE)
+    if not path or "://" in path:
+        raise RequestError(
+            "A ledger address is a file, sqlite:///FILE or postgresql://…; this is none of them.",
+            hint="Name one under ledger in the policy, or by `ledger=`.",
+        )
+    return make_absolute(path)
+
+
+def strip_sibling_path(ledger: str) -> str:
+    """Return the address of the ledger itself, without the path of its sibling files."""
+    return ledger.partition("#")[0] if is_database_address(ledger) else ledger
+
+
+def find_sibling_file(ledger: str, suffix: str) -> Path | None:
+    """Return the file or folder with that suffix beside a ledger; None for a ledger in memory."""
+    file = ledger.partition("#")[2] or DEFAULT_FILE if is_database_address(ledger) else ledger
+    return None if file == MEMORY else Path(file).with_suffix(suffix)
 
 
 def copy_tables(source: SqlTransaction, target: SqlTransaction, *, keep: str = "") -> None:

@@ -32,7 +32,8 @@ from discreet.services.progress import ignore_progress
 from discreet.services.stream import Stream
 from discreet.services.stream import open_stream as open_requested_stream
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
-from discreet.services.synthesize.synthetic_table import SyntheticTable, synthesize_table
+from discreet.services.synthesize.synthetic_results import SyntheticTable
+from discreet.services.synthesize.synthetic_table import synthesize_table
 from discreet.services.tabulate import plan_table_release
 from discreet.services.train import TrainedModel, TrainRequest, train_private_model
 from discreet.sql.expression_tree import Scalar

@@ -34,7 +34,8 @@ from discreet.services.anonymize.release_goal import Method
 from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
-from discreet.services.audit.audit_dispatch import AuditRequest, AuditResult, run_audit
+from discreet.services.audit.audit_dispatch import AuditResult, run_audit
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.check.check import run_check
 from discreet.services.check.check_request import CheckFields
 from discreet.services.check.data_check import DataCheck

@@ -1,4 +1,4 @@
-"""Attacks on releases by an adversary with stated knowledge, one per file, and the audits of epsilon.
+"""Attacks on releases by an adversary with stated knowledge, and the audits of epsilon.
 
 Tables      `published_table` holds a release as its reader sees it, `attacker_knowledge` what is known about
             people, and `match_sets` which rows may belong to whom; attacks on published tables run on those.
@@ -7,26 +7,18 @@ Synthetic   `synthetic_release` compares a synthetic table with people who were 
 Answers     `query_attacks` holds what attacks on a query interface share.
 """
 
-from discreet.attacks.attribute_inference import AttributeInference
+from discreet.attacks.attribute_disclosure import ClassInference, Homogeneity, Similarity, Skewness
 from discreet.attacks.averaging import Averaging
 from discreet.attacks.background_knowledge import BackgroundKnowledge, Fact
-from discreet.attacks.birthday import Birthday
-from discreet.attacks.class_inference import ClassInference
-from discreet.attacks.differencing import Differencing
+from discreet.attacks.composition_attacks import Birthday, Intersection
+from discreet.attacks.differencing import Differencing, Tracker
 from discreet.attacks.floating_point import FloatingPoint
 from discreet.attacks.genome_membership import GenomeMembership
-from discreet.attacks.homogeneity import Homogeneity
 from discreet.attacks.informed_adversary import InformedAdversary
-from discreet.attacks.intersection import Intersection
-from discreet.attacks.linkability import Linkability
-from discreet.attacks.linkage import Linkage
+from discreet.attacks.linkage import Linkage, Uniqueness
 from discreet.attacks.reconstruction import Reconstruction
 from discreet.attacks.scoreboard import Scoreboard
-from discreet.attacks.similarity import Similarity
-from discreet.attacks.singling_out import SinglingOut
-from discreet.attacks.skewness import Skewness
-from discreet.attacks.tracker import Tracker
-from discreet.attacks.uniqueness import Uniqueness
+from discreet.attacks.synthetic_attacks import AttributeInference, Linkability, SinglingOut
 
 ATTACKS = (
     Linkage,

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.anonymity.risk.reidentification_risk import AttackerRisks, assess_risks
+from discreet.attacks.attribute_disclosure import ClassInference
 from discreet.attacks.claims import find_commonest
-from discreet.attacks.class_inference import ClassInference
 from discreet.attacks.findings import Findings
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.match_sets import MatchSets

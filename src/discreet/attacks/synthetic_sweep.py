@@ -25,18 +25,18 @@ from discreet.anonymity.risk.quasi_identifier_discovery import (
     discover_quasi_identifiers,
     make_tuple_counter,
 )
-from discreet.attacks.attribute_inference import (
+from discreet.attacks.findings import Findings
+from discreet.attacks.nearest_records import MISSING, UNIT, Places
+from discreet.attacks.panel_evaluation import Floats
+from discreet.attacks.synthetic_attacks import (
     AttributeInference,
     ConstantGuess,
+    Linkability,
+    SinglingOut,
     choose_constant,
     find_constant_guess,
     vote_by_nearest_rows,
 )
-from discreet.attacks.findings import Findings
-from discreet.attacks.linkability import Linkability
-from discreet.attacks.nearest_records import MISSING, UNIT, Places
-from discreet.attacks.panel_evaluation import Floats
-from discreet.attacks.singling_out import SinglingOut
 from discreet.attacks.synthetic_release import SyntheticRelease, choose_evenly
 
 MAX_SET_SIZE = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 
 import typer
@@ -17,12 +18,15 @@ from discreet.services.anonymize.anonymize import (
     anonymize,
     anonymize_privately,
     check_table,
+    find_shared_person,
     list_generalizations,
     resolve_request,
 )
 from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeRequest
 from discreet.services.anonymize.exposure import warn_of_columns
 from discreet.services.anonymize.table_resolution import ResolvedTable
+
+MOST_NAMED = 6
 
 
 def run_anonymize(
@@ -32,10 +36,13 @@ def run_anonymize(
     if sum((check, minimal, top is not None)) > 1:
         raise RequestError("--check, --minimal and --top exclude each other.", hint="Give only one of them.")
     resolved = resolve_request(request, generalizes=not check)
+    if sys.stdin.isatty() and (column := find_shared_person(resolved)) is not None:
+        request = request.model_copy(update={"person": _ask_for_person(column)})
+        resolved = resolve_request(request, generalizes=not check)
     if check:
         _run_check(request, resolved, as_json=as_json)
         return
-    _print_warnings(resolved.warnings)
+    _print_warnings([*resolved.warnings, *_warn_of_left_out(resolved.left_out)])
     if minimal or top is not None:
         _run_list(request, resolved, top, as_json=as_json)
     elif request.method == PRIVATE:
@@ -53,6 +60,7 @@ def _run_publish(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json:
     if as_json:
         content = anonymize_view.release_to_json(result.release)
         trial = {"trial": attack_view.evaluation_to_json(result.evaluation)}
+        content["left_out"] = list(resolved.left_out)
         print(json.dumps(content | trial | {"files": [str(path) for path in result.files]}))
     else:
         anonymize_view.print_release(Console(), result.release, list(result.files), result.evaluation)
@@ -107,6 +115,22 @@ def _run_check(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: b
         raise typer.Exit(ModelNotMetError.exit_code)
     failed = [model.name for model, each in checked.verdicts if not each.holds]
     raise ModelNotMetError(f"The table does not meet {' and '.join(failed)}.")
+
+
+def _ask_for_person(column: str) -> str:
+    """Return the column if the custodian says that it names the person, and row if not."""
+    seen = f"{column} seems to name the person, and several rows share a value of it."
+    return column if typer.confirm(f"{seen} Does it name the person?", err=True) else "row"
+
+
+def _warn_of_left_out(columns: Sequence[str]) -> list[str]:
+    if not columns:
+        return []
+    more = f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
+    return [
+        f"{', '.join(columns[:MOST_NAMED])}{more}: left out, because no option names them. Publish a column "
+        "with --keep."
+    ]
 
 
 def _print_warnings(texts: Sequence[str]) -> None:

@@ -14,7 +14,8 @@ from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import ModelNotMetError, RequestError
 from discreet.rendering import audit_view
 from discreet.rendering.terminal import Console
-from discreet.services.audit.audit_dispatch import AuditRequest, is_question, run_audit
+from discreet.services.audit.audit_dispatch import run_audit
+from discreet.services.audit.audit_request import AuditRequest, is_question
 from discreet.services.policies import load_policy
 
 

@@ -21,7 +21,7 @@ from discreet.core.policy import Policy
 from discreet.rendering.terminal import Console
 from discreet.services.policies import load_policy
 from discreet.services.users import UserAccounts, open_user_storage
-from discreet.services.users.user_requests import AddUserRequest, add_user
+from discreet.services.users.user_accounts import AddUserRequest, add_user
 
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The served policy.")]
 Name = Annotated[str, typer.Argument(help="The user's name.")]

@@ -519,7 +519,7 @@ class Policy(StrictModel):
     )
     at_most: AtMost = Field(
         default_factory=AtMost,
-        description="The largest shares of values that may not fit, before accepting the data takes --despite.",
+        description="The shares of values that may not fit before accepting the data takes --despite.",
         examples=[{"unreadable": "1%", "undeclared": "1%", "clamped": "5%"}],
     )
 

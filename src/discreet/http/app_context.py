@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated, cast
 
 from anyio import CapacityLimiter
+from fastapi import Depends, Request
 
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.http.http_errors import NotFoundError, TooManyRequestsError
 from discreet.http.metrics import Metrics
-from discreet.http.request_bodies import QuestionBody
 from discreet.services.answers import Answer
 from discreet.services.plans import Plan
+from discreet.services.question_request import QuestionRequest
 from discreet.services.release_files import find_release_target
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.dummy_answers import DummyAnswers
@@ -99,11 +101,11 @@ class AppContext:
             with self._lock:
                 self._pending_queries[analyst] -= 1
 
-    def plan(self, analyst: str, question: QuestionBody) -> Plan:
+    def plan(self, analyst: str, question: QuestionRequest) -> Plan:
         """Return the proposal for an analyst's question: free, and without reading data."""
-        return self.curators.plan(analyst, question.request)
+        return self.curators.plan(analyst, question)
 
-    def ask(self, analyst: str, question: QuestionBody) -> Answer | EngineFault:
+    def ask(self, analyst: str, question: QuestionRequest) -> Answer | EngineFault:
         """Return the answer to an analyst's question, and count the outcome in the metrics.
 
         An engine fault is charged, so it is returned like an answer; a refusal is raised.
@@ -147,3 +149,11 @@ class AppContext:
         self.jobs.close()
         if "dummies" in self.__dict__:  # do not create them only to close them
             self.dummies.close()
+
+
+def get_app_context(request: Request) -> AppContext:
+    """Return the state that the application was created with."""
+    return cast("AppContext", request.app.state.context)
+
+
+Context = Annotated[AppContext, Depends(get_app_context)]

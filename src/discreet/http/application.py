@@ -25,14 +25,12 @@ from discreet.http import (
 from discreet.http.app_context import AppContext
 from discreet.http.connections import Connection
 from discreet.http.console import (
-    account_page,
+    account_pages,
     ask_page,
     attack_page,
     ledger_page,
-    login_pages,
-    promise_page,
+    promise_pages,
     publish_page,
-    tradeoff_page,
 )
 from discreet.http.console.page import (
     RedirectError,
@@ -48,14 +46,12 @@ from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users.sessions import ThrottledLoginError
 
 CONSOLE_ROUTERS = (
-    login_pages.router,
-    promise_page.router,
-    tradeoff_page.router,
+    account_pages.router,
+    promise_pages.router,
     ask_page.router,
     ledger_page.router,
     attack_page.router,
     publish_page.router,
-    account_page.router,
 )
 API_ROUTERS = (
     login_routes.router,
@@ -179,6 +175,7 @@ async def serve_http(
             http=Connection,
             access_log=False,  # it would record who asked when
             log_level="warning",
+            log_config=None,  # uvicorn's own closes the handlers that others of this process log with
             server_header=False,
             proxy_headers=False,  # any client can set them, and the login throttle counts addresses
             ws="none",

@@ -10,8 +10,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Response
 
 from discreet.core.errors import EngineFault
-from discreet.http.app_context import QUERY_LIMITER
-from discreet.http.authentication import AskingCaller, Context
+from discreet.http.app_context import QUERY_LIMITER, Context
+from discreet.http.authentication import AskingCaller
 from discreet.http.openapi import FILE_RESPONSES, FormatParameter, IdempotencyKeyHeader
 from discreet.http.request_bodies import QuestionBody
 from discreet.http.responses import (
@@ -30,7 +30,7 @@ async def plan_question(body: QuestionBody, caller: AskingCaller, context: Conte
     """Return what a question would cost and how wrong its answer may be. Free; reads no data."""
     analyst = caller.analyst
     with context.reserve_query_slot(analyst):
-        proposal = await to_thread.run_sync(lambda: context.plan(analyst, body))
+        proposal = await to_thread.run_sync(lambda: context.plan(analyst, body.request))
     return proposal.to_json()
 
 
@@ -46,7 +46,7 @@ async def ask_question(
     analyst, request = caller.analyst, [body.model_dump(), response_format.value]
 
     def compute_response() -> StoredResponse:
-        answer = context.ask(analyst, body)
+        answer = context.ask(analyst, body.request)
         if isinstance(answer, EngineFault):
             return build_error_response(answer)
         return build_answer_response(answer, response_format)

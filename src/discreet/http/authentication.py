@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 from fastapi import Depends, Request, Response
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
-from discreet.http.app_context import AppContext
 from discreet.http.csrf import CSRF_HEADER_SCHEME, require_csrf_header
 from discreet.http.http_errors import ForbiddenError, PasswordChangeRequiredError
-from discreet.services.users import Role, User
-from discreet.services.users.sessions import SESSION_SECONDS, AuthenticationError, Session
+from discreet.services.users import Role, User, UserAccounts
+from discreet.services.users.api_tokens import ApiTokens
+from discreet.services.users.sessions import SESSION_SECONDS, AuthenticationError, Session, Sessions
 
 SESSION_COOKIE = "discreet_session"
 SESSION_COOKIE_SCHEME = APIKeyCookie(name=SESSION_COOKIE, auto_error=False)
@@ -51,22 +51,27 @@ class Caller:
         return self.session
 
 
-def get_app_context(request: Request) -> AppContext:
-    """Return the state that the application was created with."""
-    return cast("AppContext", request.app.state.context)
+class AuthenticationContext(Protocol):
+    """The part of the application's state that authentication uses."""
 
-
-Context = Annotated[AppContext, Depends(get_app_context)]
+    @property
+    def users(self) -> UserAccounts: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def tokens(self) -> ApiTokens: ...
+    @property
+    def uses_tls(self) -> bool: ...
 
 
 def authenticate(
     request: Request,
-    context: Context,
     cookie: Annotated[str | None, Depends(SESSION_COOKIE_SCHEME)],
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER_SCHEME)],
     csrf_token: Annotated[str | None, Depends(CSRF_HEADER_SCHEME)],
 ) -> Caller:
     """Return the caller of a valid token or session, even if the password must still be changed."""
+    context = cast("AuthenticationContext", request.app.state.context)
     if bearer is not None:
         owner = context.tokens.find_owner(bearer.credentials)
         user = None if owner is None else context.users.find(owner)
@@ -113,7 +118,7 @@ def get_client_address(request: Request) -> str:
     return request.client.host if request.client is not None else ""
 
 
-def set_session_cookie(response: Response, context: AppContext, session_token: str) -> None:
+def set_session_cookie(response: Response, context: AuthenticationContext, session_token: str) -> None:
     """Set the session cookie, which scripts cannot read and other sites cannot send."""
     response.set_cookie(
         SESSION_COOKIE,
@@ -126,7 +131,7 @@ def set_session_cookie(response: Response, context: AppContext, session_token: s
     )
 
 
-def delete_session_cookie(response: Response, context: AppContext) -> None:
+def delete_session_cookie(response: Response, context: AuthenticationContext) -> None:
     """Let the browser forget the session cookie."""
     response.delete_cookie(
         SESSION_COOKIE, path="/", secure=context.uses_tls, httponly=True, samesite="strict"

@@ -1,4 +1,4 @@
-"""Errors of the HTTP frontend; `responses` maps each code to its HTTP status.
+"""Errors of the HTTP frontend, and the HTTP status of each error code.
 
 RequestError
 ├── ForbiddenError                the user is known and lacks the permission
@@ -16,6 +16,28 @@ Errors of logins are those of `services.users.sessions`.
 from __future__ import annotations
 
 from discreet.core.errors import DiscreetError, RequestError
+
+STATUS_BY_CODE = {
+    "refused": 400,
+    "invalid-parameter": 422,
+    "budget": 402,
+    "login": 401,
+    "forbidden": 403,
+    "password": 403,
+    "missing": 404,
+    "method": 405,
+    "too-long": 413,
+    "misdirected": 421,
+    "crowded": 429,
+    "busy": 429,
+    "data": 400,
+    "unmet": 409,
+    "too-late": 409,
+    "under-way": 409,
+    "engine-fault": 500,
+    "internal": 500,
+}
+"""The HTTP status of each error code; several codes share a status."""
 
 
 class ForbiddenError(RequestError):

@@ -7,20 +7,22 @@ Analysts    start no jobs: a job shows how long work on the data takes, and that
 Paths       A release is named by its number in the ledger, never by a path, so the custodian's password does
             not open other files of the server.
 Idempotent  The same request under the same Idempotency-Key starts one job, and is charged once.
+Work        is that of the command of the same name, into the job's own folder. A request that the policy does
+            not allow is refused before a job is started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 
 from discreet.core.errors import RequestError
-from discreet.http import job_work
-from discreet.http.app_context import AppContext
-from discreet.http.authentication import Caller, Context, CustodianCaller
+from discreet.http.app_context import AppContext, Context
+from discreet.http.authentication import Caller, CustodianCaller
 from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import (
     FILE_RESPONSES,
@@ -29,7 +31,7 @@ from discreet.http.openapi import (
     FormatParameter,
     IdempotencyKeyHeader,
 )
-from discreet.http.request_bodies import AnonymizeBody, AttackBody, JobBody, SynthesizeBody
+from discreet.http.request_bodies import AnonymizeBody, AttackBody, AuditBody, JobBody, SynthesizeBody
 from discreet.http.responses import (
     JSON_MEDIA_TYPE,
     MEDIA_TYPES,
@@ -39,16 +41,41 @@ from discreet.http.responses import (
     to_http_response,
     to_json_bytes,
 )
-from discreet.rendering import attack_view
+from discreet.rendering import anonymize_view, attack_view, private_release_view
+from discreet.rendering.audit_view import audit_to_json
+from discreet.rendering.release_report import render_release_report
+from discreet.rendering.synthetic_view import synthetic_to_json, write_synthetic_report
+from discreet.services.anonymize.anonymize import (
+    ANONYMIZATION_STAGES,
+    PRIVATE_ANONYMIZATION_STAGES,
+    anonymize,
+    anonymize_privately,
+    require_anonymizable,
+)
+from discreet.services.anonymize.anonymize_request import PRIVATE, AnonymizeFields, AnonymizeRequest
+from discreet.services.anonymize.table_resolution import resolve_policy_table
 from discreet.services.attack import attack_dispatch
 from discreet.services.attack.attack_request import AttackFields, AttackRequest
+from discreet.services.audit.audit_dispatch import run_audit
+from discreet.services.audit.audit_request import AuditRequest, is_question
+from discreet.services.policies import resolve_analyst
 from discreet.services.progress import ProgressCallback
 from discreet.services.release_files import convert_release_file
 from discreet.services.serving.job import Job, JobOutcome, JobState, JobWork
+from discreet.services.synthesize.synthesize_request import (
+    PublishRequest,
+    SynthesizeFields,
+    SynthesizeRequest,
+)
+from discreet.services.synthesize.synthetic_publication import publish_synthetic
+from discreet.services.synthesize.synthetic_table import plan_synthetic
 from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 attack_router = APIRouter(prefix="/api", tags=["attacks"])
+MAX_NAME_LENGTH = 200
+SYNTHESIS_STAGES = ("preparing", "synthesizing", "attacking", "comparing", "writing")
+AUDIT_STAGES = ("choosing", "running")
 ATTACK_STAGES = ("preparing", "choosing victims", "matching", "attacking")
 
 
@@ -140,12 +167,10 @@ def start_or_replay_job(
 
 def _build_work(context: AppContext, body: JobBody) -> JobWork:
     if isinstance(body, SynthesizeBody):
-        return job_work.build_synthesize_work(context, body)
-    return (
-        job_work.build_anonymize_work(context, body)
-        if isinstance(body, AnonymizeBody)
-        else job_work.build_audit_work(context, body)
-    )
+        return _build_synthesize_work(context, body)
+    if isinstance(body, AnonymizeBody):
+        return _build_anonymize_work(context, body)
+    return _build_audit_work(context, body)
 
 
 def _find_job(context: AppContext, name: str) -> Job:
@@ -207,4 +232,90 @@ def _build_attack_request(context: AppContext, body: AttackBody) -> AttackReques
     policy = None if body.release is None else context.policy_file
     return AttackRequest(
         **{name: getattr(body, name) for name in AttackFields.model_fields}, release=release, policy=policy
+    )
+
+
+def _build_synthesize_work(context: AppContext, body: SynthesizeBody) -> JobWork:
+    policy = resolve_policy_table(context.curators.policy, body.table, None).policy
+    analyst = resolve_analyst(policy, body.analyst)
+    asked = {name: getattr(body, name) for name in SynthesizeFields.model_fields}
+    # raises what can be refused before the job starts
+    plan_synthetic(context.curators.for_analyst(analyst), SynthesizeRequest(**asked))
+
+    def run_synthesis(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        request = PublishRequest(**asked, analyst=analyst, output=_get_output_path(folder, body))
+        made = publish_synthetic(policy, request, tell)
+        files = (*made.files, write_synthetic_report(made))
+        return _build_outcome(synthetic_to_json(made, files), files)
+
+    return JobWork(
+        kind=body.kind,
+        name=f"synthesize {body.table} for {analyst}",
+        stages=SYNTHESIS_STAGES,
+        charging_stage="synthesizing",
+        run=run_synthesis,
+    )
+
+
+def _build_anonymize_work(context: AppContext, body: AnonymizeBody) -> JobWork:
+    named = resolve_policy_table(context.curators.policy, body.table, body.population)
+    private = body.method == PRIVATE
+    require_anonymizable(_build_anonymize_request(context, body), named)
+
+    def run_anonymization(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        request = _build_anonymize_request(context, body, _get_output_path(folder, body))
+        if private:
+            sampled = anonymize_privately(
+                request,
+                named,
+                report_progress=tell,
+                render_report=private_release_view.render_private_report,
+            )
+            return _build_outcome(
+                private_release_view.private_release_to_json(sampled.release), sampled.files
+            )
+        result = anonymize(request, named, report_progress=tell, render_report=render_release_report)
+        trial = {"trial": attack_view.evaluation_to_json(result.evaluation)}
+        return _build_outcome(anonymize_view.release_to_json(result.release) | trial, result.files)
+
+    return JobWork(
+        kind=body.kind,
+        name=f"anonymize {body.table}",
+        stages=PRIVATE_ANONYMIZATION_STAGES if private else ANONYMIZATION_STAGES,
+        charging_stage="counting" if private else "writing",
+        run=run_anonymization,
+    )
+
+
+def _build_audit_work(context: AppContext, body: AuditBody) -> JobWork:
+    request = AuditRequest.model_validate(body.model_dump(exclude={"kind"}))
+    policy = context.curators.policy if is_question(request.audited) else None
+
+    def perform_audit(tell: ProgressCallback, folder: Path) -> JobOutcome:
+        told = audit_to_json(run_audit(request, policy, tell))
+        return JobOutcome(results=told, document=told)
+
+    return JobWork(
+        kind=body.kind, name=f"audit {body.audited[:MAX_NAME_LENGTH]}", stages=AUDIT_STAGES, run=perform_audit
+    )
+
+
+def _get_output_path(folder: Path, body: SynthesizeBody | AnonymizeBody) -> Path:
+    return folder / f"{body.name or body.table}.parquet"
+
+
+def _build_outcome(found: Mapping[str, object], files: Sequence[Path | str]) -> JobOutcome:
+    rows, certificate = map(Path, files[:2])
+    return JobOutcome(results=found, document=json.loads(certificate.read_text(encoding="utf-8")), file=rows)
+
+
+def _build_anonymize_request(
+    context: AppContext, body: AnonymizeBody, output: Path | None = None
+) -> AnonymizeRequest:
+    """Return the request of a body; paths are the server's, never the body's."""
+    return AnonymizeRequest(
+        **{name: getattr(body, name) for name in AnonymizeFields.model_fields},
+        policy=context.policy_file,
+        output=None if output is None else str(output),
+        others=tuple(context.find_release_file(each) for each in body.others),
     )

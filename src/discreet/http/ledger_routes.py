@@ -11,15 +11,8 @@ from fastapi import APIRouter, Query, Response
 
 from discreet.accounting.accountant import get_amount
 from discreet.core.policy import Policy, Table
-from discreet.http.app_context import AppContext
-from discreet.http.authentication import (
-    AskingCaller,
-    AuditorCaller,
-    Caller,
-    Context,
-    CurrentCaller,
-    CustodianCaller,
-)
+from discreet.http.app_context import AppContext, Context
+from discreet.http.authentication import AskingCaller, AuditorCaller, Caller, CurrentCaller, CustodianCaller
 from discreet.http.request_bodies import BudgetRequestBody, DenialBody, GrantBody
 from discreet.rendering.ledger_view import belief_to_json, ledger_to_json, open_release_to_json
 from discreet.services.addresses import remove_login

@@ -6,10 +6,9 @@ from dataclasses import asdict
 
 from fastapi import APIRouter, Request, Response
 
-from discreet.http.app_context import AppContext
+from discreet.http.app_context import AppContext, Context
 from discreet.http.authentication import (
     AuthenticatedCaller,
-    Context,
     CurrentCaller,
     delete_session_cookie,
     get_client_address,

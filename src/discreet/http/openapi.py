@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI, Header, Query
 from fastapi.routing import APIRoute
 
 from discreet.http.request_bodies import ErrorBody
-from discreet.http.responses import MEDIA_TYPES, ResponseFormat, name_arguments
+from discreet.http.responses import MEDIA_TYPES, ResponseFormat, name_fields
 
 OpenApiResponses = dict[int | str, dict[str, Any]]
 ERROR_DESCRIPTIONS = {
@@ -49,7 +49,7 @@ def name_described_fields(app: FastAPI) -> None:
     describe = app.openapi
 
     def describe_with_fields() -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(name_arguments(json.dumps(describe(), ensure_ascii=False)))
+        document: dict[str, Any] = json.loads(name_fields(json.dumps(describe(), ensure_ascii=False)))
         return document
 
     app.openapi = describe_with_fields  # type: ignore[method-assign]

@@ -25,8 +25,8 @@ from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise
 from discreet.core.errors import RequestError
-from discreet.http.app_context import RELEASES_HINT, AppContext
-from discreet.http.authentication import AskingCaller, Caller, Context, CurrentCaller
+from discreet.http.app_context import RELEASES_HINT, AppContext, Context
+from discreet.http.authentication import AskingCaller, Caller, CurrentCaller
 from discreet.http.http_errors import NotFoundError
 from discreet.http.openapi import FILE_RESPONSES, NOT_FOUND_RESPONSE, FormatParameter
 from discreet.http.responses import MEDIA_TYPES as KINDS_OF_FILES

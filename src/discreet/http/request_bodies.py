@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.attack.attack_request import AttackFields
-from discreet.services.audit.audit_dispatch import AuditRequest
+from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.check.check_request import CheckFields
 from discreet.services.question_request import QuestionFields, QuestionRequest
-from discreet.services.release_cache import MIN_EPSILON
+from discreet.services.request_fields import MIN_EPSILON
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
 from discreet.services.users.api_tokens import MAX_TOKEN_DAYS
 from discreet.services.users.user_storage import DEFAULT_TOKEN_DAYS
@@ -162,3 +162,8 @@ class AuditBody(AuditRequest):
 
 
 JobBody = Annotated[SynthesizeBody | AnonymizeBody | AuditBody, Field(discriminator="kind")]
+JOB_BODIES: tuple[type[BaseModel], ...] = (SynthesizeBody, AnonymizeBody, AuditBody)
+FIELDS_BY_ARGUMENT = {
+    name: field.alias for body in JOB_BODIES for name, field in body.model_fields.items() if field.alias
+}
+"""The fields that are not named like the argument of the request, such as `with` and `log`."""

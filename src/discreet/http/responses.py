@@ -1,4 +1,4 @@
-"""Responses: JSON objects, errors with their status, answers in the requested format."""
+"""Responses: JSON objects, errors, answers in the requested format."""
 
 from __future__ import annotations
 
@@ -14,40 +14,15 @@ import pyarrow.parquet as pq
 from fastapi import Response
 
 from discreet.core.errors import ARGUMENT, DiscreetError
+from discreet.http.http_errors import STATUS_BY_CODE
+from discreet.http.request_bodies import FIELDS_BY_ARGUMENT
 from discreet.services.answers import Answer
 from discreet.services.serving.job import JobFailure
 from discreet.services.users.idempotency_keys import StoredResponse
 
 JSON_MEDIA_TYPE = "application/json"
-STATUS_BY_CODE = {
-    "refused": 400,
-    "invalid-parameter": 422,
-    "budget": 402,
-    "login": 401,
-    "forbidden": 403,
-    "password": 403,
-    "missing": 404,
-    "method": 405,
-    "too-long": 413,
-    "misdirected": 421,
-    "crowded": 429,
-    "busy": 429,
-    "data": 400,
-    "unmet": 409,
-    "too-late": 409,
-    "under-way": 409,
-    "engine-fault": 500,
-    "internal": 500,
-}
-"""The HTTP status of each error code; several codes share a status."""
-
-
-OPTION_PATTERN = re.compile(r"(?<![\w-])--?((?<=--)[a-z][a-z-]*|k)\b")
-SERVER_OPTIONS = ("name", "slack")
-"""Options of the server's command line, which are no fields of a request."""
-COMMAND_PREFIX = "discreet "
-FIELDS_BY_ARGUMENT = {"earlier": "with", "logarithmic": "log", "others": "with"}
-"""Fields of request bodies that are not named like the argument of the request."""
+MADE_UP_FACTS: dict[str, object] = {"dummy": True, "entry": None, "belief": None}
+"""What an answer about made-up people says: nothing was charged, so it has no entry and changes no belief."""
 
 
 class ResponseFormat(StrEnum):
@@ -87,17 +62,11 @@ def error_to_json(error: DiscreetError | JobFailure) -> dict[str, str]:
 
 
 def name_fields(text: str) -> str:
-    """Return a text whose Python arguments, and options of a command line, are named as fields of a body.
+    """Return a text whose Python arguments are named as fields of a body.
 
-    >>> name_fields('Give `within="2%"` `least_rows=100`; or ask with `epsilon=`.')
-    'Give `within` "2%" `least_rows` 100; or ask with `epsilon`.'
+    >>> name_fields('Give `within="2%"` `least_rows=100`, or `levels=`.')
+    'Give `within` "2%" `least_rows` 100, or `level`.'
     """
-    named = name_arguments(text)
-    return named if COMMAND_PREFIX in named else OPTION_PATTERN.sub(_option_to_field, named)
-
-
-def name_arguments(text: str) -> str:
-    """Return a text whose Python arguments are named as fields of a body."""
     return ARGUMENT.sub(_argument_to_field, text)
 
 
@@ -106,15 +75,11 @@ def _argument_to_field(argument: re.Match[str]) -> str:
     return f"`{name}` {argument['value']}".rstrip()  # the value in its quotes, as JSON has it
 
 
-def _option_to_field(option: re.Match[str]) -> str:
-    return option[0] if option[1] in SERVER_OPTIONS else option[1].replace("-", "_")
-
-
 def build_answer_response(
     answer: Answer, response_format: ResponseFormat, *, is_made_up: bool = False
 ) -> StoredResponse:
     """Return an answer in a format. Facts that a table cannot hold go to headers and file metadata."""
-    said = answer.to_json() | ({"dummy": True} if is_made_up else {})
+    said = answer.to_json() | (MADE_UP_FACTS if is_made_up else {})
     if response_format is ResponseFormat.JSON:
         return StoredResponse(status=200, media_type=JSON_MEDIA_TYPE, body=to_json_bytes(said))
     facts = {

@@ -14,12 +14,10 @@ Protocols   Abstract methods are what an operator must implement; the others are
     │                           any other with probability q, so estimates are closed forms [WBLJ17]
     └── MeanOperator            estimates the mean of numbers on a grid
 
-Posterior ranges: how far reports move the belief in a property, and which moves breach a promise.
-
-Two-level operators: report y is gamma times as likely from values in a set S(y) as from all others.
-
-Belief      With s the prior mass of S(y), b = 1 / gamma and Z = b + (1 - b) s, report y makes every value of
-            S(y) 1 / Z times and every other value b / Z times as likely. So it reveals
+Ranges      How far reports move the belief in a property, and which moves breach a promise.
+Two-level   Report y is gamma times as likely from values in a set S(y) as from all others. With s the prior
+            mass of S(y), b = 1 / gamma and Z = b + (1 - b) s, report y makes every value of S(y) 1 / Z times
+            and every other value b / Z times as likely. So it reveals
             (s / Z) ln(1 / Z) + (b (1 - s) / Z) ln(b / Z) nats, which depends on the report through s
             alone: no matrix is needed, for any number of values. With gamma infinite, b = 0: the others are
             ruled out.

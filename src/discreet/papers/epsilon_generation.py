@@ -60,35 +60,32 @@ def reproduce_epsilon(inputs: ReproductionInputs) -> Reproduction:
         title="The epsilon of the model",
         lines=(
             ComparedValue(
-                description="rows",
-                printed="32,562",
-                recomputed=float(adult.rows),
+                "rows",
+                "32,562",
+                float(adult.rows),
                 reason="the header was counted as a person: Figure 4 has a row 'Workclass 0.0'",
                 is_sample=not adult.is_real,
             ),
-            ComparedValue(description="epsilon: ln|1 - q| / p with p = 15", printed="0.693", recomputed=used),
-            ComparedValue(description="the abstract's rounding of it", printed="0.69", recomputed=used),
+            ComparedValue("epsilon: ln|1 - q| / p with p = 15", "0.693", used),
+            ComparedValue("the abstract's rounding of it", "0.69", used),
             ComparedValue(
-                description="Equation 9: -ln|1 - N| / x",
-                printed="0.693",
-                recomputed=-math.log(ROWS - 1) / COLUMNS,
+                "Equation 9: -ln|1 - N| / x",
+                "0.693",
+                -math.log(ROWS - 1) / COLUMNS,
                 reason="a minus sign too many; it has a row count where Equation 7 has a probability",
             ),
             ComparedValue(
-                description="Algorithm 1, line 4: ln(|1 - q| / p)",
-                printed="0.693",
-                recomputed=math.log((ROWS - 1) / COLUMNS),
+                "Algorithm 1, line 4: ln(|1 - q| / p)",
+                "0.693",
+                math.log((ROWS - 1) / COLUMNS),
                 reason="the division is inside the logarithm",
             ),
+            ComparedValue("the same with the 14 columns beside the class", "", math.log(ROWS - 1) / 14),
+            ComparedValue("Google's ln 3", "1.1", math.log(3)),
             ComparedValue(
-                description="the same with the 14 columns beside the class",
-                recomputed=math.log(ROWS - 1) / 14,
-            ),
-            ComparedValue(description="Google's ln 3", printed="1.1", recomputed=math.log(3)),
-            ComparedValue(
-                description="re-identification at this epsilon",
-                printed="completely eliminated",
-                recomputed=f"a belief of 50% may become {highest_posterior(0.5, used):.1%}",
+                "re-identification at this epsilon",
+                "completely eliminated",
+                f"a belief of 50% may become {highest_posterior(0.5, used):.1%}",
                 reason=f"and one of 1% may become {highest_posterior(0.01, used):.2%}",
             ),
         ),
@@ -106,19 +103,15 @@ def reproduce_table_1(inputs: ReproductionInputs) -> Reproduction:
     """Reproduce Table 1: mean hours by workclass."""
     adult = inputs.adult
     lines = [
-        ComparedValue(
-            description=name,
-            printed=printed,
-            recomputed=adult.workclasses[name].mean,
-            is_sample=not adult.is_real,
-        )
+        ComparedValue(name, printed, adult.workclasses[name].mean, is_sample=not adult.is_real)
         for name, printed in TRUE.items()
     ]
     unknown = adult.workclasses["?"]
     lines.append(
         ComparedValue(
-            description=f"? ({unknown.people:,} people, left out without a word)",
-            recomputed=unknown.mean,
+            f"? ({unknown.people:,} people, left out without a word)",
+            "",
+            unknown.mean,
             is_sample=not adult.is_real,
         )
     )
@@ -138,8 +131,9 @@ def reproduce_table_2(inputs: ReproductionInputs) -> Reproduction:
     used = epsilon_generation(ROWS, COLUMNS).epsilon
     lines = [
         ComparedValue(
-            description="scale of the printed noise, times epsilon",
-            recomputed=scale,
+            "scale of the printed noise, times epsilon",
+            "",
+            scale,
             reason="fitted to the 40 cells; the sensitivity of a mean over n people is 98 / n",
         )
     ]
@@ -147,9 +141,9 @@ def reproduce_table_2(inputs: ReproductionInputs) -> Reproduction:
         group = adult.workclasses[name]
         lines.append(
             ComparedValue(
-                description=f"{name} ({group.people:,} people): real epsilon",
-                printed="0.693",
-                recomputed=compute_real_epsilon(group, scale / used),
+                f"{name} ({group.people:,} people): real epsilon",
+                "0.693",
+                compute_real_epsilon(group, scale / used),
                 reason="noise of one size for all: far too little for few people, far too much for many",
                 is_sample=not adult.is_real,
             )
@@ -172,18 +166,18 @@ def reproduce_figure_4(inputs: ReproductionInputs) -> Reproduction:
     adult = inputs.adult
     lines = [
         ComparedValue(
-            description=f"{name}: true value",
-            printed=printed,
-            recomputed=_truncate_digits(adult.workclasses[name].mean, printed),
+            f"{name}: true value",
+            printed,
+            _truncate_digits(adult.workclasses[name].mean, printed),
             is_sample=not adult.is_real,
         )
         for name, printed in SCREEN.items()
     ]
     lines.append(
         ComparedValue(
-            description="Workclass: true value",
-            printed="0.0",
-            recomputed=_format_group_mean(adult, "Workclass"),
+            "Workclass: true value",
+            "0.0",
+            _format_group_mean(adult, "Workclass"),
             reason="the header of the file, taken for a person",
         )
     )

@@ -42,25 +42,17 @@ def reproduce_linkage(inputs: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Linkage: a table without names, and a voter registration list",
         lines=(
+            ComparedValue("people of the table found by name", "10", float(_count_unique_matches(bare))),
             ComparedValue(
-                description="people of the table found by name",
-                printed="10",
-                recomputed=float(_count_unique_matches(bare)),
+                "after the 2-anonymous generalization: found for certain",
+                "0",
+                float(_count_unique_matches(general)),
             ),
+            ComparedValue("the same: fewest rows that may be a voter's", "2", _get_fewest_rows(general)),
             ComparedValue(
-                description="after the 2-anonymous generalization: found for certain",
-                printed="0",
-                recomputed=float(_count_unique_matches(general)),
-            ),
-            ComparedValue(
-                description="the same: fewest rows that may be a voter's",
-                printed="2",
-                recomputed=_get_fewest_rows(general),
-            ),
-            ComparedValue(
-                description="the same: others who look like a row, at least",
-                printed="2",
-                recomputed=float(published.classes.counts.min()) - 1,
+                "the same: others who look like a row, at least",
+                "2",
+                float(published.classes.counts.min()) - 1,
                 reason="the lectures define it by k others; a class has k people, including oneself",
             ),
         ),
@@ -82,25 +74,17 @@ def reproduce_homogeneity(inputs: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Homogeneity: a class of one disease",
         lines=(
+            ComparedValue("4-anonymous: Bob, 31, of 13053", "Cancer", _find_certain_claim(attack.run(bob))),
             ComparedValue(
-                description="4-anonymous: Bob, 31, of 13053",
-                printed="Cancer",
-                recomputed=_find_certain_claim(attack.run(bob)),
+                "3-anonymous: Bob, 27, of 47678", "Heart Disease", _find_certain_claim(attack.run(other))
             ),
             ComparedValue(
-                description="3-anonymous: Bob, 27, of 47678",
-                printed="Heart Disease",
-                recomputed=_find_certain_claim(attack.run(other)),
+                "after 3-diversity: Bob, 31, of 13053", NOTHING, _find_certain_claim(attack.run(diverse))
             ),
             ComparedValue(
-                description="after 3-diversity: Bob, 31, of 13053",
-                printed=NOTHING,
-                recomputed=_find_certain_claim(attack.run(diverse)),
-            ),
-            ComparedValue(
-                description="the same: most that is believed of Bob",
-                printed="33%",
-                recomputed=ClassInference(column="disease").run(diverse).victims[0].posterior,
+                "the same: most that is believed of Bob",
+                "33%",
+                ClassInference(column="disease").run(diverse).victims[0].posterior,
                 reason="'at most 1/l' fails for distinct values: half of his class has cancer",
             ),
         ),
@@ -122,37 +106,30 @@ def reproduce_background(inputs: ReproductionInputs) -> Reproduction:
         title="Background knowledge: what is ruled out beforehand",
         lines=(
             ComparedValue(
-                description="4-anonymous: Umeko, as Japanese have few heart diseases",
-                printed="Viral Infection",
-                recomputed=_find_certain_claim(attack.run(umeko)),
+                "4-anonymous: Umeko, as Japanese have few heart diseases",
+                "Viral Infection",
+                _find_certain_claim(attack.run(umeko)),
+            ),
+            ComparedValue("after 3-diversity: Umeko", NOTHING, _find_certain_claim(attack.run(diverse))),
+            ComparedValue(
+                "the same: most that is believed of Umeko", "", attack.run(diverse).victims[0].posterior
             ),
             ComparedValue(
-                description="after 3-diversity: Umeko",
-                printed=NOTHING,
-                recomputed=_find_certain_claim(attack.run(diverse)),
-            ),
-            ComparedValue(
-                description="the same: most that is believed of Umeko",
-                recomputed=attack.run(diverse).victims[0].posterior,
-            ),
-            ComparedValue(
-                description="3-anonymous: Carl, who has no heart disease",
-                printed="Cancer",
-                recomputed=_find_certain_claim(
+                "3-anonymous: Carl, who has no heart disease",
+                "Cancer",
+                _find_certain_claim(
                     BackgroundKnowledge(column="disease", facts=(Fact(value="Heart Disease"),)).run(carl)
                 ),
             ),
             ComparedValue(
-                description="50 HIV and 49 pneumonia of 100: Joe, who has no pneumonia",
-                printed="0.9804",
-                recomputed=rules_out.run(group).victims[0].posterior,
+                "50 HIV and 49 pneumonia of 100: Joe, who has no pneumonia",
+                "0.9804",
+                rules_out.run(group).victims[0].posterior,
             ),
             ComparedValue(
-                description="perfectly t-close: Bob, who looks Asian and has shingles",
-                printed="+",
-                recomputed=_find_certain_claim(
-                    Homogeneity(column="hiv").run(shingles), where=("Asian", "Shingles")
-                ),
+                "perfectly t-close: Bob, who looks Asian and has shingles",
+                "+",
+                _find_certain_claim(Homogeneity(column="hiv").run(shingles), where=("Asian", "Shingles")),
             ),
         ),
         notes=(
@@ -173,19 +150,19 @@ def reproduce_similarity(inputs: ReproductionInputs) -> Reproduction:
         title="Similarity: a diverse class of alike values",
         lines=(
             ComparedValue(
-                description="3-diverse: Bob's disease",
-                printed=NOTHING,
-                recomputed=_find_certain_claim(Homogeneity(column="disease").run(bob)),
+                "3-diverse: Bob's disease",
+                NOTHING,
+                _find_certain_claim(Homogeneity(column="disease").run(bob)),
             ),
             ComparedValue(
-                description="Bob's salary",
-                printed="between 20000 and 40000",
-                recomputed=_find_certain_claim(Similarity(column="salary").run(bob)),
+                "Bob's salary",
+                "between 20000 and 40000",
+                _find_certain_claim(Similarity(column="salary").run(bob)),
             ),
             ComparedValue(
-                description="what Bob's disease is of",
-                printed="Stomach",
-                recomputed=_find_certain_claim(Similarity(column="disease", hierarchy=ORGANS).run(bob)),
+                "what Bob's disease is of",
+                "Stomach",
+                _find_certain_claim(Similarity(column="disease", hierarchy=ORGANS).run(bob)),
             ),
         ),
     )
@@ -200,9 +177,9 @@ def reproduce_probabilistic(inputs: ReproductionInputs) -> Reproduction:
         title="A probabilistic attack: three diseases in a class, one of them 98 times in 100",
         lines=(
             ComparedValue(
-                description="belief that Joe has HIV",
-                printed="0.98",
-                recomputed=ClassInference(column="disease").run(group).victims[0].posterior,
+                "belief that Joe has HIV",
+                "0.98",
+                ClassInference(column="disease").run(group).victims[0].posterior,
             ),
         ),
     )
@@ -227,18 +204,19 @@ def reproduce_birthday(inputs: ReproductionInputs) -> Reproduction:
         title="Updates: Joe's birthday moves him into a class of one disease",
         lines=(
             ComparedValue(
-                description="before: most that is believed of Joe",
-                recomputed=ClassInference(column="disease").run(sets[0]).victims[0].posterior,
+                "before: most that is believed of Joe",
+                "",
+                ClassInference(column="disease").run(sets[0]).victims[0].posterior,
             ),
             ComparedValue(
-                description="after his birthday",
-                printed="pneumonia",
-                recomputed=_find_certain_claim(Intersection(column="disease").run(*sets)),
+                "after his birthday",
+                "pneumonia",
+                _find_certain_claim(Intersection(column="disease").run(*sets)),
             ),
             ComparedValue(
-                description="Joe's age and zip code in the microdata",
-                printed="10, 17000",
-                recomputed=_format_row("Joe"),
+                "Joe's age and zip code in the microdata",
+                "10, 17000",
+                _format_row("Joe"),
                 reason="the two slides have different Joes",
             ),
         ),

@@ -45,20 +45,16 @@ def reproduce_laplace(inputs: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="Laplace noise: how large must lambda be?",
         lines=(
+            ComparedValue("largest change of the number of diabetes patients", "1", 1.0),
             ComparedValue(
-                description="largest change of the number of diabetes patients", printed="1", recomputed=1.0
+                "factor of the density for a step of 1, lambda = 1",
+                f"{math.exp(-1):.4f}",
+                law.likelihood(1, 0) / law.likelihood(0, 0),
             ),
             ComparedValue(
-                description="factor of the density for a step of 1, lambda = 1",
-                printed=f"{math.exp(-1):.4f}",
-                recomputed=law.likelihood(1, 0) / law.likelihood(0, 0),
+                "largest ratio of densities over all answers, epsilon = 1", f"{math.exp(epsilon):.4f}", ratio
             ),
-            ComparedValue(
-                description="largest ratio of densities over all answers, epsilon = 1",
-                printed=f"{math.exp(epsilon):.4f}",
-                recomputed=ratio,
-            ),
-            ComparedValue(description="the same with a tenth less noise", recomputed=too_much),
+            ComparedValue("the same with a tenth less noise", "", too_much),
         ),
         notes=("The bound is attained at every answer on one side of both counts.",),
         figure=Figure(x="answer", y="density", curves=curves),
@@ -74,24 +70,20 @@ def reproduce_histogram(inputs: ReproductionInputs) -> Reproduction:
         title="Sensitivity of a histogram",
         lines=(
             ComparedValue(
-                description="a record replaced",
-                printed="2",
-                recomputed=float(ContributionBounds(rows=1, relation=Relation.VALUE).count_sensitivity().l1),
+                "a record replaced",
+                "2",
+                float(ContributionBounds(rows=1, relation=Relation.VALUE).count_sensitivity().l1),
             ),
             ComparedValue(
-                description="the same, over all pairs of small tables",
-                printed="2",
-                recomputed=_search_sensitivity(Relation.VALUE),
+                "the same, over all pairs of small tables", "2", _search_sensitivity(Relation.VALUE)
             ),
             ComparedValue(
-                description="a person added or removed",
-                recomputed=float(
-                    ContributionBounds(rows=1, relation=Relation.PRESENCE).count_sensitivity().l1
-                ),
+                "a person added or removed",
+                "",
+                float(ContributionBounds(rows=1, relation=Relation.PRESENCE).count_sensitivity().l1),
             ),
             ComparedValue(
-                description="the same, over all pairs of small tables",
-                recomputed=_search_sensitivity(Relation.PRESENCE),
+                "the same, over all pairs of small tables", "", _search_sensitivity(Relation.PRESENCE)
             ),
         ),
     )
@@ -107,23 +99,24 @@ def reproduce_neighbours(inputs: ReproductionInputs) -> Reproduction:
         title="Bounded and unbounded: what changes between neighbours",
         lines=(
             ComparedValue(
-                description="unbounded epsilon implies bounded: factor",
-                printed="2",
-                recomputed=1 / (Promise(0.01, 0.05).epsilon_for("presence") / Promise(0.01, 0.05).epsilon),
+                "unbounded epsilon implies bounded: factor",
+                "2",
+                1 / (Promise(0.01, 0.05).epsilon_for("presence") / Promise(0.01, 0.05).epsilon),
             ),
             ComparedValue(
-                description="bounded allows to publish the number of rows",
-                printed="yes",
-                recomputed="yes" if _search_sensitivity(Relation.VALUE, total=True) == 0 else "no",
+                "bounded allows to publish the number of rows",
+                "yes",
+                "yes" if _search_sensitivity(Relation.VALUE, total=True) == 0 else "no",
             ),
             ComparedValue(
-                description="unbounded does",
-                printed="no",
-                recomputed="yes" if _search_sensitivity(Relation.PRESENCE, total=True) == 0 else "no",
+                "unbounded does",
+                "no",
+                "yes" if _search_sensitivity(Relation.PRESENCE, total=True) == 0 else "no",
             ),
             ComparedValue(
-                description="a presence promise of 1% to 5% allows a value belief of 1% to become",
-                recomputed=highest_posterior(0.01, 2 * presence.epsilon),
+                "a presence promise of 1% to 5% allows a value belief of 1% to become",
+                "",
+                highest_posterior(0.01, 2 * presence.epsilon),
             ),
         ),
     )
@@ -139,26 +132,26 @@ def reproduce_exponential(inputs: ReproductionInputs) -> Reproduction:
         title="Exponential mechanism: gender (0.5) or age (0.3)",
         lines=(
             ComparedValue(
-                description="Pr[gender] + Pr[age]",
-                printed="1.10",
-                recomputed=sum(one.values()),
+                "Pr[gender] + Pr[age]",
+                "1.10",
+                sum(one.values()),
                 reason="0.71 and 0.39 are of two different lambdas",
             ),
-            ComparedValue(description="lambda at which gender has 0.71", recomputed=_find_scale(0.71)),
+            ComparedValue("lambda at which gender has 0.71", "", _find_scale(0.71)),
             ComparedValue(
-                description="then Pr[age]",
-                printed="0.39",
-                recomputed=_get_probabilities(_find_scale(0.71))["age"],
+                "then Pr[age]",
+                "0.39",
+                _get_probabilities(_find_scale(0.71))["age"],
                 reason="the rest of 0.71",
             ),
-            ComparedValue(description="lambda at which age has 0.39", recomputed=_find_scale(0.61)),
+            ComparedValue("lambda at which age has 0.39", "", _find_scale(0.61)),
             ComparedValue(
-                description="then Pr[gender]",
-                printed="0.71",
-                recomputed=_get_probabilities(_find_scale(0.61))["gender"],
+                "then Pr[gender]",
+                "0.71",
+                _get_probabilities(_find_scale(0.61))["gender"],
                 reason="the rest of 0.39",
             ),
-            ComparedValue(description="Pr[gender] at lambda = 1", recomputed=one["gender"]),
+            ComparedValue("Pr[gender] at lambda = 1", "", one["gender"]),
         ),
     )
 
@@ -183,19 +176,19 @@ def reproduce_tree(inputs: ReproductionInputs) -> Reproduction:
         title="Decision trees: what it costs to choose among m attributes",
         lines=(
             ComparedValue(
-                description="m = 14 scores with Laplace noise of epsilon = 0.1 each: cost, m × epsilon",
-                printed="1.4",
-                recomputed=compose([PureDP(epsilon=epsilon)] * attributes, delta=0).epsilon,
+                "m = 14 scores with Laplace noise of epsilon = 0.1 each: cost, m × epsilon",
+                "1.4",
+                compose([PureDP(epsilon=epsilon)] * attributes, delta=0).epsilon,
             ),
             ComparedValue(
-                description="exponential mechanism: cost, epsilon",
-                printed="0.1",
-                recomputed=Exponential(epsilon=Fraction(1, 10), sensitivity=1).guarantee.cap,
+                "exponential mechanism: cost, epsilon",
+                "0.1",
+                Exponential(epsilon=Fraction(1, 10), sensitivity=1).guarantee.cap,
             ),
             ComparedValue(
-                description="information gain of age",
-                printed="3.5",
-                recomputed=_get_largest_gain(classes=2),
+                "information gain of age",
+                "3.5",
+                _get_largest_gain(classes=2),
                 reason="for a class of two values it is at most one bit",
             ),
         ),
@@ -216,23 +209,18 @@ def reproduce_family(inputs: ReproductionInputs) -> Reproduction:
         title="Correlation: a family of ten in which one illness is everybody's",
         lines=(
             ComparedValue(
-                description="epsilon 0.1: a belief of 1% becomes at most",
-                recomputed=highest_posterior(0.01, 10 * 0.1),
+                "epsilon 0.1: a belief of 1% becomes at most", "", highest_posterior(0.01, 10 * 0.1)
+            ),
+            ComparedValue("epsilon 1: a belief of 1% becomes at most", "", highest_posterior(0.01, 10 * 1.0)),
+            ComparedValue(
+                "epsilon of each that keeps 1% to 5% for the family",
+                "",
+                Promise(0.01, 0.05, group=10).epsilon,
             ),
             ComparedValue(
-                description="epsilon 1: a belief of 1% becomes at most",
-                recomputed=highest_posterior(0.01, 10 * 1.0),
-            ),
-            ComparedValue(
-                description="epsilon of each that keeps 1% to 5% for the family",
-                recomputed=Promise(0.01, 0.05, group=10).epsilon,
-            ),
-            ComparedValue(
-                description="epsilon understates the risk of a family",
-                printed="yes",
-                recomputed="yes"
-                if highest_posterior(0.01, 10 * 0.1) > highest_posterior(0.01, 0.1)
-                else "no",
+                "epsilon understates the risk of a family",
+                "yes",
+                "yes" if highest_posterior(0.01, 10 * 0.1) > highest_posterior(0.01, 0.1) else "no",
             ),
         ),
         notes=("A promise with group = 10 is the honest one here: a tenth of the budget each.",),

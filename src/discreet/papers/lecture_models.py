@@ -63,19 +63,13 @@ def reproduce_minimal_generalizations(inputs: ReproductionInputs) -> Reproductio
         return " and ".join(sorted(rows))
 
     lines = [
-        ComparedValue(
-            description=f"2-minimal: levels {levels}", printed=printed, recomputed=format_rows(levels)
-        )
+        ComparedValue(f"2-minimal: levels {levels}", printed, format_rows(levels))
         for levels, printed in SHOWN.items()
         if levels in found
     ]
     lines += [
-        ComparedValue(description="2-minimal generalizations", printed="2", recomputed=float(len(found))),
-        ComparedValue(
-            description="130**, < 40, *: 2-minimal",
-            printed="no",
-            recomputed="yes" if (1, 2, 2) in found else "no",
-        ),
+        ComparedValue("2-minimal generalizations", "2", float(len(found))),
+        ComparedValue("130**, < 40, *: 2-minimal", "no", "yes" if (1, 2, 2) in found else "no"),
     ]
     return Reproduction(
         name="lectures-minimal",
@@ -140,12 +134,13 @@ def reproduce_closeness(inputs: ReproductionInputs) -> Reproduction:
                 equal="0",
             ),
             *(
-                ComparedValue(description=f"salaries of class {i}: ordered distance", recomputed=distance)
+                ComparedValue(f"salaries of class {i}: ordered distance", "", distance)
                 for i, distance in enumerate(distances, start=1)
             ),
             ComparedValue(
-                description="diseases by organ: hierarchical distance",
-                recomputed=float(find_strongest(similar, "hierarchical", "disease", hierarchy=organs)),
+                "diseases by organ: hierarchical distance",
+                "",
+                float(find_strongest(similar, "hierarchical", "disease", hierarchy=organs)),
             ),
         ),
         notes=("A class of three stomach diseases is diverse, and far from the table by their hierarchy.",),
@@ -163,23 +158,10 @@ def _make_level_lines(
     both = (*sensitive, *(each for each in ("salary",) if each in table.column_names))
     classes = _build_classes(inputs, table, both)
     why = "half of a class has cancer" if name == "3-diversified" else ""
-    lines = [
-        ComparedValue(
-            description=f"{name}: k",
-            printed=printed.get("k", ""),
-            recomputed=float(find_strongest(classes, "k")),
-        )
-    ]
+    lines = [ComparedValue(f"{name}: k", printed.get("k", ""), float(find_strongest(classes, "k")))]
     for family, meaning in FAMILIES.items():
         value = float(find_strongest(classes, family, "disease"))
-        lines.append(
-            ComparedValue(
-                description=f"{name}: {meaning}",
-                printed=printed.get(family, ""),
-                recomputed=value,
-                reason=why,
-            )
-        )
+        lines.append(ComparedValue(f"{name}: {meaning}", printed.get(family, ""), value, reason=why))
     return lines
 
 

@@ -41,12 +41,12 @@ def reproduce_table_1(inputs: ReproductionInputs) -> Reproduction:
     law = ContinuousLaplace(scale=spread / 2)
     after = compute_posterior(law, WORLDS, uniform_prior(WORLDS), RESPONSE)
     lines = [
-        ComparedValue(description="sensitivity of the mean", printed="2.25", recomputed=spread),
-        ComparedValue(description="scale of the noise", printed="1.125", recomputed=law.scale),
+        ComparedValue("sensitivity of the mean", "2.25", spread),
+        ComparedValue("scale of the noise", "1.125", law.scale),
         ComparedValue(
-            description="response r",
-            printed="5.401",
-            recomputed=RESPONSE,
+            "response r",
+            "5.401",
+            RESPONSE,
             reason="two digits swapped: the noise of every other row leads back to 5.041, "
             "as the text says once",
         ),
@@ -55,26 +55,17 @@ def reproduce_table_1(inputs: ReproductionInputs) -> Reproduction:
     for x, noise, density, believed in printed:
         slip = "computed from a noise of 3.401 where it is 3.041" if x == 2 else ""
         lines += [
+            ComparedValue(f"x = {x}: noise", noise, RESPONSE - WORLDS[x], reason=slip),
+            ComparedValue(f"x = {x}: density", density, law.likelihood(RESPONSE, WORLDS[x]), reason=slip),
             ComparedValue(
-                description=f"x = {x}: noise", printed=noise, recomputed=RESPONSE - WORLDS[x], reason=slip
-            ),
-            ComparedValue(
-                description=f"x = {x}: density",
-                printed=density,
-                recomputed=law.likelihood(RESPONSE, WORLDS[x]),
-                reason=slip,
-            ),
-            ComparedValue(
-                description=f"x = {x}: posterior",
-                printed=believed,
-                recomputed=after[x],
+                f"x = {x}: posterior",
+                believed,
+                after[x],
                 reason=slip or "divided by a sum that holds the wrong density of x = 2",
             ),
         ]
     safe = Promise(0.2, 0.5)
-    lines.append(
-        ComparedValue(description="noise that keeps (0.2, 0.5): scale", recomputed=safe.laplace_scale(spread))
-    )
+    lines.append(ComparedValue("noise that keeps (0.2, 0.5): scale", "", safe.laplace_scale(spread)))
     return Reproduction(
         name="lpb-table-1",
         document=DOCUMENT,
@@ -105,14 +96,7 @@ def reproduce_table_2(inputs: ReproductionInputs) -> Reproduction:
         "education-num": ("a zero too few: 15 / 48,842", "swapped with hours-per-week"),
         "hours-per-week": ("", "swapped with education-num; 99 values are possible, 96 occur"),
     }
-    lines = [
-        ComparedValue(
-            description="people",
-            printed="48,842",
-            recomputed=float(adult.people),
-            is_sample=not adult.is_real,
-        )
-    ]
+    lines = [ComparedValue("people", "48,842", float(adult.people), is_sample=not adult.is_real)]
     for column, (high, low, reach, guess) in printed.items():
         found = adult.columns[names[column]]
         lines += [
@@ -130,15 +114,8 @@ def reproduce_table_2(inputs: ReproductionInputs) -> Reproduction:
             ),
         ]
     lines += [
-        ComparedValue(
-            description="numeric attributes",
-            printed="5",
-            recomputed=float(len(NUMERIC)),
-            reason=", ".join(NUMERIC),
-        ),
-        ComparedValue(
-            description="categorical attributes", printed="9", recomputed=14.0 - len(NUMERIC), reason="of 14"
-        ),
+        ComparedValue("numeric attributes", "5", float(len(NUMERIC)), reason=", ".join(NUMERIC)),
+        ComparedValue("categorical attributes", "9", 14.0 - len(NUMERIC), reason="of 14"),
     ]
     return Reproduction(
         name="lpb-table-2",
@@ -164,18 +141,12 @@ def reproduce_figure_1(inputs: ReproductionInputs) -> Reproduction:
         for column, (low, high) in BOUNDS.items()
     )
     lines = [
-        ComparedValue(description=f"{curve.name}: scale at rho1 = {p:g}", recomputed=scale)
+        ComparedValue(f"{curve.name}: scale at rho1 = {p:g}", "", scale)
         for curve in curves
         for p, scale in (curve.points[0], curve.points[-1])
     ]
     rises = all(a[1] < b[1] for curve in curves for a, b in zip(curve.points, curve.points[1:], strict=False))
-    lines.append(
-        ComparedValue(
-            description="noise as rho1 grows",
-            printed="increases",
-            recomputed="increases" if rises else "falls",
-        )
-    )
+    lines.append(ComparedValue("noise as rho1 grows", "increases", "increases" if rises else "falls"))
     return Reproduction(
         name="lpb-figure-1",
         document=DOCUMENT,
@@ -198,17 +169,15 @@ def reproduce_noise_ratio(column: str) -> Reproduction:
             Curve(name=f"rho1 = {rho1:g}", points=tuple((r, law.quantile(0.75)) for r, law in laws.items()))
         )
         lines += [
-            ComparedValue(
-                description=f"upper quartile at ({rho1:g}, {r:g})", recomputed=laws[r].quantile(0.75)
-            )
+            ComparedValue(f"upper quartile at ({rho1:g}, {r:g})", "", laws[r].quantile(0.75))
             for r in (RHO2[0], 0.5, RHO2[-1])
         ]
     falls = all(a[1] > b[1] for curve in curves for a, b in zip(curve.points, curve.points[1:], strict=False))
     lines.append(
         ComparedValue(
-            description="noise needed as rho2 grows",
-            printed="more",
-            recomputed="less" if falls else "more",
+            "noise needed as rho2 grows",
+            "more",
+            "less" if falls else "more",
             reason="a weaker promise needs less noise: lambda falls as rho2 rises",
         )
     )
@@ -252,13 +221,12 @@ def reproduce_figure_5(inputs: ReproductionInputs) -> Reproduction:
     laws = {epsilon: ContinuousLaplace(scale=_get_noise_ratio(17, 90, epsilon)) for epsilon in epsilons}
     quartiles = Curve(name="any column", points=tuple((e, law.quantile(0.75)) for e, law in laws.items()))
     lines = [
-        ComparedValue(description=f"upper quartile at epsilon {epsilon:g}", recomputed=law.quantile(0.75))
+        ComparedValue(f"upper quartile at epsilon {epsilon:g}", "", law.quantile(0.75))
         for epsilon, law in laws.items()
     ]
     lines += [
         ComparedValue(
-            description=f"a belief of 1% may become, at epsilon {epsilon:g}",
-            recomputed=highest_posterior(0.01, epsilon),
+            f"a belief of 1% may become, at epsilon {epsilon:g}", "", highest_posterior(0.01, epsilon)
         )
         for epsilon in epsilons
     ]
@@ -284,24 +252,25 @@ def reproduce_claims(inputs: ReproductionInputs) -> Reproduction:
         title="What the text says of its formulas",
         lines=(
             ComparedValue(
-                description="most that (0.5, 0.9) lets a belief of up to 0.5 grow by",
-                printed="0.4",
-                recomputed=round(largest, 6),
+                "most that (0.5, 0.9) lets a belief of up to 0.5 grow by",
+                "0.4",
+                round(largest, 6),
                 reason="rho2 - rho1 bounds it only while rho1 + rho2 <= 1: 0.25 may become 0.75",
             ),
             ComparedValue(
-                description="does a smaller rho2 - rho1 mean more noise?",
-                printed="yes",
-                recomputed="yes" if Promise(0.4, 0.5).epsilon > Promise(0.01, 0.05).epsilon else "not always",
+                "does a smaller rho2 - rho1 mean more noise?",
+                "yes",
+                "yes" if Promise(0.4, 0.5).epsilon > Promise(0.01, 0.05).epsilon else "not always",
                 reason="only with one end fixed: (0.01, 0.05) has epsilon 1.65, (0.4, 0.5) has 0.405; "
                 "and with "
                 "neither fixed a difference of 0.04 needs less noise than one of 0.1",
             ),
             ComparedValue(
-                description="differential identifiability with m = 5 and rho = 0.5: epsilon",
-                recomputed=log((5 - 1) * 0.5 / (1 - 0.5)),
+                "differential identifiability with m = 5 and rho = 0.5: epsilon",
+                "",
+                log((5 - 1) * 0.5 / (1 - 0.5)),
             ),
-            ComparedValue(description="LPB at rho1 = 1/5: epsilon", recomputed=Promise(0.2, 0.5).epsilon),
+            ComparedValue("LPB at rho1 = 1/5: epsilon", "", Promise(0.2, 0.5).epsilon),
         ),
         notes=(
             "Definition 3 says a breach needs all responses r; it takes one.",
@@ -318,6 +287,4 @@ def _get_noise_ratio(low: int, high: int, epsilon: float) -> float:
 def _make_adult_line(
     adult: AdultSurvey, what: str, printed: str, value: float, why: str = ""
 ) -> ComparedValue:
-    return ComparedValue(
-        description=what, printed=printed, recomputed=value, reason=why, is_sample=not adult.is_real
-    )
+    return ComparedValue(what, printed, value, reason=why, is_sample=not adult.is_real)

@@ -47,9 +47,9 @@ def reproduce_table_2_3(inputs: ReproductionInputs) -> Reproduction:
         for (disease, printed), chance in zip(zip(DISEASES, row, strict=True), chances.tolist(), strict=True):
             lines.append(
                 ComparedValue(
-                    description=f"epsilon {epsilon}: {disease}",
-                    printed=printed,
-                    recomputed=chance,
+                    f"epsilon {epsilon}: {disease}",
+                    printed,
+                    chance,
                     reason="cut off instead of rounded" if printed == "0.32" else "",
                 )
             )
@@ -75,22 +75,23 @@ def reproduce_hiv_count(inputs: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="The HIV count at epsilon 1",
         lines=(
-            ComparedValue(description="sensitivity of a count", printed="1", recomputed=reach),
-            ComparedValue(description="scale of the noise at epsilon 1", printed="1", recomputed=reach / 1.0),
+            ComparedValue("sensitivity of a count", "1", reach),
+            ComparedValue("scale of the noise at epsilon 1", "1", reach / 1.0),
             ComparedValue(
-                description="people with HIV",
-                printed="10",
-                recomputed=float(DISEASES["HIV"]),
+                "people with HIV",
+                "10",
+                float(DISEASES["HIV"]),
                 reason="Table 2.3 has 5; the text takes another number for the example",
             ),
             ComparedValue(
-                description="chance that the answer is within 1 of the truth",
-                recomputed=ContinuousLaplace(scale=1).probability_within(1),
+                "chance that the answer is within 1 of the truth",
+                "",
+                ContinuousLaplace(scale=1).probability_within(1),
             ),
             ComparedValue(
-                description="sensitivity of an average: age in 17..90 over 48,842 known people",
-                printed="high",
-                recomputed="small" if mean < Fraction(middle, 1_000) else "high",
+                "sensitivity of an average: age in 17..90 over 48,842 known people",
+                "high",
+                "small" if mean < Fraction(middle, 1_000) else "high",
                 reason=f"range / n = {float(mean):.4f}; it is the median's that is the whole range, {middle}",
             ),
         ),
@@ -109,27 +110,26 @@ def reproduce_composition(inputs: ReproductionInputs) -> Reproduction:
         title="Composition: what several releases cost together",
         lines=(
             ComparedValue(
-                description="10 releases at epsilon 0.1, one after the other",
-                printed="1",
-                recomputed=together.alternatives["sequential"],
+                "10 releases at epsilon 0.1, one after the other", "1", together.alternatives["sequential"]
             ),
             ComparedValue(
-                description="two parts at epsilon 0.1 and 0.2, people added or removed",
-                printed="0.2",
-                recomputed=_compose_parallel(Relation.PRESENCE),
+                "two parts at epsilon 0.1 and 0.2, people added or removed",
+                "0.2",
+                _compose_parallel(Relation.PRESENCE),
             ),
             ComparedValue(
-                description="the same, a record replaced",
-                printed="0.2",
-                recomputed=_compose_parallel(Relation.VALUE),
+                "the same, a record replaced",
+                "0.2",
+                _compose_parallel(Relation.VALUE),
                 reason="a replaced record may leave one part and enter the other, so both count; one that "
                 "stays in its part counts twice",
             ),
             ComparedValue(
-                description="1,000 releases at epsilon 0.01, delta 1e-6: sequential",
-                recomputed=thousand.alternatives["sequential"],
+                "1,000 releases at epsilon 0.01, delta 1e-6: sequential",
+                "",
+                thousand.alternatives["sequential"],
             ),
-            ComparedValue(description="the same, the tightest theorem", recomputed=thousand.epsilon),
+            ComparedValue("the same, the tightest theorem", "", thousand.epsilon),
         ),
         notes=(
             "'Adaptive consumes less' is not so: the optimal bounds hold for mechanisms that are chosen "
@@ -156,20 +156,20 @@ def reproduce_gaussian(inputs: ReproductionInputs) -> Reproduction:
         title="Gaussian noise: the formula and the exact calibration, delta = 1e-5",
         lines=(
             ComparedValue(
-                description="sigma at epsilon 1 that is enough",
-                printed=f"{textbook_sigma(1, DELTA):.3f}",
-                recomputed=exact_sigma(1, DELTA),
+                "sigma at epsilon 1 that is enough",
+                f"{textbook_sigma(1, DELTA):.3f}",
+                exact_sigma(1, DELTA),
                 reason="sqrt(2 ln(2 / delta)) / epsilon is safe here, "
                 "and asks for a third more than is needed",
             ),
-            ComparedValue(description="with 1.25 / delta in its place", recomputed=_get_classic_sigma(1.0)),
+            ComparedValue("with 1.25 / delta in its place", "", _get_classic_sigma(1.0)),
             ComparedValue(
-                description="the chapter's formula is too small from epsilon",
-                recomputed=_find_failing_epsilon(lambda e: textbook_sigma(e, DELTA)),
+                "the chapter's formula is too small from epsilon",
+                "",
+                _find_failing_epsilon(lambda e: textbook_sigma(e, DELTA)),
             ),
             ComparedValue(
-                description="the one with 1.25 / delta from epsilon",
-                recomputed=_find_failing_epsilon(_get_classic_sigma),
+                "the one with 1.25 / delta from epsilon", "", _find_failing_epsilon(_get_classic_sigma)
             ),
         ),
         notes=(
@@ -191,16 +191,15 @@ def reproduce_usefulness(inputs: ReproductionInputs) -> Reproduction:
         title="(alpha, beta)-usefulness: all errors within alpha but for beta",
         lines=(
             ComparedValue(
-                description="one count within 10 with 95%: epsilon",
-                recomputed=accuracy_first(alpha, beta, noise="laplace").epsilon,
+                "one count within 10 with 95%: epsilon",
+                "",
+                accuracy_first(alpha, beta, noise="laplace").epsilon,
             ),
+            ComparedValue("chance that it is within 10 at this epsilon", "", one.probability_within(alpha)),
             ComparedValue(
-                description="chance that it is within 10 at this epsilon",
-                recomputed=one.probability_within(alpha),
-            ),
-            ComparedValue(
-                description="ten counts, all within 10 with 95%: epsilon in all",
-                recomputed=questions * math.log(1 / (1 - (1 - beta) ** (1 / questions))) / alpha,
+                "ten counts, all within 10 with 95%: epsilon in all",
+                "",
+                questions * math.log(1 / (1 - (1 - beta) ** (1 / questions))) / alpha,
             ),
         ),
         notes=(

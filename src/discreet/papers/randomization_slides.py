@@ -49,27 +49,15 @@ def reproduce_breaches(inputs: ReproductionInputs) -> Reproduction:
     del inputs
     printed = {"R1": ("71.6%", "83.0%"), "R2": ("4.8%", "100%"), "R3": ("2.9%", "70.8%")}
     lines = [
-        ComparedValue(
-            description="given nothing: X = 0", printed="1%", recomputed=float(PRIOR[IS_ZERO].sum())
-        ),
-        ComparedValue(
-            description="given nothing: X outside 200..800",
-            printed="40.5%",
-            recomputed=float(PRIOR[IS_OUTSIDE].sum()),
-        ),
+        ComparedValue("given nothing: X = 0", "1%", float(PRIOR[IS_ZERO].sum())),
+        ComparedValue("given nothing: X outside 200..800", "40.5%", float(PRIOR[IS_OUTSIDE].sum())),
     ]
     for name, channel in build_operators().items():
         zero, outside = printed[name]
         told = f"given {name}(X) = 0"
         lines += [
-            ComparedValue(
-                description=f"{told}: X = 0", printed=zero, recomputed=_get_posterior(channel, IS_ZERO)
-            ),
-            ComparedValue(
-                description=f"{told}: X outside 200..800",
-                printed=outside,
-                recomputed=_get_posterior(channel, IS_OUTSIDE),
-            ),
+            ComparedValue(f"{told}: X = 0", zero, _get_posterior(channel, IS_ZERO)),
+            ComparedValue(f"{told}: X outside 200..800", outside, _get_posterior(channel, IS_OUTSIDE)),
         ]
     return Reproduction(
         name="slides-breaches",
@@ -88,17 +76,15 @@ def reproduce_amplification(inputs: ReproductionInputs) -> Reproduction:
         worst = find_worst_property(channel, PRIOR, RHO1)
         reached = worst.posterior if worst is not None else 0.0
         lines += [
-            ComparedValue(description=f"{name}: gamma", recomputed=amplification(channel).overall),
+            ComparedValue(f"{name}: gamma", "", amplification(channel).overall),
+            ComparedValue(f"{name}: most that a property of at most 1% can become", "", reached),
             ComparedValue(
-                description=f"{name}: most that a property of at most 1% can become", recomputed=reached
+                f"{name}: most that gamma allows it to become", "", _get_allowed_posterior(channel)
             ),
             ComparedValue(
-                description=f"{name}: most that gamma allows it to become",
-                recomputed=_get_allowed_posterior(channel),
-            ),
-            ComparedValue(
-                description=f"{name}: distance (KL) of a report of 0, in bits",
-                recomputed=_compute_kl_divergence(channel, PRIOR, 0),
+                f"{name}: distance (KL) of a report of 0, in bits",
+                "",
+                _compute_kl_divergence(channel, PRIOR, 0),
             ),
         ]
     priors = [k / 200 for k in range(1, 200)]
@@ -127,55 +113,19 @@ def reproduce_information(inputs: ReproductionInputs) -> Reproduction:
         document=DOCUMENT,
         title="The failure of mutual information, and the worst case in its place",
         lines=(
-            ComparedValue(
-                description="R2: belief in 1 after a 1",
-                printed="0.99",
-                recomputed=_get_first_posterior(RARELY),
-            ),
-            ComparedValue(description="R1: the same", printed="0.6", recomputed=_get_first_posterior(OFTEN)),
-            ComparedValue(
-                description="R1: log of 0.6 / 0.5", printed="0.2630", recomputed=math.log2(0.6 / 0.5)
-            ),
-            ComparedValue(
-                description="R1: log of 0.4 / 0.5", printed="-0.3219", recomputed=math.log2(0.4 / 0.5)
-            ),
-            ComparedValue(
-                description="R1: distance of a report",
-                printed="0.02905",
-                recomputed=_compute_kl_divergence(OFTEN, EVEN, 0),
-            ),
-            ComparedValue(
-                description="R2: log of 0.99 / 0.5", printed="0.9855", recomputed=math.log2(0.99 / 0.5)
-            ),
-            ComparedValue(
-                description="R2: log of 0.01 / 0.5", printed="-5.6439", recomputed=math.log2(0.01 / 0.5)
-            ),
-            ComparedValue(
-                description="R2: distance of a report",
-                printed="0.91921",
-                recomputed=_compute_kl_divergence(RARELY, EVEN, 0),
-            ),
-            ComparedValue(
-                description="R2: distance of e",
-                printed="0",
-                recomputed=abs(_compute_kl_divergence(RARELY, EVEN, 2)),
-            ),
-            ComparedValue(
-                description="R1: mutual information",
-                printed="0.02905",
-                recomputed=mutual_information(OFTEN, EVEN, np.log2),
-            ),
-            ComparedValue(
-                description="R2: mutual information", recomputed=mutual_information(RARELY, EVEN, np.log2)
-            ),
-            ComparedValue(
-                description="R1: worst-case information",
-                recomputed=worst_case_information(OFTEN, EVEN, np.log2),
-            ),
-            ComparedValue(
-                description="R2: worst-case information",
-                recomputed=worst_case_information(RARELY, EVEN, np.log2),
-            ),
+            ComparedValue("R2: belief in 1 after a 1", "0.99", _get_first_posterior(RARELY)),
+            ComparedValue("R1: the same", "0.6", _get_first_posterior(OFTEN)),
+            ComparedValue("R1: log of 0.6 / 0.5", "0.2630", math.log2(0.6 / 0.5)),
+            ComparedValue("R1: log of 0.4 / 0.5", "-0.3219", math.log2(0.4 / 0.5)),
+            ComparedValue("R1: distance of a report", "0.02905", _compute_kl_divergence(OFTEN, EVEN, 0)),
+            ComparedValue("R2: log of 0.99 / 0.5", "0.9855", math.log2(0.99 / 0.5)),
+            ComparedValue("R2: log of 0.01 / 0.5", "-5.6439", math.log2(0.01 / 0.5)),
+            ComparedValue("R2: distance of a report", "0.91921", _compute_kl_divergence(RARELY, EVEN, 0)),
+            ComparedValue("R2: distance of e", "0", abs(_compute_kl_divergence(RARELY, EVEN, 2))),
+            ComparedValue("R1: mutual information", "0.02905", mutual_information(OFTEN, EVEN, np.log2)),
+            ComparedValue("R2: mutual information", "", mutual_information(RARELY, EVEN, np.log2)),
+            ComparedValue("R1: worst-case information", "", worst_case_information(OFTEN, EVEN, np.log2)),
+            ComparedValue("R2: worst-case information", "", worst_case_information(RARELY, EVEN, np.log2)),
         ),
         notes=("By mutual information R2 hides 300 times as much as R1; by the worst case far less.",),
     )
@@ -188,14 +138,11 @@ def reproduce_worst_case(inputs: ReproductionInputs) -> Reproduction:
     for name, channel in build_operators().items():
         nats = worst_case_information(channel, PRIOR)
         lines += [
-            ComparedValue(description=f"{name}: worst-case information, in nats", recomputed=nats),
+            ComparedValue(f"{name}: worst-case information, in nats", "", nats),
             ComparedValue(
-                description=f"{name}: so a belief of 1% stays at most",
-                recomputed=bound_posterior_from_information(RHO1, nats),
+                f"{name}: so a belief of 1% stays at most", "", bound_posterior_from_information(RHO1, nats)
             ),
-            ComparedValue(
-                description=f"{name}: by gamma at most", recomputed=_get_allowed_posterior(channel)
-            ),
+            ComparedValue(f"{name}: by gamma at most", "", _get_allowed_posterior(channel)),
         ]
     return Reproduction(
         name="slides-worst-case",

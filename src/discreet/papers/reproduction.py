@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -34,7 +34,7 @@ class Verdict(StrEnum):
     SAMPLE = "of the sample"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ComparedValue:
     """One compared value. `printed` is empty if the document gives only a picture, or nothing.
 
@@ -42,8 +42,9 @@ class ComparedValue:
     """
 
     description: str
+    printed: str
     recomputed: float | str
-    printed: str = ""
+    _: KW_ONLY
     reason: str = ""
     is_sample: bool = False
 

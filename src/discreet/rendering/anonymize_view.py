@@ -15,10 +15,10 @@ from rich.text import Text
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.anonymity.risk.reidentification_risk import Uniqueness, assess_risks, estimate_uniqueness
+from discreet.anonymity.search import GeneralizationList
 from discreet.anonymity.utility.utility_measures import measure_granularity, measure_loss
 from discreet.belief.wording import format_count, format_number, format_percent
 from discreet.rendering.attack_view import print_attacks
-from discreet.services.anonymize.anonymize import GeneralizationList
 from discreet.services.anonymize.model_check import ModelCheck
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.evaluation import AttackEvaluation

@@ -33,8 +33,7 @@ from discreet.rendering.report_document import (
     Paragraph,
     Section,
 )
-from discreet.services.attack.belief_bounds import BeliefBound
-from discreet.services.attack.evaluation import NOTICE, AttackEvaluation, JudgedRun
+from discreet.services.attack.evaluation import NOTICE, AttackEvaluation, BeliefBound, JudgedRun
 from discreet.services.ledgers import open_ledger_readonly
 
 MAX_VICTIMS = 8

@@ -6,7 +6,6 @@ It is computed from the real table, so it must not be published; the certificate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -22,9 +21,7 @@ from discreet.anonymity.utility.classification_utility import measure_classifica
 from discreet.anonymity.utility.utility_measures import MEASURES, compute_column_losses, measure_height
 from discreet.anonymity.utility.workload_error import draw_workload, measure_workload_error
 from discreet.belief.wording import format_count, format_number, format_percent
-from discreet.core.output_files import write_output
 from discreet.core.randomness import Randomness
-from discreet.core.release_target import ReleaseTarget
 from discreet.rendering import attack_report
 from discreet.rendering.anonymize_view import format_examples, list_risk_rows
 from discreet.rendering.charts import BLUE, FAINT, VERMILLION, Bar, BarRow, draw_bars, draw_steps
@@ -62,13 +59,6 @@ SAYS = {
     "ambiguity": "the number of combinations of values that rows may stand for, summed",
     "height": "the sum of levels",
 }
-
-
-def write_report(document: Document, published: ReleaseTarget) -> Path:
-    """Write the report beside the published file, readable by its owner only."""
-    path = published.make_companion_path("report.html")
-    write_output(path, document.to_html(), private=True)  # the custodian's alone
-    return path
 
 
 def render_release_report(release: Release, evaluation: AttackEvaluation) -> str:

@@ -15,13 +15,12 @@ from rich.text import Text
 
 from discreet.accounting.entries import guarantee_to_json
 from discreet.belief.wording import format_number, format_percent
+from discreet.core.output_files import write_output
 from discreet.mining.synthesis.marginal_comparison import Comparison
 from discreet.rendering import attack_report, attack_view
-from discreet.rendering.release_report import write_report
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
 from discreet.services.attack.evaluation import NOTICE
-from discreet.services.synthesize.synthetic_publication import LIMITS, SyntheticPublication
-from discreet.services.synthesize.synthetic_table import SyntheticTable
+from discreet.services.synthesize.synthetic_results import LIMITS, SyntheticPublication, SyntheticTable
 
 MAX_PAIRS = 200
 
@@ -93,7 +92,9 @@ def _format_entries(synthetic: SyntheticTable) -> str:
 
 def write_synthetic_report(made: SyntheticPublication) -> Path:
     """Write the custodian's report beside the published rows."""
-    return write_report(build_synthetic_report(made), made.place)
+    path = made.place.make_companion_path("report.html")
+    write_output(path, build_synthetic_report(made).to_html(), private=True)  # the custodian's alone
+    return path
 
 
 def build_synthetic_report(made: SyntheticPublication) -> Document:

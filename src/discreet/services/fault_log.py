@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from discreet.accounting.ledger_storage import find_sibling_file
 from discreet.core.engine_faults import CUSTODIAN_LOG
-from discreet.services.addresses import find_sibling_file
 
 
 class FaultLog(logging.FileHandler):

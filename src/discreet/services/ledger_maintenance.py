@@ -24,11 +24,11 @@ from discreet.accounting.high_water_marks import HighWaterMarks
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_backup import RestoreResult, back_up_ledger, restore_ledger
 from discreet.accounting.ledger_database import has_ledger
+from discreet.accounting.ledger_storage import strip_sibling_path
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.errors import RequestError
 from discreet.core.guarantees import PureDP
 from discreet.core.policy import Policy
-from discreet.services.addresses import strip_sibling_path
 from discreet.services.ledgers import (
     find_high_water_marks,
     open_ledger,

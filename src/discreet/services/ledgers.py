@@ -25,14 +25,18 @@ from discreet.accounting.high_water_marks import (
     BESIDE_SOURCES,
     HighWaterMarks,
     LedgerTerms,
-    MarkFile,
     require_unmarked_data,
 )
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_storage import MEMORY, is_database_address
+from discreet.accounting.ledger_storage import (
+    MEMORY,
+    find_sibling_file,
+    is_database_address,
+    strip_sibling_path,
+)
+from discreet.accounting.mark_files import MarkFile
 from discreet.accounting.privacy_unit import DATABASES, split_source
 from discreet.core.policy import Policy, Table
-from discreet.services.addresses import find_sibling_file, strip_sibling_path
 from discreet.services.policies import get_promise
 from discreet.services.privacy_units import find_anchor, find_units, resolve_source
 from discreet.services.users.budget_requests import get_analyst_shares

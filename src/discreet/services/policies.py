@@ -24,17 +24,15 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from discreet.accounting.ledger import SOLE_ANALYST
-from discreet.accounting.ledger_storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY, find_sibling_file, resolve_ledger_address
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy
 from discreet.services.addresses import (
     EXPECTED_ADDRESS,
-    find_sibling_file,
     is_engine_address,
     parse_engine_address,
     require_engine_address,
-    resolve_ledger_address,
 )
 from discreet.services.policy_errors import (
     find_hierarchy_misfit,

@@ -22,14 +22,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.accounting.ledger_database import get_shared_store_key
-from discreet.accounting.ledger_storage import MEMORY, is_database_address
+from discreet.accounting.ledger_storage import (
+    MEMORY,
+    find_sibling_file,
+    is_database_address,
+    strip_sibling_path,
+)
 from discreet.core.engine import Engine
 from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.engines import sources
 from discreet.engines.sources import digest_contents, have_changed
-from discreet.services.addresses import find_sibling_file, parse_engine_address, strip_sibling_path
+from discreet.services.addresses import parse_engine_address
 
 DIGESTS_SUFFIX = ".sources.json"
 RecordedDigests = dict[str, dict[str, dict[str, object]]]

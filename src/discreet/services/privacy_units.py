@@ -18,10 +18,10 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from discreet.accounting.ledger_storage import find_sibling_file
 from discreet.accounting.privacy_unit import DATABASES, PrivacyUnit, overlap, split_source
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Table
-from discreet.services.addresses import find_sibling_file
 
 
 def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, PrivacyUnit]:

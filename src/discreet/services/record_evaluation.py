@@ -37,7 +37,7 @@ from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 from discreet.core.randomness import Randomness
 from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.attack.answers_evaluation import ANSWER_ATTACKS, CuratorSession
-from discreet.services.attack.belief_bounds import compute_promised_posterior
+from discreet.services.attack.evaluation import compute_promised_posterior
 from discreet.services.attack.victims import (
     KNOWABLE_TYPES,
     AttackTarget,

@@ -25,15 +25,9 @@ from discreet.core.randomness import Randomness
 from discreet.services.answers import build_damaged_ledger_error
 from discreet.services.curator import Curator
 from discreet.services.policies import compute_policy_version
+from discreet.services.request_fields import MIN_EPSILON
 
 T = TypeVar("T")
-
-MIN_EPSILON = 1e-6
-"""A smaller epsilon is refused: its noise, a million times what one person changes, leaves no information.
-
-It also keeps every share of epsilon, and the noise that follows from it, among the numbers that models,
-marginals and files can hold; otherwise a request could be charged and then fail.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

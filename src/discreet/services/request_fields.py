@@ -21,6 +21,12 @@ from discreet.core.number_checks import Real, is_real, parse_number, parse_proba
 Request = TypeVar("Request", bound=BaseModel)
 Schema = dict[str, Any]
 
+MIN_EPSILON = 1e-6
+"""A smaller epsilon is refused: its noise, a million times what one person changes, leaves no information.
+
+It also keeps every share of epsilon, and the noise that follows from it, among the numbers that models,
+marginals and files can hold; otherwise a request could be charged and then fail.
+"""
 MAX_TEXT_LENGTH = 1_000
 """Of a value that is parsed: more is refused unread."""
 TEXT: Schema = {"type": "string"}

@@ -54,13 +54,18 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def build_file_table(
-    named: str, roles: Mapping[str, Role], hierarchies: Collection[str] = (), *, engine: str
+    named: str,
+    roles: Mapping[str, Role],
+    hierarchies: Collection[str] = (),
+    *,
+    engine: str,
+    unreviewed: Collection[str] = (),
 ) -> Table:
     """Return the declaration of a file or of an engine's table, with every column.
 
     Missing values are a category of their own, except in sensitive columns. Numbers and dates are text,
     because their bounds are not declared, unless they have a hierarchy. A column without a role is an
-    identifier if its name suggests one.
+    identifier if its name suggests one; those of `unreviewed` have none.
     """
     source, found, options = read_engine_schema(engine, named)
     unnamed = [at for at, (name, _) in enumerate(found, 1) if not WORD.fullmatch(name)]
@@ -71,7 +76,8 @@ def build_file_table(
         )
     columns = {
         name: _build_column(
-            name, _choose_kind(name, kind, has_hierarchy=name in hierarchies), roles.get(name)
+            _choose_kind(name, kind, has_hierarchy=name in hierarchies),
+            roles.get(name) or (None if name in unreviewed else _guess_identifier(name)),
         )
         for name, kind in found
     }
@@ -88,11 +94,14 @@ def read_engine_schema(engine: str, name: str) -> tuple[str, Columns, CsvOptions
     return schema.source, schema.columns, None if schema.csv is None else schema.csv.certain_options
 
 
-def _build_column(name: str, kind: ColumnType, role: Role | None) -> Column:
-    """Return a column with the given role, or as an identifier if its name suggests one."""
+def _guess_identifier(name: str) -> Role | None:
+    return Role.IDENTIFIER if guess_role(name) is Role.IDENTIFIER else None
+
+
+def _build_column(kind: ColumnType, role: Role | None) -> Column:
+    """Return a column, which has a declared role only if one is given."""
     column = Column(type=kind, missing=None if role is Role.SENSITIVE else MissingValues.CATEGORY)
-    said = role or (Role.IDENTIFIER if guess_role(name) is Role.IDENTIFIER else None)
-    return column if said is None else column.model_copy(update={"role": said})
+    return column if role is None else column.model_copy(update={"role": role})
 
 
 def _choose_kind(name: str, kind: ColumnType | None, *, has_hierarchy: bool) -> ColumnType:

@@ -14,14 +14,13 @@ import numpy as np
 
 from discreet import Curator
 from discreet.attacks.averaging import Averaging
-from discreet.attacks.differencing import Differencing
+from discreet.attacks.differencing import Differencing, Tracker
 from discreet.attacks.findings import Findings
 from discreet.attacks.floating_point import FloatingPoint
 from discreet.attacks.informed_adversary import InformedAdversary
 from discreet.attacks.neighbor_pairs import make_sampler
 from discreet.attacks.query_attacks import Answerer
 from discreet.attacks.reconstruction import Reconstruction
-from discreet.attacks.tracker import Tracker
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.laplace import Laplace

@@ -6,9 +6,7 @@ from functools import cache
 from typing import Any
 
 from benchmarks.simulation.census_records import COLUMN_TYPES, Census, make_leaky_copy
-from discreet.attacks.attribute_inference import AttributeInference
-from discreet.attacks.linkability import Linkability
-from discreet.attacks.singling_out import SinglingOut
+from discreet.attacks.synthetic_attacks import AttributeInference, Linkability, SinglingOut
 from discreet.attacks.synthetic_release import SyntheticRelease, build_synthetic_release
 from tests.attacks.case import Case
 

@@ -7,16 +7,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from discreet.anonymity.hierarchies.generalization_hierarchy import hierarchy_from_rows
+from discreet.attacks.attribute_disclosure import ClassInference, Homogeneity, Similarity, Skewness
 from discreet.attacks.background_knowledge import BackgroundKnowledge
-from discreet.attacks.birthday import Birthday
-from discreet.attacks.class_inference import ClassInference
 from discreet.attacks.class_matching import match_people
-from discreet.attacks.homogeneity import Homogeneity
-from discreet.attacks.intersection import Intersection
+from discreet.attacks.composition_attacks import Birthday, Intersection
 from discreet.attacks.linkage import Linkage
 from discreet.attacks.match_sets import MatchSets
-from discreet.attacks.similarity import Similarity
-from discreet.attacks.skewness import Skewness
 from tests.attacks.case import Case
 from tests.attacks.releases import known_of, release_of
 

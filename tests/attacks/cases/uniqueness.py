@@ -6,7 +6,7 @@ from functools import cache
 
 from benchmarks.simulation.us_population import Population, PopulationRegister
 from discreet.attacks.findings import Findings
-from discreet.attacks.uniqueness import Uniqueness
+from discreet.attacks.linkage import Uniqueness
 from tests.attacks.case import Case
 
 

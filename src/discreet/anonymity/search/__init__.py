@@ -5,7 +5,7 @@ A search walks the lattice of nodes over counted tuples and proves its result, o
 Recodings with different levels for different tuples are in `anonymity.recodings`.
 """
 
-from discreet.anonymity.search.exploration import SearchResult, Solution
+from discreet.anonymity.search.exploration import GeneralizationList, SearchResult, Solution
 from discreet.anonymity.search.full_domain import group_at_levels, recode_at_levels
 from discreet.anonymity.search.lattice_search import search_lattice
 from discreet.anonymity.search.minimal_generalizations import find_minimal_generalizations
@@ -13,6 +13,7 @@ from discreet.anonymity.search.objectives import OBJECTIVES, Objective, find_obj
 
 __all__ = [
     "OBJECTIVES",
+    "GeneralizationList",
     "Objective",
     "SearchResult",
     "Solution",

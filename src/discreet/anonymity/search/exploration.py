@@ -63,6 +63,14 @@ class SearchResult:
         return self.solutions[0] if self.solutions else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class GeneralizationList:
+    """Generalizations to choose from, best first, and the columns that their levels belong to."""
+
+    search: SearchResult
+    columns: tuple[str, ...]
+
+
 TIE = 1e-12  # relative; scores that differ by less come from rounding
 
 

@@ -21,6 +21,17 @@ Descent     From the top to the best valid child, and on from there until there 
 Best        By score plus a penalty for the used part of the suppression limit: ROOM times the top's score if
             all of it is used, because a node that suppresses less has more valid nodes below.
 Skipped     Nodes that were seen, and those below a hopeless one.
+
+Related     Incognito [LDR05], OLA [EE09] and Flash [KPEKK12] search the same lattice for full-domain
+            generalizations. Incognito judges it bottom-up, over growing sets of columns, and finds every
+            valid node; OLA and Flash bisect paths, and tag what follows from a verdict. They then choose
+            the valid node of least loss. Ours tags as well, but goes top-down and also rules out nodes by a
+            bound on their loss, so that valid nodes which cannot be the best are never judged.
+
+[LDR05]     LeFevre, DeWitt & Ramakrishnan, Incognito: efficient full-domain k-anonymity, SIGMOD 2005.
+[EE09]      El Emam et al., A globally optimal k-anonymity method for the de-identification of health data,
+            JAMIA 2009.
+[KPEKK12]   Kohlmayer, Prasser, Eckert, Kemper & Kuhn, Flash: efficient, stable and optimal k-anonymity, 2012.
 """
 
 from __future__ import annotations

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from discreet.belief.wording import format_number
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DiscreetError, EngineFault
 from discreet.core.policy import Column, Policy, TrueValues
 from discreet.http.app_context import QUERY_LIMITER
-from discreet.http.authentication import Caller
-from discreet.http.console.page import CHART_WIDTH, Page, require_login
+from discreet.http.console.page import CHART_WIDTH, LoggedInPage, Page
 from discreet.http.http_errors import ForbiddenError
 from discreet.http.request_bodies import QuestionBody
 from discreet.http.responses import ResponseFormat, build_answer_response, to_http_response
@@ -22,6 +20,7 @@ from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.rendering.charts import chart_to_svg
 from discreet.services.answers import Answer, format_cell
 from discreet.services.plans import Plan
+from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
 from discreet.services.users import Role
 from discreet.sql.true_values import TrueMeasures, compute_true_values
@@ -30,7 +29,6 @@ router = APIRouter(include_in_schema=False)
 MAX_ROWS = 200
 COST_FIELDS = ("epsilon", "within")
 FORM_FIELDS = ("sql", "way", "amount", "least_rows", "beside")
-LoggedInPage = Annotated[Page, Depends(require_login)]
 
 
 @router.get("/ask")
@@ -72,13 +70,13 @@ async def submit_question(page: LoggedInPage) -> Response:
 
 
 def _choose_action(
-    page: Page, button: str, analyst: str, question: QuestionBody
+    page: Page, button: str, analyst: str, question: QuestionRequest
 ) -> Callable[[], Plan | Answer | EngineFault]:
     """Return the action of a button: plan, try on made-up people, or ask."""
     context = page.context
     works: dict[str, Callable[[], Plan | Answer | EngineFault]] = {
         "plan": lambda: context.plan(analyst, question),
-        "dummy": lambda: context.dummies.ask(question.request),
+        "dummy": lambda: context.dummies.ask(question),
     }
     work = works.get(button, lambda: context.ask(analyst, question))
 
@@ -91,12 +89,10 @@ def _choose_action(
 
 def can_see_true_values(page: Page) -> bool:
     """Return True if the policy lets this user see an answer without noise."""
-    policy, caller = page.context.curators.policy, page.caller
-    allowed = policy.true_values is TrueValues.CUSTODIAN
-    return allowed and caller is not None and caller.user.role is Role.CUSTODIAN
+    return page.context.curators.policy.true_values is TrueValues.CUSTODIAN and page.is_custodian
 
 
-def _measure_true_values(page: Page, analyst: str, question: QuestionBody) -> TrueMeasures:
+def _measure_true_values(page: Page, analyst: str, question: QuestionRequest) -> TrueMeasures:
     """Return the answer without noise; it is computed outside the curators and stored nowhere."""
     made = page.context.plan(analyst, question).query_plan
     with page.context.curators.open_engine() as engine:
@@ -105,8 +101,7 @@ def _measure_true_values(page: Page, analyst: str, question: QuestionBody) -> Tr
 
 def _require_analyst(page: Page) -> str:
     """Return the analyst whose share is charged, or raise if the user may not ask."""
-    caller = page.caller
-    assert isinstance(caller, Caller)
+    caller = page.required_caller
     if caller.user.role is Role.AUDITOR:
         raise ForbiddenError("An auditor reads, and cannot ask.")
     return caller.analyst
@@ -121,7 +116,7 @@ def _explain_refusal(page: Page) -> str:
     return ""
 
 
-def _parse_question(fields: Mapping[str, str]) -> QuestionBody:
+def _parse_question(fields: Mapping[str, str]) -> QuestionRequest:
     """Return the question of the form, whose `way` says what `amount` is; empty fields are left out."""
     way = fields.get("way", "epsilon")
     given = {
@@ -131,7 +126,8 @@ def _parse_question(fields: Mapping[str, str]) -> QuestionBody:
     }
     if way in COST_FIELDS:
         given[way] = fields.get("amount", "").strip().lstrip("±")
-    return make_request(QuestionBody, **{"sql": ""} | {name: text for name, text in given.items() if text})
+    body = make_request(QuestionBody, **{"sql": ""} | {name: text for name, text in given.items() if text})
+    return body.request
 
 
 def _build_template_context(page: Page, fields: Mapping[str, str]) -> dict[str, object]:

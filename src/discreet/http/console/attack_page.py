@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from discreet.belief.wording import format_count, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError, RequestError
@@ -23,7 +23,7 @@ from discreet.http.console.job_progress import (
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
+from discreet.http.console.page import BAR_LENGTH, CustodianPage, Page, redirect_to
 from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
 from discreet.services.progress import ProgressCallback
 from discreet.services.record_evaluation import (
@@ -42,7 +42,6 @@ KNOWN_PREFIX = "known:"
 JOB_KIND, JOB_PATH = "record", "/attack/work/"
 ATTACK_STAGES = ("looking the person up", "making", "asking privately")
 NOTICE = "What is found here is computed on real data: not for publication."
-CustodianPage = Annotated[Page, Depends(require_custodian)]
 
 
 @router.get("/attack")
@@ -66,13 +65,14 @@ async def start_attack(page: CustodianPage) -> Response:
 @router.get("/attack/work/{name}")
 async def show_attack_job(name: str, page: CustodianPage) -> Response:
     """Show the progress of an attack, or its result."""
-    job = await wait_for_progress(find_page_job(page, name, JOB_KIND))
+    job = await wait_for_progress(find_page_job(page.context.jobs, name, JOB_KIND))
     return await to_thread.run_sync(_render_job, page, job)
 
 
 @router.post("/attack/work/{name}")
 async def cancel_attack(name: str, page: CustodianPage) -> Response:
-    job, refusal = await cancel_page_job(page, name, JOB_KIND)
+    await page.read_form()
+    job, refusal = cancel_page_job(page.context.jobs, name, JOB_KIND)
     if refusal is not None:
         return page.render_error("attack.html", refusal, _build_template_context(page, job.form))
     return redirect_to("/attack")

@@ -13,17 +13,17 @@ import time
 import anyio
 
 from discreet.core.errors import DiscreetError
-from discreet.http.console.page import Page
 from discreet.http.http_errors import NotFoundError
 from discreet.services.serving.job import Job, JobState
+from discreet.services.serving.job_queue import JobQueue
 
 MAX_WAIT_SECONDS = 2.0
 POLL_SECONDS = 0.05
 
 
-def find_page_job(page: Page, name: str, kind: str) -> Job:
+def find_page_job(jobs: JobQueue, name: str, kind: str) -> Job:
     """Return a job that a page of this kind started."""
-    found = page.context.jobs.find_job(name)
+    found = jobs.find_job(name)
     if found is None or found.kind != kind:
         raise NotFoundError("There is no such job.", hint="Start it again.")
     return found
@@ -37,12 +37,11 @@ async def wait_for_progress(job: Job) -> Job:
     return job
 
 
-async def cancel_page_job(page: Page, name: str, kind: str) -> tuple[Job, DiscreetError | None]:
+def cancel_page_job(jobs: JobQueue, name: str, kind: str) -> tuple[Job, DiscreetError | None]:
     """Cancel a job, and return it with the error if it can no longer be cancelled."""
-    await page.read_form()
-    job = find_page_job(page, name, kind)
+    job = find_page_job(jobs, name, kind)
     try:
-        page.context.jobs.cancel(job)
+        jobs.cancel(job)
     except DiscreetError as refusal:
         return job, refusal
     return job, None

@@ -20,11 +20,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import DiscreetError
-from discreet.http.app_context import AppContext
-from discreet.http.authentication import SESSION_COOKIE, Caller, get_app_context
+from discreet.http.app_context import AppContext, get_app_context
+from discreet.http.authentication import SESSION_COOKIE, Caller
 from discreet.http.csrf import CSRF_FIELD, require_csrf_field
-from discreet.http.http_errors import ForbiddenError
-from discreet.http.responses import STATUS_BY_CODE, error_to_json
+from discreet.http.http_errors import STATUS_BY_CODE, ForbiddenError
+from discreet.http.responses import error_to_json
 from discreet.services.serving.job import JobFailure
 from discreet.services.users import Role
 

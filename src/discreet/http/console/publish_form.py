@@ -30,6 +30,7 @@ from discreet.services.anonymize.anonymize_request import (
     MODELS,
     OBJECTIVES,
     PRIVATE,
+    PUBLISHED,
     AnonymizeFields,
     AnonymizeRequest,
 )
@@ -50,7 +51,7 @@ ROLE_PREFIX, HIERARCHY_PREFIX = "role:", "hierarchy:"
 RECODINGS = tuple(each for each in METHODS if each != PRIVATE)
 FORMATS = ("csv", "parquet")
 DEFAULT_K = 5
-SECTIONS = (MODELS, METHOD, ATTACKERS)
+SECTIONS = (MODELS, METHOD, ATTACKERS, PUBLISHED)
 """The panels of the request's fields that the form has; others name files, or are of the method private."""
 
 CHOICES = {"method": RECODINGS, "objective": OBJECTIVES, "unit": ("row",)}
@@ -69,6 +70,7 @@ SHOWN = (
     "suppress",
     "at_most",
     "force",
+    "keep",
 )
 """The fields that are visible at once; the others of a section are folded."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse
 
 from discreet.belief.wording import format_percent
@@ -28,7 +28,7 @@ from discreet.http.console.job_progress import (
     find_page_job,
     wait_for_progress,
 )
-from discreet.http.console.page import BAR_LENGTH, Page, redirect_to, require_custodian
+from discreet.http.console.page import BAR_LENGTH, CustodianPage, Page, redirect_to
 from discreet.http.console.publish_form import (
     FORMATS,
     FormInput,
@@ -56,7 +56,6 @@ from discreet.services.users.idempotency_keys import StoredResponse
 router = APIRouter(include_in_schema=False)
 JOB_KIND, JOB_PATH = "anonymize", "/publish/work/"
 COMPANION_FILES = {"certificate": "certificate.json", "report": "report.html"}
-CustodianPage = Annotated[Page, Depends(require_custodian)]
 RISK_FIGURES = {
     "prosecutor_highest": "highest risk",
     "marketer": "average risk",
@@ -89,13 +88,14 @@ async def submit_publish_form(page: CustodianPage) -> Response:
 @router.get("/publish/work/{name}")
 async def show_publish_job(name: str, page: CustodianPage) -> Response:
     """Show the progress of a release, or its result."""
-    job = await wait_for_progress(find_page_job(page, name, JOB_KIND))
+    job = await wait_for_progress(find_page_job(page.context.jobs, name, JOB_KIND))
     return await to_thread.run_sync(_render_job, page, job.form, job)
 
 
 @router.post("/publish/work/{name}")
 async def cancel_publish_job(name: str, page: CustodianPage) -> Response:
-    job, refusal = await cancel_page_job(page, name, JOB_KIND)
+    await page.read_form()
+    job, refusal = cancel_page_job(page.context.jobs, name, JOB_KIND)
     if refusal is not None:
         return await to_thread.run_sync(_render_error, page, job.form, refusal)
     return await to_thread.run_sync(_render_job, page, job.form, None)

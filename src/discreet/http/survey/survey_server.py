@@ -169,7 +169,13 @@ def serve_survey(request: SurveyRequest, *, as_json: bool = False) -> None:
 def make_server_config(app: FastAPI) -> uvicorn.Config:
     """Return a configuration without an access log, and without trust in proxy headers."""
     return uvicorn.Config(
-        app, access_log=False, log_level="error", server_header=False, proxy_headers=False, ws="none"
+        app,
+        access_log=False,
+        log_level="error",
+        log_config=None,  # uvicorn's own closes the handlers that others of this process log with
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
     )
 
 

@@ -18,8 +18,7 @@ Support     of an itemset: the share of baskets that hold all of it. Partial sup
             is held, and then mean contrast(k); so product / contrast(k) is an unbiased estimate of the
             support. Its variance is about (noise (1 - noise))**k / (clients contrast(k)**2) for a rare
             itemset.
-
-Search for the noise with the least error of a rare itemset's support.
+Noise       is chosen for the least error of a rare itemset's support.
 
 [ESAG02]    Evfimievski, Srikant, Agrawal & Gehrke, Privacy Preserving Mining of Association Rules.
 [EGS03]     Evfimievski, Gehrke & Srikant, Limiting Privacy Breaches in Privacy Preserving Data Mining.

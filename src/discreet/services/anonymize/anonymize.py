@@ -20,8 +20,10 @@ from discreet.anonymity.hierarchies import Hierarchy, build_column_spec
 from discreet.anonymity.models import MeasuredModel
 from discreet.anonymity.models.model_option import ModelContext
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms, read_or_create_key
+from discreet.anonymity.release_statement import build_duplicate_query
 from discreet.anonymity.republication import PERSON, SIGNATURE
-from discreet.anonymity.search import SearchResult, find_objective
+from discreet.anonymity.search import GeneralizationList, find_objective
+from discreet.anonymity.tuple_counts import ReleaseSource
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
@@ -51,6 +53,7 @@ from discreet.services.anonymize.release_publishing import (
 from discreet.services.anonymize.table_resolution import (
     ResolvedTable,
     require_domains,
+    require_keepable,
     resolve_table,
 )
 from discreet.services.attack.evaluation import AttackEvaluation
@@ -79,14 +82,6 @@ class PrivateAnonymizeResult:
 
     release: PrivateRelease
     files: tuple[Path | str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeneralizationList:
-    """Generalizations to choose from, best first, and the columns that their levels belong to."""
-
-    search: SearchResult
-    columns: tuple[str, ...]
 
 
 def resolve_request(request: AnonymizeRequest, *, generalizes: bool = True) -> ResolvedTable:
@@ -129,6 +124,7 @@ def anonymize(
         RequestError: the request and the policy do not fit; nothing was read.
         ModelNotMetError: no release meets the models, or an attack breaks a bound; nothing was written.
     """
+    _require_person(resolved)
     target = None if request.output is None else parse_release_target(resolved.policy, request.output)
     if target is not None and target.engine_name:  # refused before a search
         _build_sources(resolved).require_safe_target(target)
@@ -197,6 +193,7 @@ def list_generalizations(
             "anonymize: a private release has declared levels, so there is nothing to search.",
             hint="Omit `minimal=` and `top=`.",
         )
+    _require_person(resolved)
     anonymizer = _build_anonymizer(request, resolved, report_progress)
     search, columns = (
         anonymizer.list_minimal(resolved.name) if top is None else anonymizer.list_best(resolved.name, top)
@@ -206,7 +203,30 @@ def list_generalizations(
 
 def check_table(request: AnonymizeRequest, resolved: ResolvedTable) -> ModelCheck:
     """Judge the table as it is by the requested models; nothing is published."""
+    _require_person(resolved)
     return check_models(resolved, _build_models(request, resolved), unit=request.unit)
+
+
+def find_shared_person(resolved: ResolvedTable) -> str | None:
+    """Return the column that seems to name the person, if several rows of the file share a value of it."""
+    column = resolved.likely_person
+    if column is None:
+        return None
+    source = ReleaseSource(table=resolved.name, quasi=(), sensitive=())
+    with _build_sources(resolved).open() as engine:
+        shared = engine.count(build_duplicate_query(source, column)).secret.num_rows > 0
+    return column if shared else None
+
+
+def _require_person(resolved: ResolvedTable) -> None:
+    """Raise where rows would be counted although the file seems to have several for a person."""
+    column = find_shared_person(resolved)
+    if column is not None:
+        raise RequestError(
+            f"anonymize: {column} seems to name the person, and several rows share a value of it: rows that "
+            "are alike may be one person's.",
+            hint=f'Give `person="{column}"` to count people, or `person="row"` if each row is a person.',
+        )
 
 
 def _build_sources(resolved: ResolvedTable) -> Sources:
@@ -246,6 +266,7 @@ def _build_anonymizer(
         raise RequestError(
             f'`{private[0]}=` needs `method="private"`.', hint='Omit it, or add `method="private"`.'
         )
+    require_keepable(request, resolved.policy.tables[resolved.name])
     return Anonymizer(
         resolved.policy,
         models=models,
@@ -257,6 +278,7 @@ def _build_anonymizer(
         levels=request.levels or None,
         centres=request.centres,
         pseudonyms=_build_pseudonyms(request.pseudonym, request.key),
+        forced_columns=request.keep if request.force else (),
         earlier=None if request.earlier is None else _read_signatures(request.earlier),
         seconds=request.seconds,
         sampling=request.sampling,

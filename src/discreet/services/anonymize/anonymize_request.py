@@ -98,6 +98,14 @@ def parse_hierarchies(texts: Sequence[str]) -> dict[str, str]:
     return dict(parse_pair("`hierarchy=`", each) for each in texts)
 
 
+def _split_texts(value: object) -> object:
+    """Return the names in one text, or in each of several: --keep a,b --keep c."""
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, Sequence) or not all(isinstance(each, str) for each in texts):
+        return value
+    return tuple(name for text in texts for name in split_names(text))
+
+
 def _read_posterior(value: object) -> PosteriorCap:
     return value if isinstance(value, PosteriorCap) else PosteriorCap.parse(str(value))
 
@@ -161,6 +169,17 @@ class AnonymizeFields(ModelFields):
     table: Annotated[
         str, Field(description="A table of the policy, or a file."), CommandLine(is_argument=True)
     ]
+    keep: Annotated[
+        tuple[Name, ...],
+        Field(
+            title="Keep",
+            description="Columns without a role to publish unchanged: a,b. One that may identify people also "
+            "needs `force=`.",
+            max_length=MOST_VALUES,
+        ),
+        BeforeValidator(_split_texts),
+        CommandLine(typed=list[str], panel=PUBLISHED),
+    ] = ()
     posterior: Annotated[
         PosteriorCap | None,
         Field(
@@ -287,8 +306,10 @@ class AnonymizeFields(ModelFields):
     force: Annotated[
         bool,
         Field(
-            title="Force: publish though an attack breaks a bound, which the certificate will say",
-            description="Publish even if an attack succeeds; the certificate says so.",
+            title="Force: publish though an attack breaks a bound, or a kept column may identify people; the "
+            "certificate will say so",
+            description="Publish even if an attack succeeds, or a column of `keep=` may identify people; the "
+            "certificate says so.",
         ),
         CommandLine(panel=ATTACKERS),
     ] = False
@@ -338,6 +359,14 @@ class AnonymizeRequest(FileModelFields):
         Field(description="Sensitive columns of a file: a,b."),
         CommandLine(typed=str, parse=split_names, panel=PUBLISHED),
     ] = ()
+    person: Annotated[
+        str | None,
+        Field(
+            description="The column of a file that names the person, so that people are counted; row if each "
+            "row is another person."
+        ),
+        CommandLine(panel=PUBLISHED),
+    ] = None
     hierarchy: Annotated[
         Mapping[str, str],
         Field(description="COLUMN=FILE, in ARX's format."),

@@ -55,7 +55,7 @@ from discreet.services.anonymize.counted_table import (
     count_table,
     require_values,
 )
-from discreet.services.anonymize.exposure import require_declared_roles
+from discreet.services.anonymize.exposure import require_reviewed_names
 from discreet.services.anonymize.release import Release, ReportRenderer, list_published_columns
 from discreet.services.anonymize.release_goal import (
     Method,
@@ -87,6 +87,7 @@ class Anonymizer:
         levels: Mapping[str, int] | None = None,
         centres: Mapping[str, Centre | str] | None = None,
         pseudonyms: Sequence[Pseudonyms] = (),
+        forced_columns: Sequence[str] = (),
         earlier: pa.Table | None = None,
         seconds: float | None = None,
         sampling: float | None = None,
@@ -117,6 +118,7 @@ class Anonymizer:
             sampling=sampling,
         )
         self._unit, self._population = unit, population
+        self._forced = tuple(forced_columns)
         self._posterior = PosteriorCap(cap=posterior) if isinstance(posterior, float | int) else posterior
         self._report_progress = progress or (lambda _: None)
         self.release: Release
@@ -127,7 +129,7 @@ class Anonymizer:
         name, frames = resolve_frame(self.policy, table)
         declared = self.policy.tables[name]
         columns = list_published_columns(declared, tuple(each.column for each in self.goal.pseudonyms))
-        require_declared_roles(name, declared, columns)
+        require_reviewed_names(name, declared, columns, self._forced)
         counted = self._count_table(name, frames, shown=columns)
         self._report_progress("searching")
         recoding, found = recode_table(counted, self._report_progress)
@@ -167,6 +169,7 @@ class Anonymizer:
             unit=self._unit,
             population=self._population,
             shown=shown,
+            forced=self._forced,
             report_progress=self._report_progress,
         )
         sensitive, declared = found.tuples.sensitive, self.policy.tables[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import Policy, Role, Table
 from discreet.core.release_target import ReleaseTarget
-from discreet.services.anonymize.exposure import require_no_identifiers
+from discreet.services.anonymize.exposure import require_reviewed_values
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal
 from discreet.services.publishers import open_publisher
 from discreet.services.release_sources import NUMBERS, build_hierarchies, build_release_source
@@ -75,6 +75,8 @@ class CountedTable:
     sources: Sources
     state: DataState
     missing: int = 0
+    forced_columns: tuple[str, ...] = ()
+    """Columns that are published although they may identify people."""
 
     @property
     def numeric_columns(self) -> frozenset[str]:
@@ -101,9 +103,10 @@ def count_table(
     unit: str | None = None,
     population: str | None = None,
     shown: Sequence[str] = (),
+    forced: Collection[str] = (),
     report_progress: ProgressCallback = lambda _: None,
 ) -> CountedTable:
-    """Have the engine count the table; raise if a column of `shown` looks like an identifier."""
+    """Have the engine count the table; raise if a column of `shown` may identify people and is not forced."""
     declared = policy.tables[name]
     subject = build_release_source(name, declared, goal.models, unit=unit, population=population)
     subject = replace(subject, required=_find_required_columns(declared, subject.quasi))
@@ -120,7 +123,7 @@ def count_table(
     report_progress("counting distinct combinations")
     with sources.open() as engine:
         state = engine.data_state
-        require_no_identifiers(engine, name, declared, shown)
+        exposed = require_reviewed_values(engine, name, declared, shown, forced)
         _require_unlinked_rows(engine, subject, goal)
         found = count_combinations(engine, subject)
         spanned = goal.method in (Method.MONDRIAN, Method.RELAXED)
@@ -142,6 +145,7 @@ def count_table(
         sources=sources,
         state=state,
         missing=missing,
+        forced_columns=exposed,
     )
 
 

@@ -1,14 +1,17 @@
 """Exposure of columns that a release would show unchanged, and whether the policy allows it.
 
-A column without a role was never reviewed. It is refused if its name suggests a direct identifier (a name, an
-email address, free text), or if most of its values look like one. A column whose name suggests that others
-may know it (a date of birth, a place) is published with a warning, even if its role is other, because linkage
-attacks use quasi-identifiers that were not declared.
+A column of a file that no option names is left out. A column without a role was never reviewed: it is
+refused if its name suggests a direct identifier (a name, an email address, free text), if most of its values
+look like one, or if hardly two rows have the same value. `keep=` with `force=` publishes it all the same, and
+the certificate lists it. A column whose name suggests that others may know it (a date of birth, a place) is
+published with a warning, even if its role is other, because linkage attacks use quasi-identifiers that were
+not declared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +21,10 @@ from discreet.anonymity.hierarchies.mask_hierarchy import MASK
 from discreet.anonymity.models import Model
 from discreet.anonymity.models.model_option import RequestedModel
 from discreet.anonymity.recoding import Recoding
+from discreet.anonymity.risk.quasi_identifier_discovery import (
+    discover_quasi_identifiers,
+    make_engine_counter,
+)
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.policy import ColumnType, Role, Table
@@ -25,32 +32,84 @@ from discreet.engines.inventory import compute_engine_pattern_shares
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS, guess_role, identify_by_content
 
 TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY)
+NAMED = "its name suggests that it identifies people"
+MOST_DISTINCTION = 0.5
+"""Different values over rows: above it, a value belongs to fewer than two rows on average."""
 
 
-def require_declared_roles(name: str, table: Table, columns: Sequence[str]) -> None:
-    """Raise if a column is named like an identifier and the policy gives it no role."""
+REVIEW = (
+    "Give it role: identifier to leave it out, or role: other if it identifies nobody. To publish it all the "
+    'same, give `keep="{column}"` and `force=`.'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnExposure:
+    """A column that would be published unchanged, and why it may identify people."""
+
+    column: str
+    reason: str
+
+
+def require_reviewed_names(
+    name: str, table: Table, columns: Sequence[str], allowed: Collection[str] = ()
+) -> None:
+    """Raise if a column is named like an identifier and has no role; those of `allowed` may be."""
     for column in list_undeclared(table, columns):
-        if guess_role(column) is Role.IDENTIFIER:
+        if column not in allowed and guess_role(column) is Role.IDENTIFIER:
             raise RequestError(
-                f"anonymize: {column} of {name} would be published unchanged, and its name suggests that it "
-                "identifies people.",
-                hint="Give it role: identifier to leave it out, or role: other if it identifies nobody.",
+                f"anonymize: {column} of {name} would be published unchanged, and {NAMED}.",
+                hint=REVIEW.format(column=column),
             )
 
 
-def require_no_identifiers(engine: Publisher, name: str, table: Table, columns: Sequence[str]) -> None:
-    """Raise if a column's values look like identifiers and the policy gives it no role."""
-    texts = [each for each in list_undeclared(table, columns) if table.columns[each].type in TEXTS]
-    if not texts:
-        return
-    for column, shares in compute_engine_pattern_shares(engine, name, texts, HIPAA_PATTERNS).items():
-        found = identify_by_content(shares)
-        if found is not None and found.role is Role.IDENTIFIER:
-            raise DataError(
-                f"anonymize: {column} of {name} would be published unchanged, and most of its values look "
-                f"like {found.label}.",
-                hint="Give it role: identifier to leave it out, or role: other if it identifies nobody.",
-            )
+def require_reviewed_values(
+    engine: Publisher, name: str, table: Table, columns: Sequence[str], allowed: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Raise if a column's values may identify people and it has no role.
+
+    Return those of `allowed` that may: they are published, and the certificate lists them.
+    """
+    found = list_exposures(engine, name, table, columns)
+    refused = [each for each in found if each.column not in allowed]
+    if refused:
+        raise DataError(
+            f"anonymize: {refused[0].column} of {name} would be published unchanged, and "
+            f"{refused[0].reason}.",
+            hint=REVIEW.format(column=refused[0].column),
+        )
+    return tuple(each.column for each in found)
+
+
+def list_exposures(
+    engine: Publisher, name: str, table: Table, columns: Sequence[str]
+) -> list[ColumnExposure]:
+    """Return the columns without a role whose name or values suggest that they identify people.
+
+    Values do if most of them look like an identifier or like free text, or if hardly two rows have the same.
+    """
+    unreviewed = list_undeclared(table, columns)
+    if not unreviewed:
+        return []
+    texts = [each for each in unreviewed if table.columns[each].type in TEXTS]
+    shares = compute_engine_pattern_shares(engine, name, texts, HIPAA_PATTERNS) if texts else {}
+    measured = discover_quasi_identifiers(unreviewed, make_engine_counter(engine, name), most=1)
+    distinction = {each.columns[0]: each.distinction for each in measured}
+    reasons = {
+        column: _find_reason(column, shares.get(column, {}), distinction[column]) for column in unreviewed
+    }
+    return [ColumnExposure(column=column, reason=reason) for column, reason in reasons.items() if reason]
+
+
+def _find_reason(column: str, shares: Mapping[str, float], distinction: float) -> str | None:
+    if guess_role(column) is Role.IDENTIFIER:
+        return NAMED
+    found = identify_by_content(shares)
+    if found is not None and found.role is Role.IDENTIFIER:
+        return f"many of its values look like {found.label}"
+    if distinction > MOST_DISTINCTION:
+        return "hardly two rows have the same value of it, so it distinguishes people"
+    return None
 
 
 def list_undeclared(table: Table, columns: Sequence[str]) -> list[str]:

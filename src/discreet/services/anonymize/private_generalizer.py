@@ -42,7 +42,7 @@ from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.services import fault_log
 from discreet.services.anonymize.counted_table import Sources, require_columns
-from discreet.services.anonymize.exposure import require_declared_roles
+from discreet.services.anonymize.exposure import require_reviewed_names
 from discreet.services.anonymize.release import list_published_columns
 from discreet.services.ledgers import open_ledger
 from discreet.services.policies import get_promise, load_policy, resolve_analyst
@@ -201,7 +201,7 @@ class PrivateGeneralizer:
 
     def _resolve_columns(self, name: str, table: Table) -> tuple[GeneralizedColumn, ...]:
         names = list_published_columns(table)
-        require_declared_roles(name, table, names)
+        require_reviewed_names(name, table, names)
         unknown = [each for each in self._levels if each not in names]
         if unknown or not names:
             raise RequestError(

@@ -25,8 +25,7 @@ from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief
 from discreet.services.anonymize.private_generalizer import PrivateRelease
 from discreet.services.anonymize.release import Release
-from discreet.services.attack.belief_bounds import BeliefBound, derive_model_bounds
-from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.attack.evaluation import AttackEvaluation, BeliefBound, derive_model_bounds
 
 OF_ROWS = "An attacker who also knows how many rows a person has may believe more."
 OF_VALUES = "If a person has several values, this is about values and bounds no belief about the person."
@@ -57,8 +56,9 @@ def build_certificate(
 ) -> dict[str, object]:
     """Return the certificate of a release; of an evaluation, it lists the attacks that were run.
 
-    `forced` means that the release would have been published whatever they found. It does not mean that a
-    bound is broken, which is computed from the data and therefore not disclosed.
+    Forced columns are published unchanged although they may identify people. `forced` means that the release
+    would have been published whatever the attacks found. It does not mean that a bound is broken, which is
+    computed from the data and therefore not disclosed.
     """
     goal = release.goal
     return {
@@ -80,6 +80,7 @@ def build_certificate(
         "limits": LIMITS,
         "attacks_run": [] if evaluation is None else _list_attacks_run(evaluation, release.unit),
         "forced": forced,
+        "forced_columns": list(release.forced_columns),
     }
 
 

@@ -24,8 +24,12 @@ from discreet.core.release_target import ReleaseTarget, split_source
 from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_goal import APART
-from discreet.services.attack.belief_bounds import count_ruled_out_values, derive_model_bounds
-from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
+from discreet.services.attack.evaluation import (
+    AttackEvaluation,
+    apply_bounds,
+    count_ruled_out_values,
+    derive_model_bounds,
+)
 from discreet.services.attack.table_attacks import (
     Scenario,
     attack_table,
@@ -38,7 +42,7 @@ from discreet.services.source_tables import build_file_table
 
 if TYPE_CHECKING:
     from discreet.accounting.entries import NonPrivateRelease
-from discreet.services.attack.belief_bounds import bound_from_option
+from discreet.services.attack.evaluation import bound_from_option
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 

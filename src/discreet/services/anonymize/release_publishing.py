@@ -22,8 +22,7 @@ from discreet.services.anonymize.release_certificate import (
     write_certificate,
 )
 from discreet.services.anonymize.release_evaluation import evaluate_release
-from discreet.services.attack.belief_bounds import bound_from_option
-from discreet.services.attack.evaluation import AttackEvaluation
+from discreet.services.attack.evaluation import AttackEvaluation, bound_from_option
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"

@@ -3,6 +3,10 @@
 A file needs no policy: options may declare its quasi-identifiers, sensitive columns and hierarchies. For a
 table of a policy these options are refused, so that a column is declared in one place only.
 
+Of a file, only columns that an option names are published: a column that nobody named was not considered by
+anybody. Where a column seems to name the person and several rows share its values, the custodian says whether
+it does, since k rows may be one person.
+
 A file declares no bounds of a number, so without a hierarchy its characters are masked, 34 to 3*, which is
 safe and seldom useful. A column of numbers that contains a word, or numbers that begin with 0, is read as
 text. Warnings say so.
@@ -21,7 +25,7 @@ from discreet.engines.inventory import Schema, compute_file_pattern_shares
 from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize.anonymize_request import MICROAGGREGATE, AnonymizeRequest
 from discreet.services.policies import load_policy
-from discreet.services.policy_draft.column_roles import is_code
+from discreet.services.policy_draft.column_roles import is_code, is_person_key
 from discreet.services.source_tables import (
     build_file_table,
     choose_engine,
@@ -48,6 +52,11 @@ class ResolvedTable:
     policy: Policy
     population: str | None = None
     warnings: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Columns of a file that no option names."""
+
+    likely_person: str | None = None
+    """A column of a file that seems to name the person, if the request does not say who that is."""
 
 
 def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
@@ -56,25 +65,20 @@ def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
     if request.policy is not None:
         policy = load_policy(request.policy, engine=request.engine)
     engine = choose_engine(policy, request.engine)
-    remarks: tuple[str, ...] = ()
     if policy is not None and request.table in policy.tables:
         _refuse_options(request)
-        name = request.table
+        resolved = ResolvedTable(name=request.table, policy=policy)
     else:
         _refuse_source(request, policy)
-        policy, name = _build_file_policy(request, policy, engine)
-        if parse_engine_address(policy.engine).is_embedded:
-            # columns that show a number for each class need no hierarchy
-            centred = request.quasi if request.method == MICROAGGREGATE else tuple(request.centres)
-            schema = read_file_schema(request.table)
-            remarks = list_file_warnings(schema, request.quasi, policy.hierarchies, centred)
+        resolved = _resolve_file(request, policy, engine)
+    policy, name = resolved.policy, resolved.name
     if request.population is None or request.population in policy.tables:
-        return replace(resolve_policy_table(policy, name, request.population), warnings=remarks)
+        return replace(resolved, population=resolve_policy_table(policy, name, request.population).population)
     roles = dict.fromkeys(_list_quasi_identifiers(policy.tables[name]), Role.QUASI)
     people = build_file_table(request.population, roles, engine=engine)
     _require_columns(request.population, people, _list_quasi_identifiers(policy.tables[name]))
     policy = policy.model_copy(update={"tables": {**policy.tables, "population": people}})
-    return ResolvedTable(name=name, policy=policy, population="population", warnings=remarks)
+    return replace(resolved, policy=policy, population="population")
 
 
 def resolve_policy_table(policy: Policy, name: str, population: str | None) -> ResolvedTable:
@@ -90,12 +94,23 @@ def resolve_policy_table(policy: Policy, name: str, population: str | None) -> R
 
 
 def _refuse_options(request: AnonymizeRequest) -> None:
-    if request.quasi or request.sensitive or request.hierarchy:
+    if request.quasi or request.sensitive or request.hierarchy or request.person:
         raise RequestError(
-            f"The policy says what the columns of {request.table} are; `quasi=`, `sensitive=` and "
+            f"The policy says what the columns of {request.table} are; `quasi=`, `sensitive=`, `person=` and "
             "`hierarchy=` are for files.",
             hint="Change the policy, or name the file.",
         )
+
+
+def require_keepable(request: AnonymizeRequest, table: Table) -> None:
+    """Raise if a column to keep does not exist, or is an identifier, which never leaves."""
+    _require_columns(request.table, table, request.keep)
+    for name in request.keep:
+        if table.columns[name].role is Role.IDENTIFIER or name == table.person:
+            raise RequestError(
+                f"The policy says that {name} of {request.table} is an identifier, which is never published.",
+                hint=f"Omit it, or give {name} another role in the policy.",
+            )
 
 
 def _refuse_source(request: AnonymizeRequest, policy: Policy | None) -> None:
@@ -107,7 +122,31 @@ def _refuse_source(request: AnonymizeRequest, policy: Policy | None) -> None:
         )
 
 
-def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine: str) -> tuple[Policy, str]:
+def _resolve_file(request: AnonymizeRequest, policy: Policy | None, engine: str) -> ResolvedTable:
+    table = _build_table(request, policy, engine)
+    named = {*request.quasi, *request.sensitive, *request.pseudonym, *request.keep, *request.hierarchy}
+    named |= {str(each.parameters["column"]) for each in request.model_specs if "column" in each.parameters}
+    likely = None
+    if table.person == "row" and request.person is None and request.unit is None:
+        likely = next((name for name in table.columns if name not in named and is_person_key(name)), None)
+    read = {name: column for name, column in table.columns.items() if name in {*named, table.person, likely}}
+    made = _build_file_policy(request, policy, engine, table.model_copy(update={"columns": read}))
+    warnings: tuple[str, ...] = ()
+    if parse_engine_address(made.engine).is_embedded:
+        # columns that show a number for each class need no hierarchy
+        centred = request.quasi if request.method == MICROAGGREGATE else tuple(request.centres)
+        schema = read_file_schema(request.table)
+        warnings = list_file_warnings(schema, request.quasi, made.hierarchies, centred)
+    return ResolvedTable(
+        name="table",
+        policy=made,
+        warnings=warnings,
+        left_out=tuple(name for name in table.columns if name not in {*named, table.person}),
+        likely_person=likely,
+    )
+
+
+def _build_table(request: AnonymizeRequest, policy: Policy | None, engine: str) -> Table:
     if parse_engine_address(engine).is_embedded and not Path(request.table).suffix:
         known = f"It has {', '.join(policy.tables)}." if policy is not None else "There is no policy here."
         raise RequestError(
@@ -121,10 +160,18 @@ def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine:
         raise RequestError(
             f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
         )
-    table = build_file_table(request.table, roles, request.hierarchy, engine=engine)
-    _require_columns(request.table, table, [*roles, *request.hierarchy])
-    if len(request.pseudonym) == 1:  # its pseudonyms show which rows are one person's
-        table = table.model_copy(update={"person": request.pseudonym[0]})
+    table = build_file_table(request.table, roles, request.hierarchy, engine=engine, unreviewed=request.keep)
+    _require_columns(request.table, table, [*roles, *request.hierarchy, *request.keep])
+    person = request.person
+    if person is None and len(request.pseudonym) == 1:  # its pseudonyms show which rows are one person's
+        person = request.pseudonym[0]
+    if person in (None, "row"):
+        return table
+    _require_columns(request.table, table, [person])
+    return table.model_copy(update={"person": person})
+
+
+def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine: str, table: Table) -> Policy:
     entries = {name: {"csv": file} for name, file in request.hierarchy.items()}
     declared = {} if policy is None else policy.hierarchies
     made = Policy.model_validate({"tables": {"table": table}, "hierarchies": {**declared, **entries}})
@@ -133,7 +180,7 @@ def _build_file_policy(request: AnonymizeRequest, policy: Policy | None, engine:
     )
     there = {"engine": engine, "store": None if policy is None else policy.store} if elsewhere else {}
     kept = {} if policy is None else {"ledger": policy.ledger}
-    return made.model_copy(update=there | kept), "table"
+    return made.model_copy(update=there | kept)
 
 
 def require_domains(request: AnonymizeRequest, declared: Mapping[str, HierarchyEntry]) -> None:

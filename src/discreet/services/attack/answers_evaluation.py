@@ -41,12 +41,13 @@ from discreet.core.number_checks import Real
 from discreet.core.policy import ContributionBounding, Policy
 from discreet.core.randomness import Randomness
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.belief_bounds import BeliefBound, compute_promised_posterior
 from discreet.services.attack.evaluation import (
     AttackEvaluation,
     AttackRun,
+    BeliefBound,
     SkippedAttack,
     apply_bounds,
+    compute_promised_posterior,
     skip_attack,
 )
 from discreet.services.attack.victims import AttackTarget, choose_table, choose_target

@@ -20,7 +20,7 @@ from discreet.attacks import Fact
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.number_checks import parse_number
 from discreet.services.addresses import SERVER_EXAMPLES
-from discreet.services.attack.belief_bounds import BeliefBound
+from discreet.services.attack.evaluation import BeliefBound
 from discreet.services.request_fields import CommandLine, accept_probability, accept_text, split_names
 
 CONDITION_SEPARATOR = " if "

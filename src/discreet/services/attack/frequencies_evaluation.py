@@ -37,8 +37,13 @@ from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.addresses import parse_engine_address
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.belief_bounds import BeliefBound
-from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
+from discreet.services.attack.evaluation import (
+    AttackEvaluation,
+    AttackRun,
+    BeliefBound,
+    apply_bounds,
+    skip_other_attacks,
+)
 from discreet.services.attack.target_release import compute_sha256
 from discreet.services.policies import load_policy
 from discreet.services.progress import ProgressCallback

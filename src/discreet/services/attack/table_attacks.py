@@ -29,27 +29,21 @@ from discreet.attacks import (
     Skewness,
     Uniqueness,
 )
-from discreet.attacks.attacker_knowledge import AttackerKnowledge
-from discreet.attacks.class_matching import eliminate_classes, match_people, merge_strongest
-from discreet.attacks.engine_tables import list_columns
+from discreet.attacks.class_matching import eliminate_classes, merge_strongest
 from discreet.attacks.findings import Findings
 from discreet.attacks.match_sets import MatchSets
-from discreet.attacks.published_table import PublishedTable, read_release
-from discreet.core.engine import Publisher
+from discreet.attacks.published_table import PublishedTable
 from discreet.core.errors import DataError
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.policy import Policy, Table
-from discreet.core.sql_quoting import quote_identifier
-from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.services.attack.evaluation import AttackRun, SkippedAttack, skip_attack
-from discreet.services.attack.target_release import TargetRelease
 
 DEFAULT_RULED_OUT = 1
 ONE_RELEASE = "there is only one release: name an earlier one, too"
 NO_SENSITIVE_COLUMN = "the release has no sensitive column"
 REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
 DIFFERENT_UNITS = "one release counts people, the other rows"
-JOINED_TABLE, BY_PSEUDONYM = "both releases", "by pseudonym"
+BY_PSEUDONYM = "by pseudonym"
 Outcome = AttackRun | SkippedAttack
 
 
@@ -231,41 +225,6 @@ def build_sensitive_hierarchies(
     }
 
 
-def join_releases(
-    engine: Publisher,
-    target: TargetRelease,
-    earlier: str,
-    known: AttackerKnowledge,
-    hierarchies: Mapping[str, Hierarchy],
-    column_names: tuple[Mapping[str, str], Mapping[str, str]],
-) -> MatchSets | None:
-    """Return match sets of people whose pseudonym is in both releases; None if they share none.
-
-    `column_names` map columns of the release, and of the earlier one, to their names in the knowledge.
-    """
-    key = target.pseudonym_column
-    if key is None or key not in list_columns(engine, earlier):
-        return None
-    before = {name: f"{name} before" for name in target.quasi_identifiers}
-    rows = engine.count(_build_join_statement(target, earlier, key, before)).secret
-    if not rows.num_rows:
-        return None
-    with DuckDBPublisher({}, {JOINED_TABLE: rows}) as other:
-        published = read_release(
-            other,
-            JOINED_TABLE,
-            quasi=(*target.quasi_identifiers, *before.values()),
-            sensitive=target.sensitive,
-            person=key,
-        )
-    meant = {before[name]: each for name, each in hierarchies.items() if name in before}
-    then = {label: column_names[1].get(name, name) for name, label in before.items()}
-    shared = {label: name for label, name in then.items() if name in known.columns}
-    return match_people(
-        replace(published, hierarchies={**hierarchies, **meant}), known, {**column_names[0], **shared}
-    )
-
-
 def attack_joined(sets: MatchSets) -> Iterator[AttackRun]:
     """Yield the attacks on the joined releases."""
     linked = Linkage().run(sets)
@@ -273,20 +232,3 @@ def attack_joined(sets: MatchSets) -> Iterator[AttackRun]:
     for column in sets.published.classes.sensitive:
         found = ClassInference(column=column).run(sets)
         yield AttackRun(findings=replace(found, attack=f"{found.attack} {BY_PSEUDONYM}"), column=column)
-
-
-def _build_join_statement(
-    target: TargetRelease, earlier: str, key: str, earlier_labels: Mapping[str, str]
-) -> str:
-    by = quote_identifier(key)
-    ours = ", ".join(
-        f"a.{quote_identifier(name)}" for name in (key, *target.quasi_identifiers, *target.sensitive)
-    )
-    theirs = ", ".join(
-        f"b.{quote_identifier(name)} AS {quote_identifier(label)}" for name, label in earlier_labels.items()
-    )
-    once = ", ".join(map(quote_identifier, (key, *earlier_labels)))
-    return (
-        f"SELECT {ours}, {theirs} FROM {quote_identifier(target.name)} AS a "
-        f"JOIN (SELECT DISTINCT {once} FROM {quote_identifier(earlier)}) AS b ON a.{by} = b.{by}"
-    )

@@ -40,9 +40,8 @@ from discreet.services.attack.table_attacks import (
     build_covering_hierarchy,
     build_sensitive_hierarchies,
     find_declared_specs,
-    join_releases,
 )
-from discreet.services.attack.target_release import TargetRelease, resolve_release
+from discreet.services.attack.target_release import TargetRelease, join_releases, resolve_release
 from discreet.services.policies import get_promise
 from discreet.services.policy_draft.column_roles import guess_role
 from discreet.services.progress import ProgressCallback

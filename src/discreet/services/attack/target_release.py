@@ -3,6 +3,7 @@
 Columns     the options' roles; else those of the certificate beside the file; else those of the policy's
             table.
 Original    the policy's table that the certificate names, or the only one with all quasi-identifiers.
+Earlier     releases are joined with it by a pseudonym that both have.
 """
 
 from __future__ import annotations
@@ -11,20 +12,30 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from discreet.anonymity.hierarchies import Hierarchy
 from discreet.attacks import Homogeneity
+from discreet.attacks.attacker_knowledge import AttackerKnowledge
+from discreet.attacks.class_matching import match_people
+from discreet.attacks.engine_tables import list_columns
+from discreet.attacks.match_sets import MatchSets
+from discreet.attacks.published_table import read_release
+from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy, Role, Table
 from discreet.core.release_target import split_source
+from discreet.core.sql_quoting import quote_identifier
+from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.engine_spec import PATH_SUFFIXES
 from discreet.services.attack.attack_request import AttackRequest
-from discreet.services.attack.belief_bounds import BeliefBound, bound_from_json
+from discreet.services.attack.evaluation import BeliefBound, bound_from_json
 from discreet.services.policies import load_policy
 from discreet.services.source_tables import build_file_table, choose_engine
 
 Certificate = Mapping[str, object]
+JOINED_TABLE = "both releases"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,3 +248,55 @@ def _describe_unit(
             "beliefs in values are not compared with rows.",
         )
     return ()
+
+
+def join_releases(
+    engine: Publisher,
+    target: TargetRelease,
+    earlier: str,
+    known: AttackerKnowledge,
+    hierarchies: Mapping[str, Hierarchy],
+    column_names: tuple[Mapping[str, str], Mapping[str, str]],
+) -> MatchSets | None:
+    """Return match sets of people whose pseudonym is in both releases; None if they share none.
+
+    `column_names` map columns of the release, and of the earlier one, to their names in the knowledge.
+    """
+    key = target.pseudonym_column
+    if key is None or key not in list_columns(engine, earlier):
+        return None
+    before = {name: f"{name} before" for name in target.quasi_identifiers}
+    rows = engine.count(_build_join_statement(target, earlier, key, before)).secret
+    if not rows.num_rows:
+        return None
+    with DuckDBPublisher({}, {JOINED_TABLE: rows}) as other:
+        published = read_release(
+            other,
+            JOINED_TABLE,
+            quasi=(*target.quasi_identifiers, *before.values()),
+            sensitive=target.sensitive,
+            person=key,
+        )
+    meant = {before[name]: each for name, each in hierarchies.items() if name in before}
+    then = {label: column_names[1].get(name, name) for name, label in before.items()}
+    shared = {label: name for label, name in then.items() if name in known.columns}
+    return match_people(
+        replace(published, hierarchies={**hierarchies, **meant}), known, {**column_names[0], **shared}
+    )
+
+
+def _build_join_statement(
+    target: TargetRelease, earlier: str, key: str, earlier_labels: Mapping[str, str]
+) -> str:
+    by = quote_identifier(key)
+    ours = ", ".join(
+        f"a.{quote_identifier(name)}" for name in (key, *target.quasi_identifiers, *target.sensitive)
+    )
+    theirs = ", ".join(
+        f"b.{quote_identifier(name)} AS {quote_identifier(label)}" for name, label in earlier_labels.items()
+    )
+    once = ", ".join(map(quote_identifier, (key, *earlier_labels)))
+    return (
+        f"SELECT {ours}, {theirs} FROM {quote_identifier(target.name)} AS a "
+        f"JOIN (SELECT DISTINCT {once} FROM {quote_identifier(earlier)}) AS b ON a.{by} = b.{by}"
+    )

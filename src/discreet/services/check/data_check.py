@@ -23,7 +23,7 @@ from discreet.core.csv_options import CsvOptions
 from discreet.core.engine import Publisher
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Policy
+from discreet.core.policy import Column, Policy, Table
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.column_profile import (
     ColumnForm,
@@ -32,7 +32,7 @@ from discreet.engines.column_profile import (
     write_commonest,
     write_profiles,
 )
-from discreet.engines.csv_sources import name_text_view
+from discreet.engines.csv_sources import name_text_view, require_columns
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.file_formats import is_text_source
 from discreet.engines.person_profile import (
@@ -179,7 +179,11 @@ def check_data(
     """Return the check of some tables of a policy, or of all; `frames` replace the sources of tables."""
     chosen = require_tables(policy, names)
     opened = _list_linked_tables(policy, chosen)
-    held = {name: frame for name, frame in (frames or {}).items() if name in opened}
+    held = {
+        name: _rename_columns(name, policy.tables[name], frame)
+        for name, frame in (frames or {}).items()
+        if name in opened
+    }
     read = {name: policy.tables[name] for name in opened if name not in held}
     texts = {name: table for name, table in read.items() if is_text_source(table.source)}
     progress("opening the tables")
@@ -206,6 +210,14 @@ def require_tables(policy: Policy, names: Collection[str]) -> list[str]:
             f"check: the policy has no table {unknown[0]}.", hint=f"It has {', '.join(policy.tables)}."
         )
     return list(dict.fromkeys(names)) or list(policy.tables)
+
+
+def _rename_columns(name: str, table: Table, frame: pa.Table) -> pa.Table:
+    """Return the declared columns of a frame, by their declared names."""
+    wanted = table.source_names
+    require_columns(name, wanted, frame.column_names, "the frame")
+    own = {each.lower(): each for each in frame.column_names}
+    return frame.select([own[origin.lower()] for origin in wanted.values()]).rename_columns(list(wanted))
 
 
 def _list_linked_tables(policy: Policy, names: Collection[str]) -> list[str]:

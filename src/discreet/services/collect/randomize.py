@@ -33,8 +33,13 @@ from discreet.services.collect.answer_columns import (
     require_one_row_each,
     require_stand_in_listed,
 )
-from discreet.services.collect.basket_clients import BasketClients, find_basket_clients
-from discreet.services.collect.clients import CategoryClients, Clients, find_numbers
+from discreet.services.collect.clients import (
+    BasketClients,
+    CategoryClients,
+    Clients,
+    find_basket_clients,
+    find_numbers,
+)
 from discreet.services.collect.collect_requests import RandomizeRequest
 from discreet.services.collect.operators import load_operator
 from discreet.services.collect.report_files import ReportDescription, open_draft, write_reports

@@ -4,50 +4,37 @@ A proposal for a person to check. Identifiers are HIPAA's eighteen, by usual col
 and dates are quasi-identifiers here, because they are generalized rather than removed.
 
 HIPAA's eighteen identifiers (45 CFR 164.514(b)(2)) are recognized by names first, patterns second. The engine
-counts the share of the first rows that match a pattern; no value leaves it. Person names have no pattern,
-since diseases would match it too.
+counts the share of the first rows that match a pattern; no value leaves it. Capital letters would also match
+diseases, so people's names are recognized by the commonest given names.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.core.policy import ColumnType, Role
+from discreet.services.policy_draft.column_words import (
+    CODES,
+    IDENTIFIERS,
+    MASKABLE_CODES,
+    NUMBERS,
+    PEOPLE,
+    PERSON_NUMBERS,
+    QUASI,
+    SENSITIVE,
+    WEAK_IDENTIFIERS,
+)
 
-# Matched as whole words of a name; those of six letters or more also match inside a longer word.
-IDENTIFIERS = """
-    ssn nin passport email mail phone mobile telephone tel fax address addr street mrn iban bic card
-    account acct beneficiary licence license certificate vin plate vehicle device imei serial url
-    website ip mac fingerprint biometric photo image portrait signature username login nickname
-    firstname lastname surname fullname forename givenname familyname maidenname nhs tin cookie
-    note notes comment comments remark remarks freetext
-"""
-SENSITIVE = """
-    disease diagnosis diagnose diagnoses icd illness condition symptom hiv aids cancer medication drug
-    treatment therapy procedure lab mental disability pregnancy pregnant blood genetic genome income salary
-    wage wages earnings pay debt credit loan balance religion religious belief sexual orientation
-    political party vote union criminal conviction offence offense arrest occupation grade score rating
-"""
-QUASI = """
-    zip zipcode postcode postal plz birth birthday birthdate birthyear dob born age sex gender race ethnicity
-    ethnic nationality citizenship native country city town village county district region state province
-    place location latitude longitude lat lon lng marital married family household children education degree
-    school workclass employer job language admission admitted discharge discharged death died deathdate
-    relationship hispanic veteran
-"""
-# Identifiers only if no other word matches: disease_name is not a person's name.
-WEAK_IDENTIFIERS = "name id uuid guid key"
-PEOPLE = """
-    person patient user customer client member employee subject participant student respondent citizen people
-    individual pupil worker donor voter
-"""
-PERSON_NUMBERS = (["mrn"], ["ssn"], ["nhs"])
-CODES = "sex gender race ethnicity ethnic nationality religion zip zipcode postcode plz marital married icd"
-MASKABLE_CODES = "zip zipcode postcode postal plz icd"
-NUMBERS = "id no nr num number"
 SHORTEST_INSIDE = 6
+"""Letters of a word that also matches inside a longer word."""
+
+SHORTEST_ACROSS = 8
+"""Letters of a word that also matches across words: codice_fiscale, data_de_nascimento."""
+
+JOINING_WORDS = ("de", "di", "da", "do", "del", "della", "van", "of", "la")
 
 
 def guess_role(name: str) -> Role:
@@ -92,27 +79,40 @@ def is_code(name: str) -> bool:
 
 
 def _is_word_for_people(name: str) -> bool:
-    """Return whether a name is a word for people, with or without a number word: patient, userid."""
-    joined = "".join(_split_words(name))
-    return any(joined.removesuffix(number) in PEOPLE.split() for number in NUMBERS.split())
+    """Return whether a name is a word for people, with or without a number word: patient, numero_paciente."""
+    joined, people = "".join(_split_words(name)), PEOPLE.split()
+    return any(
+        without in people
+        for number in NUMBERS.split()
+        for without in (joined.removesuffix(number), joined.removeprefix(number))
+    )
 
 
 def contains_word(name: str, words: str) -> bool:
     """Return whether a name contains one of the words."""
     parts = _split_words(name)
+    joined = "".join(part for part in parts if part not in JOINING_WORDS)
     return any(
-        word in parts or (len(word) >= SHORTEST_INSIDE and any(word in part for part in parts))
+        word in parts
+        or (len(word) >= SHORTEST_INSIDE and any(word in part for part in parts))
+        or (len(word) >= SHORTEST_ACROSS and word in joined)
         for word in words.split()
     )
 
 
 def _split_words(name: str) -> list[str]:
-    """Return the words of a name: date_of_birth, dateOfBirth, DATE-OF-BIRTH."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    """Return the words of a name without accents: date_of_birth, dateOfBirth, DATE-OF-BIRTH, Téléphone."""
+    folded = unicodedata.normalize("NFKD", name.translate(UNDECOMPOSED))
+    plain = "".join(each for each in folded if not unicodedata.combining(each))
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", plain)
     return re.findall(r"[a-z]+", spaced.lower())
 
 
-MIN_MATCH_SHARE = 0.5
+UNDECOMPOSED = str.maketrans(
+    {"ß": "ss", "ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ä": "ae", "ö": "oe", "ü": "ue"}
+    | {"Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}
+)
+"""Letters that Unicode does not decompose into a plain one and an accent, or that German writes with two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,26 @@ class HipaaIdentifier:
     words: str = ""
     pattern: str = ""
     role: Role = Role.IDENTIFIER
+    least_share: float = 0.5
+    """The share of values that must match for the column to be one of these."""
 
+
+GIVEN_NAMES = """
+    james john robert michael william david richard joseph thomas charles mary patricia jennifer
+    linda elizabeth barbara susan jessica sarah karen emma olivia sophie sophia lucas noah liam hans
+    peter wolfgang klaus juergen jürgen dieter manfred uwe andreas stefan anna maria ursula monika
+    petra sabine renate helga karin brigitte lena hannah lukas leon jean pierre michel andre andré
+    philippe louis jacques marie nathalie isabelle catherine francoise françoise jose josé antonio
+    juan manuel francisco luis javier carmen josefa isabel dolores lucia lucía pilar giuseppe
+    giovanni mario luigi francesco salvatore angela giulia giovanna paolo jan johannes cornelis
+    willem hendrik daan johanna wilhelmina cornelia joao joão pedro paulo carlos beatriz mariana
+    piotr krzysztof andrzej tomasz pawel paweł katarzyna malgorzata małgorzata agnieszka krystyna
+    ewa
+"""
+"""Common given names: they are at least a tenth of a column of names, and no column of diseases has them.
+
+Left out are those with another meaning in tables: Christian, Rosa, ANA.
+"""
 
 HIPAA_IDENTIFIERS = (
     HipaaIdentifier(letter="E", label="fax numbers", words="fax faxnumber"),
@@ -134,11 +153,22 @@ HIPAA_IDENTIFIERS = (
     HipaaIdentifier(
         letter="D",
         label="telephone numbers",
-        words="phone mobile telephone tel cellphone",
-        pattern=r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]?\d{3,4}|\+\d{8,15}",
+        words="phone mobile telephone tel cellphone telefon telefono telefone telefoon handy movil cellulare",
+        # with a country's code, an area code and a separator, French pairs, or digits alone after a 0
+        pattern=r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]?\d{3,4}|\+[\d ./()-]{8,20}"
+        r"|0\d{1,5}[ /-]\d[\d ]{4,12}|0\d([ .]\d{2}){4}|0\d{9,12}",
     ),
     HipaaIdentifier(
         letter="G", label="social security numbers", words="ssn nin tin nhs", pattern=r"\d{3}-\d{2}-\d{4}"
+    ),
+    HipaaIdentifier(
+        letter="G",
+        label="national identity numbers",
+        words="nino steuerid insee nir dni nie nif codicefiscale bsn cpf pesel personalausweis kvnr ahv",
+        # British, Spanish, Italian, French, German and Polish, Brazilian, Swiss, German health insurance
+        pattern=r"[A-Z]{2}\d{6}[A-D]|\d{8}[A-Z]|[XYZ]\d{7}[A-Z]|[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]"
+        r"|[12]( ?\d{2}){3}( ?\d{3}){2}( ?\d{2})?|\d{11}|\d{3}\.\d{3}\.\d{3}-\d{2}|756\.\d{4}\.\d{4}\.\d{2}"
+        r"|[A-Z]\d{9}",
     ),
     HipaaIdentifier(letter="H", label="medical record numbers", words="mrn chart"),
     HipaaIdentifier(
@@ -179,7 +209,7 @@ HIPAA_IDENTIFIERS = (
     HipaaIdentifier(
         letter="B",
         label="addresses",
-        words="address addr street",
+        words="address addr street adresse anschrift strasse direccion indirizzo adres endereco morada ulica",
         pattern=r"(?i)\d{1,5}[a-z]?\s+\S.*\b(street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd)\b.*",
     ),
     HipaaIdentifier(
@@ -201,7 +231,19 @@ HIPAA_IDENTIFIERS = (
     HipaaIdentifier(
         letter="A",
         label="names",
-        words="name firstname lastname surname fullname forename givenname familyname maidenname nickname",
+        words="""name firstname lastname surname fullname forename givenname familyname maidenname nickname
+        vorname nachname prenom nom apellido nombre cognome nome voornaam achternaam apelido imie nazwisko""",
+        pattern=r"(?i)(NAMES)([ ,].*)?|[^ ,]+, ?(NAMES)( .*)?".replace(
+            "NAMES", "|".join(GIVEN_NAMES.split())
+        ),
+        least_share=0.1,
+    ),
+    HipaaIdentifier(
+        letter="R",
+        label="free text",
+        words="""note notes comment comments remark remarks freetext bemerkung bemerkungen kommentar remarque
+        commentaire observaciones comentario commento opmerking uwagi komentarz""",
+        pattern=r"(\S+\s+){5,}\S+",
     ),
     HipaaIdentifier(
         letter="R",
@@ -227,5 +269,5 @@ def identify_by_name(name: str, kind: ColumnType) -> HipaaIdentifier | None:
 
 def identify_by_content(shares: Mapping[str, float]) -> HipaaIdentifier | None:
     """Return the identifier whose pattern most values match, or None."""
-    likely = [each for each in HIPAA_IDENTIFIERS if shares.get(each.label, 0.0) >= MIN_MATCH_SHARE]
+    likely = [each for each in HIPAA_IDENTIFIERS if shares.get(each.label, 0.0) >= each.least_share]
     return max(likely, key=lambda each: shares[each.label], default=None)

@@ -7,9 +7,6 @@ counts were read, but not written; the ledger stores its rows, so the same with 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +25,12 @@ from discreet.mining.synthesis import SynthesisPlan
 from discreet.mining.synthesis.marginal_comparison import Comparison, compare_marginals, measure_usefulness
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
-from discreet.services.attack.belief_bounds import bound_from_option
 from discreet.services.attack.evaluation import (
     AttackEvaluation,
     AttackRun,
     SkippedAttack,
     apply_bounds,
+    bound_from_option,
     skip_other_attacks,
 )
 from discreet.services.attack.synthetic_attack import (
@@ -48,32 +45,8 @@ from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
 from discreet.services.source_tables import require_not_source
 from discreet.services.synthesize.synthesize_request import PublishRequest
-from discreet.services.synthesize.synthetic_table import (
-    SyntheticTable,
-    plan_synthetic,
-    synthesize_table,
-)
-
-LIMITS = (
-    "Rows are generated from noisy counts and are as private as those counts. Relations between columns that "
-    "were measured together are approximated; relations between other columns are lost."
-)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SyntheticPublication:
-    """A published synthetic table, with the custodian's comparison and attack evaluation.
-
-    `useful` is a learner's accuracy by predicted column, trained on synthetic and on real rows. `files` are
-    the rows and their certificate; the frontend writes the custodian's report beside them.
-    """
-
-    synthetic: SyntheticTable
-    comparison: Comparison
-    trial: AttackEvaluation
-    useful: Mapping[str, tuple[float, float]]
-    place: ReleaseTarget
-    files: tuple[Path, ...]
+from discreet.services.synthesize.synthetic_results import LIMITS, SyntheticPublication, SyntheticTable
+from discreet.services.synthesize.synthetic_table import plan_synthetic, synthesize_table
 
 
 def publish_synthetic(

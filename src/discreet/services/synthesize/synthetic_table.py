@@ -14,7 +14,6 @@ Repeats     the same request of the same analyst returns the same rows at no cos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -22,12 +21,10 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry, EntryState
 from discreet.belief import Promise
-from discreet.belief.wording import format_count
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan, plan_synthesis, synthesize
 from discreet.mining.tabulation.noise_budget import NoiseBudget
@@ -41,8 +38,8 @@ from discreet.services.release_cache import (
     table_from_bytes,
     table_to_bytes,
 )
-from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.synthesize.synthesize_request import ALL, SynthesizeRequest
+from discreet.services.synthesize.synthetic_results import SyntheticTable
 from discreet.sql.aggregates.count import Count
 from discreet.sql.expression_tree import Column
 from discreet.sql.query import Query
@@ -51,43 +48,6 @@ from discreet.sql.relational_algebra import Scan
 from discreet.sql.resolver import resolve_query
 
 COUNT = Count()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class SyntheticTable(ReleasedTable):
-    """Synthetic rows that may be published, and their cost."""
-
-    plan: SynthesisPlan
-    table: pa.Table = field(repr=False)
-    epsilon: Real
-    delta: Real
-    entry: int
-    repeated: bool
-    sentence: str
-    earlier: tuple[Entry, ...] = ()
-
-    def __repr__(self) -> str:
-        rows, columns = format_count(self.table.num_rows, "row", "rows"), ", ".join(self.table.column_names)
-        return f"<SyntheticTable of {self.plan.table}, {rows} ({columns}): {self._describe_cost()}>"
-
-    def _repr_html_(self) -> str:
-        facts = [("cost", self._describe_cost()), ("belief", self.sentence)]
-        return self._summarize_rows(f"Synthetic table of {self.plan.table}", facts)
-
-    def to_arrow(self) -> pa.Table:
-        """Return the synthetic rows as an Arrow table."""
-        return self.table
-
-    def _describe_cost(self) -> str:
-        return describe_cost(self.epsilon, self.delta, self.entry, repeated=self.repeated)
-
-    @property
-    def codes(self) -> Integers:
-        """The rows as codes of bins."""
-        columns = [self.table.column(each.name) for each in self.plan.schema.attributes]
-        return np.asarray(
-            self.plan.schema.encode([_column_to_values(column) for column in columns]), np.int64
-        )
 
 
 def _get_epsilon(curator: Curator, request: SynthesizeRequest) -> Real:
@@ -167,15 +127,6 @@ def synthesize_table(
         sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),
         earlier=earlier,
     )
-
-
-def _column_to_values(column: pa.ChunkedArray) -> object:
-    """Return a column in a form that `Attribute.encode` accepts."""
-    if pa.types.is_dictionary(column.type):
-        return column.combine_chunks().dictionary_decode().to_pylist()
-    if pa.types.is_boolean(column.type):
-        return column.to_pylist()
-    return column.to_numpy(zero_copy_only=False) if column.null_count == 0 else column.to_pylist()
 
 
 def find_eligible_entries(

@@ -9,6 +9,8 @@ Iterations  A verifier has as many as drivers accept. One with fewer is replaced
 One-time    The password drawn for the first custodian allows only choosing another. Its verifier is marked,
             so that the PostgreSQL listener can say so to a client that has proven to know the password.
 Unknown     An unknown name takes as long to refuse as a wrong password.
+Analyst     as whom a user asks: custodians ask as nobody unless an analyst is given, auditors never. A new
+            analyst is by default the one of the policy that has the user's name.
 """
 
 from __future__ import annotations
@@ -20,17 +22,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.accounting.ledger import SOLE_ANALYST
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.services.policies import resolve_analyst
+from discreet.services.request_fields import CommandLine
 from discreet.services.users.scram_verifier import ITERATIONS, Verifier
 from discreet.services.users.user_storage import UserStorage, get_timestamp
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
+
 
 PASSWORD_BYTES = 15
 MIN_PASSWORD_LENGTH = 10
@@ -272,3 +279,42 @@ def _user_from_row(row: tuple[str, str, str | None, str | None, str]) -> User:
         must_change_password=verifier is None or verifier.startswith(ONE_TIME_PREFIX),
         stamp=password,
     )
+
+
+class AddUserRequest(BaseModel):
+    """A user to add: name and role, and the analyst whose share the user spends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(description="The user's name."), CommandLine(is_argument=True)]
+    role: Annotated[Role, Field(description="The user's role.")] = Role.ANALYST
+    analyst: Annotated[
+        str | None,
+        Field(description="The analyst as whom the user asks; by default, the one of the same name."),
+    ] = None
+
+
+def add_user(
+    users: UserAccounts, policy: Policy, request: AddUserRequest, password: str | None
+) -> tuple[str | None, str]:
+    """Add a user; return the analyst as whom the user asks, and the password, drawn if none is given."""
+    analyst = _resolve_user_analyst(policy, request)
+    return analyst, users.add(request.name, request.role, analyst, password)
+
+
+def _resolve_user_analyst(policy: Policy, request: AddUserRequest) -> str | None:
+    if request.role is Role.AUDITOR:
+        if request.analyst is not None:
+            raise RequestError("user: an auditor reads and does not ask.", hint="Leave out `analyst=`.")
+        return None
+    if request.role is Role.CUSTODIAN and request.analyst is None:
+        return get_sole_analyst(policy)
+    who = resolve_analyst(
+        policy, request.analyst or (request.name if request.name in policy.analysts else None)
+    )
+    if not policy.analysts and who != get_sole_analyst(policy):
+        raise RequestError(
+            f"user: the policy gives {who} no share.",
+            hint=f"Leave out `analyst=`, or write analysts: {{{who}: {{share: 50%}}}} into the policy.",
+        )
+    return who

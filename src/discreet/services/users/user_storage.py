@@ -22,13 +22,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from discreet.accounting.ledger_storage import MEMORY, SqlTransaction, is_database_address, make_ledger_error
+from discreet.accounting.ledger_storage import (
+    MEMORY,
+    SqlTransaction,
+    find_sibling_file,
+    is_database_address,
+    make_ledger_error,
+    strip_sibling_path,
+)
 from discreet.accounting.process_identity import is_process_alive
 from discreet.accounting.shared_database import DRAWN, SharedDatabase
 from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.randomness import Randomness
-from discreet.services.addresses import find_sibling_file, strip_sibling_path
 
 STORAGE_FORMAT = 4
 DEFAULT_TOKEN_DAYS = 90

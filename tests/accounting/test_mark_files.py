@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.slot_file import (
+from discreet.accounting.mark_files import (
     NewerSlotsError,
     SlotsDamagedError,
     make_file,
