@@ -9,7 +9,8 @@ from __future__ import annotations
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter
 
-from discreet.http.authentication import Context, CustodianCaller
+from discreet.http.app_context import Context
+from discreet.http.authentication import CustodianCaller
 from discreet.http.request_bodies import CheckBody
 from discreet.rendering.check_view import check_to_json
 from discreet.services.check.acceptance import list_unaccepted

@@ -17,13 +17,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_storage import MEMORY
+from discreet.accounting.ledger_storage import MEMORY, find_sibling_file
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import DiscreetError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.services import fault_log
-from discreet.services.addresses import find_sibling_file
 from discreet.services.check.acceptance import (
     accept_data,
     digest_reading,
