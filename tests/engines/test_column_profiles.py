@@ -241,3 +241,14 @@ def test_a_frame_is_checked_by_the_names_that_it_has() -> None:
     policy = Policy.model_validate({"tables": {"t": table}, "ledger": ":memory:"})
     (found,) = check_data(policy, frames={"t": pa.table({"town": ["Ulm", None]})}).tables
     assert (found.rows, found.columns[0].profile.missing, found.is_live) == (2, 1, True)
+
+
+def test_without_trimming_padded_values_are_other_values(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("sex\n Male\nMale\nMale \n\tMale\n")
+    columns = {"sex": {"type": "category", "values": ["Male"]}}
+    for trim, undeclared in ((True, 0), (False, 3)):
+        table = {"source": str(tmp_path / "t.csv"), "columns": columns, "csv": {"trim": trim}}
+        policy = Policy.model_validate({"tables": {"t": table}, "ledger": ":memory:"})
+        (column,) = check_data(policy).tables[0].columns
+        assert (column.profile.padded, column.profile.undeclared) == (3, undeclared)
+        assert ("trim: true" in column.fix) is not trim

@@ -56,6 +56,8 @@ class ColumnForm:
     is_text: bool
     reads_nulls: bool = False
     """Whether `filled` is NULL for every text that means a missing value."""
+    is_trimmed: bool = False
+    """Whether `filled` is the text without blanks around it."""
 
     @classmethod
     def from_column(cls, name: str, source_type: str) -> ColumnForm:
@@ -64,7 +66,7 @@ class ColumnForm:
         return cls(raw=value, filled=value, value=name, type=source_type, is_text=kind == "VARCHAR")
 
     @classmethod
-    def from_text(cls, name: str, value_type: str) -> ColumnForm:
+    def from_text(cls, name: str, value_type: str, *, is_trimmed: bool = True) -> ColumnForm:
         """Return the form of a column in the view of a text source (`csv_sources.write_text_view`)."""
         return cls(
             raw=quote_identifier(f"{RAW} {name}"),
@@ -73,6 +75,7 @@ class ColumnForm:
             type=value_type,
             is_text=True,
             reads_nulls=True,
+            is_trimmed=is_trimmed,
         )
 
 
@@ -160,7 +163,8 @@ def _list_counts(column: Column, form: ColumnForm, place: int) -> dict[str, str]
     found = {"filled": f"count({filled})"}
     if form.is_text:
         # blanks and control characters sort below '!', and comparing is much faster than trimming
-        found["padded"] = f"count_if(({raw} < '!' AND {raw} <> '') OR suffix({raw}, ' '))"
+        is_padded = f"({raw} < '!' AND {raw} <> '') OR suffix({raw}, ' ')"
+        found["padded"] = f"count_if({f'{raw} <> {filled}' if form.is_trimmed else is_padded})"
         if not form.reads_nulls and "" not in (column.values or ()):
             found["blank"] = f"count_if(CASE WHEN {raw} < '!' THEN trim({raw}) = '' ELSE false END)"
     elif form.type in ("FLOAT", "DOUBLE"):

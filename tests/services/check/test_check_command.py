@@ -241,6 +241,17 @@ def test_a_policy_without_a_promise_is_checked_and_not_accepted(
     assert not (tmp_path / "ledger.db").exists()
 
 
+def test_the_ledger_shows_what_was_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_people(tmp_path)
+    assert discreet("check", "--policy", str(path), "--accept") == 0
+    capsys.readouterr()
+    assert discreet("ledger", "--policy", str(path)) == 0
+    assert "Accepted for analysts on" in capsys.readouterr().out
+    assert discreet("ledger", "--policy", str(path), "--json") == 0
+    (accepted,) = json.loads(capsys.readouterr().out)["accepted"]
+    assert (accepted["version"], accepted["table"]) == ("1", "people")
+
+
 def test_checking_creates_no_ledger_and_charges_nothing(tmp_path: Path) -> None:
     path = write_people(tmp_path)
     assert discreet("check", "--policy", str(path)) == 0

@@ -285,8 +285,11 @@ class _Checker:
                 column: (entry, ColumnForm.from_column(column, self._types[name][column]))
                 for column, entry in entries
             }
-        types = self._texts[name].column_types(name)
-        return {column: (entry, ColumnForm.from_text(column, types[column])) for column, entry in entries}
+        types, options = self._texts[name].column_types(name), self._policy.tables[name].csv or CsvOptions()
+        return {
+            column: (entry, ColumnForm.from_text(column, types[column], is_trimmed=options.trim))
+            for column, entry in entries
+        }
 
     def _find_relation(self, name: str) -> str:
         return name_text_view(name) if name in self._texts else quote_identifier(name)
