@@ -54,11 +54,10 @@ def show_ledger(console: Console, ledger: Ledger, analyst: str | None = None) ->
                 highlight=False,
             )
     console.print()
-    for each in ledger.list_acceptances()[-1:] if analyst is None else []:
-        versions = ", ".join(f"{name} (version {state.version})" for name, state in each.tables.items())
-        console.print(
-            f"Accepted for analysts on {each.time:%Y-%m-%d}: {versions}.", markup=False, highlight=False
-        )
+    for newest in ledger.list_acceptances()[-1:] if analyst is None else []:
+        versions = ", ".join(f"{name} (version {state.version})" for name, state in newest.tables.items())
+        told = f"Accepted for analysts on {newest.time:%Y-%m-%d}: {versions}."
+        console.print(told, markup=False, highlight=False)
     console.print(ledger.describe_belief(), markup=False, highlight=False)
 
 
