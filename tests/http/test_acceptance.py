@@ -105,3 +105,27 @@ def test_another_version_needs_another_acceptance(tmp_path: Path) -> None:
         # an answer of the other version is another question, and this one is refused
         assert ask(alice).json()["code"] == "not-accepted"
         assert server.charges() == 1
+
+
+def test_the_console_shows_the_check_and_accepts_the_data(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    html = {"Accept": "text/html"}
+    with (
+        both_listeners(tmp_path, accepted=False) as server,
+        server.client("carl") as carl,
+        server.client("alice") as alice,
+    ):
+        shown = carl.get("/check", headers=html)
+        assert ("not accepted: analysts are refused" in shown.text, "Check and accept" in shown.text) == (
+            True,
+            True,
+        )
+        assert alice.get("/check", headers=html).status_code == 403
+        csrf = carl.headers["X-CSRF-Token"]
+        assert carl.post("/check", data={"do": "accept", "csrf": "wrong"}, headers=html).status_code == 403
+        assert ask(alice).status_code == 400
+        looked = carl.post("/check", data={"do": "check", "csrf": csrf}, headers=html)
+        assert ("<h2>people" in looked.text, ask(alice).status_code) == (True, 400)
+        carl.post("/check", data={"do": "accept", "csrf": csrf}, headers=html)
+        assert ask(alice).status_code == 200
+        assert "accepted: analysts are answered" in carl.get("/check", headers=html).text

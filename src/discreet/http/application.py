@@ -28,6 +28,7 @@ from discreet.http.console import (
     account_pages,
     ask_page,
     attack_page,
+    check_page,
     ledger_page,
     promise_pages,
     publish_page,
@@ -52,6 +53,7 @@ CONSOLE_ROUTERS = (
     ledger_page.router,
     attack_page.router,
     publish_page.router,
+    check_page.router,
 )
 API_ROUTERS = (
     login_routes.router,

@@ -6,7 +6,7 @@ Custodian   only: all of it is computed from real data. The check reads the tabl
 
 from __future__ import annotations
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import APIRouter
 
 from discreet.http.app_context import Context
@@ -14,11 +14,8 @@ from discreet.http.authentication import CustodianCaller
 from discreet.http.request_bodies import CheckBody
 from discreet.rendering.check_view import check_to_json
 from discreet.services.check.acceptance import list_unaccepted
-from discreet.services.check.check import run_check
 
 router = APIRouter(prefix="/api", tags=["deciding"])
-CHECK_LIMITER = CapacityLimiter(1)
-"""One check at a time, as each reads whole tables."""
 
 
 @router.get("/check")
@@ -45,8 +42,4 @@ def get_check(caller: CustodianCaller, context: Context) -> dict[str, object]:
 @router.post("/check")
 async def check_data(body: CheckBody, caller: CustodianCaller, context: Context) -> dict[str, object]:
     """Check the data against the policy, and accept it for analysts if the body says so."""
-    curators = context.curators
-    found = await to_thread.run_sync(
-        lambda: run_check(curators.policy, body, ledger=curators.ledger), limiter=CHECK_LIMITER
-    )
-    return check_to_json(found)
+    return check_to_json(await to_thread.run_sync(context.check_data, body))
