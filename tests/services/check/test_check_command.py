@@ -140,7 +140,7 @@ def test_the_policy_says_how_much_is_too_much(tmp_path: Path) -> None:
         ("promise:", "data_version: 2\npromise:"),
         ("high: 120", "high: 110"),
         ("values: [Male, Female]", "values: [Male, Female, Other]"),
-        ("    columns:", '    csv: {nulls: ["", "NA"]}\n    columns:'),
+        ("    columns:", '    csv: {nulls: ["", "?"]}\n    columns:'),
         ("type: date", "type: timestamp"),
     ],
 )

@@ -17,6 +17,7 @@ from discreet.services.check.data_check import DataCheck, TableCheck
 from discreet.services.check.verdicts import Verdict, format_share
 
 router = APIRouter(include_in_schema=False)
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @router.get("/check")
@@ -65,7 +66,7 @@ def _describe_table(table: TableCheck) -> dict[str, object]:
                     format_share(count, table.rows) if (count := count_departures(column)[name]) else ""
                     for name in used
                 ],
-                "bars": draw_sparkline(column),
+                "bars": draw_sparkline(column).replace(" ", NO_BREAK),
                 "verdict": column.verdict.value,
                 "finding": column.text,
                 "fix": column.fix,
