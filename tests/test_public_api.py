@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -220,6 +221,45 @@ def test_models_and_objective_are_also_texts_of_the_command_line(folder: Path) -
     assert isinstance(capped.goal.models[-1], models.EqualCloseness)
 
 
+def test_a_release_needs_a_model_as_on_the_command_line(folder: Path) -> None:
+    assert folder.exists()
+    with pytest.raises(discreet.RequestError, match=r"no privacy model is given. Start with `k=5`"):
+        discreet.anonymize("sample/privacy.yaml", "hospital")
+    with pytest.raises(discreet.RequestError, match=r"`unit=` must be row; got x"):
+        discreet.anonymize("sample/privacy.yaml", "hospital", k=5, unit="x")
+
+
+def test_a_population_is_a_table_of_the_policy_or_a_file(folder: Path) -> None:
+    policy = {
+        "tables": {
+            "people": {
+                "source": str(folder / "people.csv"),
+                "columns": {"sex": {"type": "category", "values": ["f", "m"], "role": "quasi"}},
+            }
+        }
+    }
+    (folder / "people.csv").write_text("sex\n" + "f\n" * 3)
+    (folder / "town.csv").write_text("sex\n" + "f\n" * 9)
+    declared = discreet.Policy.model_validate(policy)
+    asked: dict[str, Any] = {"models": [models.KMap(k=9)], "population": str(folder / "town.csv")}
+    assert discreet.anonymize(declared, "people", **asked).fraction == pytest.approx(1 / 3)
+    with pytest.raises(discreet.DiscreetError, match="nowhere"):
+        discreet.anonymize(declared, "people", k=2, population="nowhere")
+
+
+def test_identifiers_are_published_as_pseudonyms_of_a_key_file(folder: Path) -> None:
+    columns = {"name": {"role": "identifier"}, "sex": {"type": "category", "values": ["f"], "role": "quasi"}}
+    tables = {"people": {"source": str(folder / "people.csv"), "columns": columns}}
+    (folder / "people.csv").write_text("name,sex\n" + "".join(f"p{i},f\n" for i in range(4)))
+    declared = discreet.Policy.model_validate({"tables": tables})
+    release = discreet.anonymize(declared, "people", k=2, pseudonyms="name", key=folder / "secret.key")
+    shown = release.to_arrow(force=True).column("name").to_pylist()
+    assert len({*shown}) == 4
+    assert not any(each.startswith("p") for each in shown)
+    with pytest.raises(discreet.RequestError, match="`pseudonyms=` and `key=` go together"):
+        discreet.anonymize(declared, "people", k=2, pseudonyms="name")
+
+
 def test_one_column_may_be_named_alone(folder: Path) -> None:
     counts = discreet.tabulate("sample/privacy.yaml", "census", "sex", epsilon=0.1)
     assert counts.rows.column_names[0] == "sex"
@@ -289,6 +329,15 @@ def test_an_example_of_the_reference_page_runs(
     runner = doctest.DocTestRunner(_SameForm(), optionflags=doctest.ELLIPSIS)
     runner.run(doctest.DocTestParser().get_doctest(block, names, "example", None, None))
     assert runner.failures == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in discreet.__all__ if inspect.isfunction(getattr(discreet, each))]
+)
+def test_the_reference_page_says_what_every_argument_of_a_verb_is(name: str) -> None:
+    section = PAGE.read_text().partition(f"### {name}\n")[2].partition("\n##")[0]
+    described = set(re.findall(r"^\| `(\w+)` \| \S", section, re.MULTILINE))
+    assert set(inspect.signature(getattr(discreet, name)).parameters) <= described
 
 
 class _SameForm(doctest.OutputChecker):
@@ -383,6 +432,34 @@ def test_what_a_session_returns_shows_itself_in_one_line_without_values(folder: 
     assert "5-anonymity" in html
     assert str(len(release.classes)) not in html
     assert "For the custodian only" in evaluation._repr_html_()
+
+
+def test_what_is_estimated_from_reports_shows_itself_in_one_line_and_as_a_table() -> None:
+    response = discreet.local.KaryResponse.for_epsilon(3, values=30)
+    shares = response.estimate(response.randomize(np.arange(300) % 30))
+    assert repr(shares) == "<FrequencyEstimate of 30 values by KaryResponse: 300 clients>"
+    assert repr(shares.counts) == "<ReportCounts of 300 clients>"
+    html = shares._repr_html_()
+    assert html.count("<tr>") == 20 + 2  # a heading and the clients
+    assert "… 10 more rows" in html
+    operator = discreet.local.TwoPointMean.for_epsilon(3, low=0, high=10)
+    mean = operator.estimate(operator.randomize(operator.encode([5.0] * 300)))
+    low, high = mean.interval()
+    assert re.fullmatch(r"<MeanEstimate [-\d.]+ by TwoPointMean: 300 clients>", repr(mean))
+    assert f"{low:.4g} to {high:.4g}" in mean._repr_html_()
+
+
+def test_a_stream_an_anonymizer_and_a_belief_show_what_was_asked_for(folder: Path) -> None:
+    assert folder.exists()
+    found = discreet.Anonymizer("sample/privacy.yaml", models=[models.KAnonymity(k=5)])
+    assert repr(found) == "<Anonymizer of census, hospital: generalize, 5-anonymity>"
+    with discreet.Curator.open("sample/privacy.yaml") as curator:
+        stream = discreet.open_stream(curator, "census", ["sex"], questions=9, epsilon=0.1)
+        html = stream._repr_html_()
+        assert "Stream over census" in html
+        assert "9" in html
+        belief = curator.budget.belief
+        assert f"{100 * belief.prior:g}%" in belief._repr_html_()
 
 
 def test_a_policys_repr_has_no_address() -> None:

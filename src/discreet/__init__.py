@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from discreet import mining as mining
     from discreet import models as models
     from discreet import results as results
+    from discreet.api.anonymizer import Anonymizer as Anonymizer
+    from discreet.api.anonymizer import Release as Release
     from discreet.api.charged_verbs import ask as ask
     from discreet.api.charged_verbs import itemsets as itemsets
     from discreet.api.charged_verbs import open_stream as open_stream
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from discreet.api.charged_verbs import tabulate as tabulate
     from discreet.api.charged_verbs import train as train
     from discreet.api.charts import draw as draw
-    from discreet.api.custodian_verbs import Anonymizer as Anonymizer
     from discreet.api.custodian_verbs import anonymize as anonymize
     from discreet.api.custodian_verbs import attack as attack
     from discreet.api.custodian_verbs import audit as audit
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from discreet.core.errors import ModelNotMetError as ModelNotMetError
     from discreet.core.errors import RequestError as RequestError
     from discreet.core.policy import Policy as Policy
-    from discreet.services.anonymize.release import Release as Release
     from discreet.services.answers import Answer as Answer
     from discreet.services.curator import Curator as Curator
     from discreet.services.plans import Plan as Plan
@@ -59,8 +59,8 @@ _HOMES = {
     "Curator": "discreet.services.curator",
     "Plan": "discreet.services.plans",
     "Answer": "discreet.services.answers",
-    "Anonymizer": "discreet.api.custodian_verbs",
-    "Release": "discreet.services.anonymize.release",
+    "Anonymizer": "discreet.api.anonymizer",
+    "Release": "discreet.api.anonymizer",
     "ask": "discreet.api.charged_verbs",
     "tabulate": "discreet.api.charged_verbs",
     "itemsets": "discreet.api.charged_verbs",

@@ -200,7 +200,7 @@ def test_without_delta_a_gaussian_is_refused() -> None:
 
 @pytest.mark.parametrize("delta", [-1e-9, 1, math.nan, math.inf, "0.1", True, None])
 def test_refuses_a_delta_that_is_no_probability(delta: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^compose\.delta must be a number in \[0, 1\); got"):
+    with pytest.raises(InvalidParameterError, match=r"^compose: `delta=` must be a number in \[0, 1\); got"):
         compose([PureDP(epsilon=1)], delta=delta)
 
 

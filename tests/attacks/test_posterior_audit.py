@@ -61,5 +61,5 @@ def test_with_a_tail_no_more_than_the_tail_end_above_the_cap() -> None:
 
 
 def test_what_is_no_probability_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^audit_posteriors\.posteriors must be one or more"):
+    with pytest.raises(InvalidParameterError, match=r"^audit_posteriors: `posteriors=` must be one or more"):
         audit_posteriors([0.2, 1.2], PURE)

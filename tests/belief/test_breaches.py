@@ -232,41 +232,39 @@ def test_worst_case_information_does_not_grow_when_values_are_merged(seed: int) 
     ids=["-log", "1-t", "sin", "nan", "of numbers", "text", "none"],
 )
 def test_information_refuses_an_f_that_is_not_admissible(f: Callable[[Floats], Floats]) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^worst_case_information\.f must "):
+    with pytest.raises(InvalidParameterError, match=r"^`f=` must "):
         worst_case_information([[0.6, 0.4], [0.4, 0.6]], [0.5, 0.5], f)
 
 
 @pytest.mark.parametrize(
     ("channel", "prior", "holds", "named"),
     [
-        ([[0.5, 0.6], [0.5, 0.5]], [0.5, 0.5], [True, False], "channel must be rows of probabilities"),
-        ([[1.5, -0.5], [0.5, 0.5]], [0.5, 0.5], [True, False], "channel must be rows of probabilities"),
-        ([[math.nan, 1], [0.5, 0.5]], [0.5, 0.5], [True, False], "channel must be rows of probabilities"),
-        ([0.5, 0.5], [0.5, 0.5], [True, False], "channel must be a matrix"),
-        ([["a", "b"]], [1.0], [True], "channel must be numbers"),
-        ([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.6], [True, False], "prior must be probabilities that sum to 1"),
-        ([[0.5, 0.5], [0.5, 0.5]], [1.0], [True, False], "prior must be 2 probabilities"),
-        ([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], [True], "holds must be 2 booleans"),
-        ([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], [1, 0], "holds must be 2 booleans"),
+        ([[0.5, 0.6], [0.5, 0.5]], [0.5, 0.5], [True, False], "`channel=` must be rows of probabilities"),
+        ([[1.5, -0.5], [0.5, 0.5]], [0.5, 0.5], [True, False], "`channel=` must be rows of probabilities"),
+        ([[math.nan, 1], [0.5, 0.5]], [0.5, 0.5], [True, False], "`channel=` must be rows of probabilities"),
+        ([0.5, 0.5], [0.5, 0.5], [True, False], "`channel=` must be a matrix"),
+        ([["a", "b"]], [1.0], [True], "`channel=` must be numbers"),
+        ([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.6], [True, False], "`prior=` must be probabilities that sum to 1"),
+        ([[0.5, 0.5], [0.5, 0.5]], [1.0], [True, False], "`prior=` must be 2 probabilities"),
+        ([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], [True], "`has_property=` must be 2 booleans"),
+        ([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], [1, 0], "`has_property=` must be 2 booleans"),
     ],
 )
 def test_requires_distributions_and_a_property(
     channel: ArrayLike, prior: ArrayLike, holds: list[bool], named: str
 ) -> None:
-    with pytest.raises(InvalidParameterError, match=rf"^breaches\.{named}.*; got "):
+    with pytest.raises(InvalidParameterError, match=rf"^{named}.*; got "):
         find_upward_breaches(channel, prior, holds, 0.1, 0.2)
 
 
 @pytest.mark.parametrize(("rho1", "rho2"), [(0.2, 0.2), (0.3, 0.2), (0, 0.5), (0.5, math.nan)])
 def test_requires_an_order_of_the_two_beliefs(rho1: float, rho2: float) -> None:
     for breaches in (find_upward_breaches, find_downward_breaches):
-        with pytest.raises(InvalidParameterError, match=r"^breaches\.rho[12] must be .*; got "):
+        with pytest.raises(InvalidParameterError, match=r"^`rho[12]=` must be .*; got "):
             breaches([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], [True, False], rho1, rho2)
 
 
 @pytest.mark.parametrize("bad", [-0.1, math.nan])
 def test_information_must_be_possible(bad: float) -> None:
-    with pytest.raises(
-        InvalidParameterError, match=r"^bound_posterior_from_information\.information must be at least 0"
-    ):
+    with pytest.raises(InvalidParameterError, match=r"^`information=` must be at least 0"):
         bound_posterior_from_information(0.1, bad)

@@ -49,12 +49,12 @@ def test_no_output_leads_further_than_epsilon_allows() -> None:
     [{"a": 1.0}, {"a": 0.5, "b": 0.6}, {"a": -0.5, "b": 1.5}, {"a": math.nan, "b": 1.0}, {"a": "1", "b": 0}],
 )
 def test_requires_a_prior_over_just_the_worlds(prior: dict[str, float]) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^compute_posterior\.prior must be .*; got "):
+    with pytest.raises(InvalidParameterError, match=r"^compute_posterior: `prior=` must be .*; got "):
         compute_posterior(ContinuousLaplace(1.0), {"a": 0.0, "b": 1.0}, prior, 0.0)
 
 
 def test_requires_an_output_that_some_world_allows() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^compute_posterior\.output must be possible"):
+    with pytest.raises(InvalidParameterError, match=r"^compute_posterior: `output=` must be possible"):
         compute_posterior(ContinuousLaplace(1.0), {"a": 0.0, "b": 1.0}, {"a": 0.5, "b": 0.5}, 1e6)
-    with pytest.raises(InvalidParameterError, match=r"^uniform_prior\.worlds must be at least one world"):
+    with pytest.raises(InvalidParameterError, match=r"^uniform_prior: `worlds=` must be at least one world"):
         uniform_prior({})

@@ -94,13 +94,13 @@ def test_no_release_reaches_a_posterior_more_often_than_markov_allows(seed: int)
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, math.nan, math.inf, "0.5", True, None, 10**400])
 def test_a_prior_must_be_a_probability(bad: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^highest_posterior\.prior must be a prob.*; got "):
+    with pytest.raises(InvalidParameterError, match=r"^highest_posterior: `prior=` must be a prob.*; got "):
         highest_posterior(bad, 1.0)
 
 
 @pytest.mark.parametrize("bad", [-1, math.nan, "1", None])
 def test_a_loss_must_be_a_number_of_at_least_zero(bad: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^largest_gain\.epsilon must be .*; got "):
+    with pytest.raises(InvalidParameterError, match=r"^largest_gain: `epsilon=` must be .*; got "):
         largest_gain(bad)
-    with pytest.raises(InvalidParameterError, match=r"^lowest_posterior\.loss must be .*; got "):
+    with pytest.raises(InvalidParameterError, match=r"^lowest_posterior: `loss=` must be .*; got "):
         lowest_posterior(0.5, bad)

@@ -166,14 +166,16 @@ def test_losses_beyond_what_a_float_can_exponentiate_are_answered() -> None:
 
 @pytest.mark.parametrize("bad", [0.99, -1, math.nan, "2", None])
 def test_gamma_must_be_at_least_one(bad: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^tail_probability\.gamma must be .* at least 1; got "):
+    with pytest.raises(
+        InvalidParameterError, match=r"^tail_probability: `gamma=` must be .* at least 1; got "
+    ):
         tail_probability(PureDP(epsilon=1), bad)
 
 
 @pytest.mark.parametrize("bad", [1, -0.1, math.nan, "0"])
 def test_a_tail_must_be_below_one(bad: float) -> None:
     with pytest.raises(
-        InvalidParameterError, match=r"^smallest_gamma\.tail must be a number in \[0, 1\); got "
+        InvalidParameterError, match=r"^smallest_gamma: `tail=` must be a number in \[0, 1\); got "
     ):
         smallest_gamma(PureDP(epsilon=1), bad)
 

@@ -97,18 +97,21 @@ def test_a_presence_loss_bounds_values_by_twice_and_never_the_other_way() -> Non
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"prior": 1.5}, r"belief\.prior must be a probability"),
-        ({"loss": -1}, r"PureDP\.epsilon must be a finite number of at least 0"),
-        ({"loss": math.nan}, r"PureDP\.epsilon must be a finite number of at least 0"),
+        ({"prior": 1.5}, r"compute_belief: `prior=` must be a probability"),
+        ({"loss": -1}, r"compute_belief: `loss=` must be a finite number of at least 0"),
+        ({"loss": math.nan}, r"compute_belief: `loss=` must be a finite number of at least 0"),
         ({"loss": (1, 1)}, r"ApproximateDP\.delta must be a number in \[0, 1\)"),
-        ({"loss": (1, 2, 3)}, r"belief\.loss must be epsilon or \(epsilon, delta\)"),
-        ({"loss": "1"}, r"belief\.loss must be epsilon, \(epsilon, delta\) or a guarantee"),
-        ({"loss": None}, r"belief\.loss must be epsilon, \(epsilon, delta\) or a guarantee"),
-        ({"posterior": 0.01}, r"belief\.posterior must be above the prior"),
-        ({"posterior": math.nan}, r"belief\.posterior must be a probability"),
-        ({"tail": 1}, r"belief\.tail must be a number in \[0, 1\)"),
-        ({"tail": 0.1, "posterior": 0.05}, r"belief\.tail must be left out where posterior is given"),
-        ({"secret": "both"}, r"belief\.secret must be 'value'"),
+        ({"loss": (1, 2, 3)}, r"compute_belief: `loss=` must be epsilon or \(epsilon, delta\)"),
+        ({"loss": "1"}, r"compute_belief: `loss=` must be epsilon, \(epsilon, delta\) or a guarantee"),
+        ({"loss": None}, r"compute_belief: `loss=` must be epsilon, \(epsilon, delta\) or a guarantee"),
+        ({"posterior": 0.01}, r"compute_belief: `posterior=` must be above the prior"),
+        ({"posterior": math.nan}, r"compute_belief: `posterior=` must be a probability"),
+        ({"tail": 1}, r"compute_belief: `tail=` must be a number in \[0, 1\)"),
+        (
+            {"tail": 0.1, "posterior": 0.05},
+            r"compute_belief: `tail=` must be left out where posterior is given",
+        ),
+        ({"secret": "both"}, r"compute_belief: `secret=` must be 'value'"),
     ],
 )
 def test_requires_a_question_that_has_an_answer(arguments: dict[str, object], named: str) -> None:

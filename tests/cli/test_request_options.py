@@ -74,7 +74,10 @@ def test_help_has_every_field_with_its_description() -> None:
 
 @pytest.mark.parametrize(
     ("values", "words"),
-    [({"doubt": "often"}, r"^--doubt must be a probability"), ({"plates": 0}, r"^plates: .* equal to 1\.$")],
+    [
+        ({"doubt": "often"}, r"^--doubt must be a probability"),
+        ({"plates": 0}, r"^`plates=` must be at least 1; got 0\.$"),
+    ],
 )
 def test_a_wrong_value_is_refused_in_one_sentence(values: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidParameterError, match=words):

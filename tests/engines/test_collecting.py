@@ -202,7 +202,17 @@ def test_answers_are_looked_up_alike_and_charged_wherever_they_stand(
             operator = clients.choose_operator(Promise(0.01, 0.5))
             with clients.answers.open_publisher(*clients.extra_columns) as opened:
                 found.append(clients.read_values(operator, opened).tolist())
-        words = ("collect", "randomize", "answers", "--column", "disease", "--policy", str(path), "--json")
+        words = (
+            "collect",
+            "randomize",
+            "answers",
+            "--column",
+            "disease",
+            "--policy",
+            str(path),
+            "--spend-all",
+            "--json",
+        )
         assert discreet(*words, "-o", f"reports{number}.parquet") == 0
         told = json.loads(capsys.readouterr().out)
         assert (told["clients"], told["entry"]) == (len(ANSWERS), 1)
@@ -223,7 +233,7 @@ SHOP = {
         "item": {"type": "category", "values": ["milk", "bread", "tea"]},
     },
 }
-BASKETS = ("collect", "randomize", "bought", "--column", "item", "--size", "2", "--json")
+BASKETS = ("collect", "randomize", "bought", "--column", "item", "--size", "2", "--spend-all", "--json")
 
 
 def shop(engine: str, source: str) -> Path:

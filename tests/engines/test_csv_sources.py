@@ -153,6 +153,12 @@ def test_a_file_without_a_header_has_declared_names(path: Path) -> None:
     ]
 
 
+def test_names_must_be_as_many_as_the_header_has(path: Path) -> None:
+    assert read(path, "a,b\n1,2\n", {"y": TEXT}, names=["x", "y"]) == [("2",)]
+    with pytest.raises(RequestError, match=r"names 3 columns, and the header of file.csv has 2"):
+        read(path, "a,b\n1,2\n", {"x": TEXT}, names=["x", "y", "z"])
+
+
 def test_lines_before_the_header_and_comments_are_left_out(path: Path) -> None:
     text = "Export of 5 June\n\n# by ward\na;n\n# a remark\nx;1\n"
     assert read(path, text, {"a": TEXT, "n": NUMBER}, skip=2, comment="#") == [("x", "1")]
@@ -191,7 +197,12 @@ def test_a_column_that_the_file_does_not_have_is_refused_by_both_names(path: Pat
         ({"dates": "%x"}, "has %x"),
         ({"dates": "%d/%m/%Y%"}, "has %"),
         ({"encoding": "klingon"}, "there is no encoding 'klingon'"),
-        ({"encoding": "base64"}, "no encoding of text"),
+        ({"encoding": "base64"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "iso2022_jp"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "utf-7"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "unicode_escape"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "raw_unicode_escape"}, "not an encoding in which each character stands for itself"),
+        ({"encoding": "hz"}, "not an encoding in which each character stands for itself"),
         ({"decimal": ",", "thousands": ","}, "different marks"),
         ({"header": False}, "needs names"),
         ({"names": ["a", "A"]}, "must be different"),
@@ -253,13 +264,13 @@ def test_no_line_takes_a_row_from_another(
         path.write_text("\n".join(lines))
         table = Table.model_validate({"source": str(path), "columns": columns, "csv": options})
         source = make_texts(locate_source("t", table), path.parent)
-        try:
-            unread = inspect_texts(source).count
-        except RequestError:
-            continue
-        read_files += 1
-        csv = write_csv_relation("t", table, source.texts)
         with duckdb.connect() as connection:
+            try:
+                unread = inspect_texts(source, connection)
+            except RequestError:
+                continue
+            read_files += 1
+            csv = write_csv_relation("t", table, source.texts)
             found = connection.execute(f"SELECT who, note FROM {csv.relation}").fetchall()
             ((left_out,),) = connection.execute(
                 f"SELECT count(*) FILTER (WHERE {UNREAD}) FROM {csv.texts}"
@@ -269,5 +280,27 @@ def test_no_line_takes_a_row_from_another(
         ], lines
         # beyond comments and text after a closing quote, lines and rows are judged alike
         if "comment" not in options and (not quote or quote not in "".join(noise)):
-            assert unread == left_out, lines
+            assert len(unread.lines) == left_out, lines
     assert read_files >= 20
+
+
+def test_passing_over_lines_without_quotes_finds_the_same_open_quotes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_quotes, "MAX_QUOTED_LINES", 2)
+    monkeypatch.setattr(csv_quotes, "WINDOW", 20)
+    random, refused = Random("quotes"), 0
+    for _ in range(2000):
+        pieces = ["a", '"', ",", " ", '""', "\n", "\r\n", "a,b\n", '"x\ny",c\n', "long text,b\n"]
+        text = "who,note\n" + "".join(random.choices(pieces, k=random.randint(0, 25)))
+        path.write_bytes(text.encode())
+        found = []
+        for only_quoted in (False, True):
+            try:
+                csv_quotes.inspect_rows("t", path, "x", ",", '"', 2, only_quoted=only_quoted)
+                found.append("")
+            except RequestError as error:
+                found.append(error.message)
+        assert found[0] == found[1], text
+        refused += found[0] != ""
+    assert 200 < refused < 1800

@@ -132,7 +132,7 @@ def test_columns_have_the_kinds_of_the_servers_types(clinic: PostgresServer, her
     path.write_text(filled(path.read_text()))
     found = {name: column.type.value for name, column in load_policy(path).tables["beds"].columns.items()}
     assert found == {
-        **dict.fromkeys(("small", "big", "whole", "größe", "flat"), "integer"),
+        **dict.fromkeys(("small", "big", "whole", "größe", "flat", "FLAT_2", "x_y"), "integer"),
         **dict.fromkeys(("part", "wide", "single"), "decimal"),
         **dict.fromkeys(("code", "zip", "mood", "uid", "clock", "host"), "category"),
         "moment": "timestamp",

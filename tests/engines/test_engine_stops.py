@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import clusters
 from discreet.accounting.entries import EntryState
 from discreet.core.engine import Engine
 from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE
@@ -20,6 +21,7 @@ from discreet.core.errors import DataError, EngineFault, RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.postgres import PostgreSQL
+from discreet.engines.spark_session import CONNECT_RETRIES
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
 from discreet.services.ledgers import open_ledger_readonly
@@ -52,6 +54,30 @@ def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
             assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
 
+@pytest.mark.night
+@pytest.mark.xdist_group("spark")
+def test_a_spark_connect_server_that_is_gone_after_the_charge_is_a_fault(tmp_path: Path) -> None:
+    """The client would try again for ten minutes with each call, and nobody be told of the charge."""
+    from discreet.engines.spark import Spark
+
+    pq.write_table(ROWS, tmp_path / "visits.parquet")
+    policy = policy_over(str(tmp_path / "visits.parquet"))
+    who = resolve_analyst(policy, None)
+    with ExitStack() as stack:
+        address = stack.enter_context(servers.had(clusters.spark_connect()))
+        engine = Spark.open(policy, address, servers.KEY)
+        assert [each.max_retries for each in engine._session.client.get_retry_policies()] == [CONNECT_RETRIES]
+        with Curator(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
+
+            def stopped(work: object) -> Release:
+                stack.close()
+                return work()  # type: ignore[operator, no-any-return]
+
+            with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE):
+                curator.ask(ASKED, epsilon=Fraction("0.1"), run_with_deadline=stopped)
+            assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
+
+
 @pytest.mark.parametrize(
     "error",
     [RequestError("There is no engine."), KeyError("canary"), OSError(28, "No space left on device")],
@@ -64,7 +90,7 @@ def test_whatever_charged_work_raises_is_a_fault_without_its_words(tmp_path: Pat
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).query_plan.guarantee
         with pytest.raises(EngineFault, match=CHARGED_FAULT_MESSAGE) as fault:
-            curator.charge_and_release("key", "text", guarantee, work, bytes)
+            curator.charge_and_release("key", "text", guarantee, work, bytes, verb="ask")
         assert fault.value.__context__ is None
         assert [entry.state for entry in curator.ledger.list_entries()] == [EntryState.FAULTED]
 
@@ -76,7 +102,7 @@ def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> 
     with Curator.open(patients.write(tmp_path)) as curator:
         guarantee = curator.plan(COUNT).query_plan.guarantee
         with pytest.raises(DataError, match=r"^There is no answer\. .* The charge stays\.$"):
-            curator.charge_and_release("key", "text", guarantee, work, bytes)
+            curator.charge_and_release("key", "text", guarantee, work, bytes, verb="ask")
 
 
 def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> None:

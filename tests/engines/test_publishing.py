@@ -103,6 +103,34 @@ def test_the_same_rows_and_certificate_are_published_on_every_engine(server: Ser
     assert two.to_pylist() == sorted(two.to_pylist(), key=_in_order)
 
 
+@spark_by_night
+def test_what_is_judged_as_one_value_is_shown_as_one(server: Server, tmp_path: Path) -> None:
+    """NULL and the empty text, NaN, and a person whose number is written in two ways."""
+    rows = pa.table(
+        {
+            "name": ["1", "1.0", "2", "3", "4", "5", "6", "7"],
+            "zip": [*"aaaabbbb"],
+            "disease": [None, None, None, None, "", "", "", ""],
+            "score": [float("nan"), 0.0, -0.0, 1.5] * 2,
+        }
+    )
+    columns = {
+        "name": {"role": "identifier", "type": "integer"},
+        "zip": {"role": "quasi"},
+        "disease": {"role": "sensitive", "missing": "category"},
+        "score": {"type": "decimal", "role": "sensitive"},
+    }
+    table = {"columns": columns, "person": "name", "rows_per_person": 2}
+    for policy in both(server, tmp_path, rows, table=table):
+        output = policy.parent / "out.parquet"
+        models = ("--t-closeness", "disease:0.1:equal", "--level", "zip=0")
+        assert anonymize(policy, str(output), *models, "-k", "4") == 4  # the first class is three people
+        assert anonymize(policy, str(output), *models, "-k", "3") == 0
+        assert pq.read_table(output).column("disease").null_count == 8
+        diverse = ("--l-diversity", "score:4:distinct", "--level", "zip=0")
+        assert anonymize(policy, str(output), *diverse) == 4  # 0.0 and -0.0 are one score
+
+
 def _in_order(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
     return [(value is None, value if value is not None else 0) for value in row.values()]
 

@@ -141,3 +141,42 @@ def test_sparks_warehouse_is_private_unforeseeable_and_gone_with_the_process(tmp
         seen.append(said[0])
     assert seen[0] != seen[1]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sparks_warehouse_of_a_process_that_was_killed_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    killed = f"{WAREHOUSE}\nos.mkdir(one + '/rows')\nos.kill(os.getpid(), 9)"
+    for script, code, left in ((killed, -9, 1), (WAREHOUSE, 0, 0)):
+        ended = subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False
+        )
+        assert ended.returncode == code
+        assert len(list(tmp_path.iterdir())) == left
+
+
+SHUFFLED = """
+import sys
+from pathlib import Path
+from discreet.engines import spark_session
+session = spark_session.start_session("spark:local[1]")
+session.range(1000).repartition(3, "id").groupBy("id").count().collect()
+for place in Path(sys.argv[1]).rglob("shuffle_*.data"):
+    print("found", place.relative_to(sys.argv[1]).parts[0])
+"""
+
+
+@pytest.mark.night
+def test_nobody_else_can_read_the_rows_that_spark_moves_between_its_tasks(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", SHUFFLED, str(tmp_path)],
+        env={
+            **os.environ,
+            "TMPDIR": str(tmp_path),
+            "JDK_JAVA_OPTIONS": f"-Djava.io.tmpdir={tmp_path}",
+        },
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    places = {line.split()[1] for line in said if line.startswith("found")}
+    assert places, "the rows are moved through files"
+    assert all(place.startswith("discreet-warehouse-") for place in places)

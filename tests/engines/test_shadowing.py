@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from discreet.core.engine import Engine
@@ -96,3 +97,19 @@ def test_functions_and_views_of_a_spark_catalogue_are_not_ours(spark: SparkServe
         session.sql("DROP TABLE shadowed")
         for name in FUNCTIONS:
             session.sql(f"DROP FUNCTION IF EXISTS default.{name}")
+
+
+@pytest.mark.xdist_group("spark")
+def test_no_text_of_a_question_is_replaced_by_a_variable_of_spark(spark: SparkServer) -> None:
+    """Spark replaces ${env:PATH} and ${spark.app.id} before it parses a statement, unless told not to."""
+    texts = ["${system:user.dir}", "${spark.app.id}", "${env:PATH}", str(Path.cwd())]
+    rows = pa.table({"who": texts * 2, "age": [1] * 8})
+    policy = policy_of(spark.put({"visits": rows})["visits"])
+    columns = {**policy.tables["visits"].model_dump()["columns"], "who": {"type": "text"}}
+    table = {"source": policy.tables["visits"].source, "columns": columns}
+    with spark.open(Policy.model_validate({"tables": {"visits": table}})) as engine:
+        for text in texts:
+            (row,) = engine.count(
+                f'SELECT count(*) AS n FROM "visits" WHERE "who" = \'{text}\''
+            ).secret.to_pylist()
+            assert row["n"] == 2, text

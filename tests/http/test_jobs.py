@@ -153,6 +153,26 @@ def test_an_analyst_fetches_the_rows_that_were_charged_to_the_own_share(
     assert server.charges("bob") == 1
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM people SELECT COUNT(*) AS n",
+        "; SELECT COUNT(*) AS n FROM people",
+        "/* a /* b */ synthesize */ SELECT COUNT(*) AS n FROM people",
+        "-- a comment\nSELECT COUNT(*) AS n FROM people",
+    ],
+)
+def test_no_text_of_a_question_makes_its_answer_another_kind_of_release(server: Server, sql: str) -> None:
+    with server.client("alice") as alice:
+        asked = alice.post("/api/ask", json={"sql": sql, "epsilon": 0.01})
+        assert asked.status_code == 200, asked.text
+        number = server.charges("alice")
+        assert alice.get(f"/api/releases/alice/{number}").json()["kind"] == "answer"
+        for form in FORMS:
+            sent = alice.get(f"/api/releases/alice/{number}/rows", params={"format": form})
+            assert (sent.status_code, sent.json()["error"]) == (400, "This release has no stored rows.")
+
+
 def test_a_generalized_table_keeps_to_its_model_and_stands_in_the_ledger(
     server: Server, carl: httpx.Client
 ) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.guarantees import PureDP
-from discreet.services.answers import answer_from_bytes
+from discreet.services.answer_cache import answer_from_bytes
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, slowed
@@ -140,6 +140,31 @@ def test_a_refused_question_leaves_its_key_free(server: Server) -> None:
             assert told.status_code == 400
             assert "Idempotency" not in told.text
     assert server.charges() == 0
+
+
+@pytest.mark.parametrize("verb", ["ask", "plan"])
+def test_a_refusal_begins_with_the_verb_of_its_route(server: Server, verb: str) -> None:
+    with server.client() as client:
+        told = client.post(f"/api/{verb}", json={"sql": "SELECT town FROM people"}).json()
+    assert told["error"].startswith(f"{verb}: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"epsilon": 1}, "`sql` is missing."),
+        ({"sql": COUNT, "raw": "perhaps"}, "`raw` must be true or false."),
+        ({"sql": COUNT, "shares": 1}, "There is no field shares."),
+        ({"sql": ""}, "`sql` must be given."),
+    ],
+)
+def test_a_wrong_field_is_refused_in_one_sentence(
+    long_lived: Server, body: dict[str, object], sentence: str
+) -> None:
+    with long_lived.client() as client:
+        told = client.post("/api/ask", json=body)
+    assert told.status_code == 422
+    assert told.json()["error"] == sentence
 
 
 def test_a_question_that_does_not_fit_is_refused_with_the_own_share_alone(server: Server) -> None:

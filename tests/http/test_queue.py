@@ -266,12 +266,15 @@ def test_a_failure_tells_nothing_of_the_data_but_to_whoever_asks_before_a_restar
 
 KILLED = """
 import os, signal, sys
+from discreet.core.output_files import replace_output
 from discreet.services.serving.job import JobWork
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import UserFile
 
 def do(tell, folder):
-    os.kill(os.getpid(), signal.SIGKILL)
+    with replace_output(folder / "release.csv") as draft:
+        draft.write_text("rows")
+        os.kill(os.getpid(), signal.SIGKILL)
 
 work = JobWork(kind="steps", name="steps", stages=("counting",), run=do)
 JobQueue(UserFile(sys.argv[1])).submit("carl", work)
@@ -281,7 +284,15 @@ JobQueue(UserFile(sys.argv[1])).submit("carl", work)
 def test_a_job_that_ran_when_the_server_was_killed_has_failed(path: str) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, timeout=PATIENCE)
     assert ended.returncode == -9
+    assert [each.read_text() for each in Path(path).parent.glob("ledger.releases/*/.release.csv.*")] == [
+        "rows"
+    ]
     with UserFile(path) as file:
+        opened = JobQueue(file)
+        assert list(Path(path).parent.glob("ledger.releases/*")) == [], (
+            "unfinished rows are gone at the start"
+        )
+        opened.close()
         (job,) = JobQueue(file).list_jobs()
         assert job.failure is not None
         assert (job.state, job.failure.code) == (JobState.FAILED, "stopped")

@@ -28,8 +28,9 @@ from discreet.local.bit_sampling import (
 )
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
-    compute_mixture_threshold,
-    compute_odds_threshold,
+    compute_mixture_probability,
+    compute_odds_probability,
+    fraction_to_threshold,
     sample_coins,
     sample_coins_each,
     sample_uniform,
@@ -52,7 +53,7 @@ def of_words(*words: int) -> Randomness:
 def test_odds_are_never_above_what_epsilon_allows_and_short_of_it_by_less_than_a_word(
     epsilon: Fraction, weight: Fraction
 ) -> None:
-    t = compute_odds_threshold(epsilon, weight)
+    t = fraction_to_threshold(compute_odds_probability(epsilon, weight))
     least, most = bound_exp(epsilon, 80)
     assert Fraction(t, THRESHOLD_SCALE - t) * weight * most <= 1 + Fraction(1, 10**50)
     assert Fraction(t + 1, THRESHOLD_SCALE) > 1 / (1 + weight * most)
@@ -61,7 +62,7 @@ def test_odds_are_never_above_what_epsilon_allows_and_short_of_it_by_less_than_a
 
 @given(EPSILONS, st.fractions(1, 1000, max_denominator=1000))
 def test_a_mixture_amplifies_by_at_most_what_epsilon_allows(epsilon: Fraction, ratio: Fraction) -> None:
-    t = compute_mixture_threshold(epsilon, ratio)
+    t = fraction_to_threshold(compute_mixture_probability(epsilon, ratio))
     gamma = 1 + Fraction(t, THRESHOLD_SCALE - t) * ratio
     assert gamma * bound_exp(epsilon, 80)[0] <= 1
 

@@ -99,7 +99,7 @@ def test_early_stopping_is_a_smoother_and_says_how_far_it_went(random: Randomnes
 
 
 def test_steps_that_gain_nothing_are_no_way_to_stop() -> None:
-    with pytest.raises(InvalidParameterError, match=r"iterative_bayes\.gain must be a finite number above 0"):
+    with pytest.raises(InvalidParameterError, match=r"bayes: `gain=` must be a finite number above 0"):
         fit_iterative_bayes(np.array([1, 2]), channel_from_matrix(np.eye(2)), gain=0)
 
 
@@ -159,7 +159,7 @@ def test_properties_ranges_and_means_are_weighted_sums_of_the_raw_shares(random:
 def test_ranges_outside_of_the_domain_are_refused(low: int, high: int, random: Randomness) -> None:
     operator = KaryResponse.for_epsilon(1, 5)
     found = operator.estimate(operator.randomize(np.arange(5), random))
-    with pytest.raises(InvalidParameterError, match=r"estimate_range_share\.low must be a range"):
+    with pytest.raises(InvalidParameterError, match=r"range_share: `low=` must be with high a range"):
         found.estimate_range_share(low, high)
 
 

@@ -76,7 +76,7 @@ def test_selected_keys_carry_no_trace_of_the_others(random: Randomness) -> None:
 
 @pytest.mark.parametrize("bound", [0, -1, 2**62 + 1, 2**63 + 5])
 def test_a_bound_beyond_what_integers_hold_is_refused(bound: int, random: Randomness) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^sample_uniform_below\.bound must be"):
+    with pytest.raises(InvalidParameterError, match=r"^sample_uniform_below: `bound=` must be"):
         sample_uniform_below(bound, 5, random)
     with pytest.raises(InvalidParameterError, match=r"^RandomizedResponse\.values must be"):
         RandomizedResponse(epsilon=Fraction(1), values=bound)

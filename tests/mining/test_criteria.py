@@ -94,7 +94,9 @@ def test_the_sensitivity_of_gain_is_that_of_the_declared_rows() -> None:
 
 
 def test_a_criterion_is_named_and_gain_needs_a_bound() -> None:
-    with pytest.raises(InvalidParameterError, match="criterion must be one of gini, max, gain; got entropy"):
+    with pytest.raises(
+        InvalidParameterError, match="`criterion=` must be one of gini, max, gain; got entropy"
+    ):
         make_criterion("entropy", 10)
     with pytest.raises(RequestError, match="needs a declared bound on the number of rows"):
         make_criterion("gain", None)

@@ -204,15 +204,24 @@ def test_a_regressor_predicts_numbers_between_the_declared_bounds() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (PrivateTreeClassifier(bounds=(0, 1), classes=[0, 1]), "needs an epsilon or a promise"),
+        (PrivateTreeClassifier(bounds=(0, 1), classes=[0, 1]), "`epsilon=` or `promise=` must be given"),
         (PrivateTreeClassifier(epsilon=1, classes=[0, 1]), "needs the bounds of column x0"),
-        (PrivateTreeClassifier(epsilon=1, bounds=(0, 1)), "needs the classes"),
-        (PrivateTreeClassifier(epsilon=1, bounds=(0, 1), classes=[0]), "needs two classes or more"),
+        (
+            PrivateTreeClassifier(epsilon=1, bounds=(0, 1)),
+            "needs `classes=`: they are not taken from the data",
+        ),
+        (
+            PrivateTreeClassifier(epsilon=1, bounds=(0, 1), classes=[0]),
+            "classes must be two or more different classes",
+        ),
         (
             PrivateTreeClassifier(epsilon=1, bounds=[(0, 1)] * 2, classes=[0, 1]),
             "one pair, or one for each of 3",
         ),
-        (PrivateTreeClassifier(epsilon=1, bounds=(1, 0), classes=[0, 1]), "a number below high"),
+        (
+            PrivateTreeClassifier(epsilon=1, bounds=(1, 0), classes=[0, 1]),
+            "two numbers for x0, the lower one first",
+        ),
         (PrivateTreeClassifier(epsilon=-1, bounds=(0, 1), classes=[0, 1]), "a finite number above 0"),
         (
             PrivateForestClassifier(epsilon=1, delta=2, bounds=(0, 1), classes=[0, 1]),

@@ -96,7 +96,7 @@ def test_a_log_scale_is_declared_in_the_policy_or_asked_for(tmp_path: Path) -> N
         (lambda t: Schema.from_table(t, "ill", is_classification=False), r"must be a number"),
         (lambda t: Schema.from_table(t, "ill", features=["who"]), r"no column who"),
         (lambda t: Schema.from_table(t, "ill", features=[]), r"at least one column"),
-        (lambda t: Attribute.numeric("x", 1, 1), r"low must be a number below high"),
+        (lambda t: Attribute.numeric("x", 1, 1), r"`bounds=` must be two numbers for x, the lower one first"),
         (lambda t: Attribute.numeric("x", 0, 1, scale="root"), r"scale must be 'linear' or 'log'"),
         (lambda t: Attribute.category("x", ["a", "a"]), r"different values"),
         (lambda t: Attribute.numeric("x", 0, 1).encode(["much"]), r"declared as a number"),

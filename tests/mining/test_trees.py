@@ -229,10 +229,13 @@ def test_a_presence_promise_trains_at_its_epsilon(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"epsilon": 0}, "epsilon=` must be a finite number above 0"),
-        ({"epsilon": None}, "needs an epsilon or a promise"),
-        ({"depth": -1}, "depth must be an integer of at least 0"),
-        ({"depth": 99}, "depth must be at most 16"),
-        ({"selection": "coin"}, "selection must be one of exponential, permute-and-flip, laplace; got coin"),
+        ({"epsilon": None}, "`epsilon=` or `promise=` must be given"),
+        ({"depth": -1}, "`depth=` must be an integer of at least 0"),
+        ({"depth": 99}, "`depth=` must be at most 16"),
+        (
+            {"selection": "coin"},
+            "`selection=` must be one of exponential, permute-and-flip, laplace; got coin",
+        ),
         ({"delta": 0.1}, "spends a pure epsilon"),
         ({"features": ["nobody"]}, "no column nobody"),
     ],
@@ -245,7 +248,7 @@ def test_what_cannot_be_planned_is_refused_before_data_is_read(
 
 
 def test_kinds_and_tables_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="kind must be one of tree, forest, bayes, regression"):
+    with pytest.raises(InvalidParameterError, match="`kind=` must be one of tree, forest, bayes, regression"):
         plan_training("bush", policy(tmp_path), "people", "ill", epsilon=1)
     with pytest.raises(RequestError, match="has no table animals"):
         plan_training("tree", policy(tmp_path), "animals", "ill", epsilon=1)

@@ -51,6 +51,12 @@ def test_psql_is_told_the_answer_its_cost_its_errors_and_the_belief(server: Serv
     assert "can now be at most 1.22% sure (promise: 5%)" in said
 
 
+def test_psql_is_told_which_cost_setting_applies(server: Served) -> None:
+    said = psql(server, "SET discreet.epsilon = 0.2", "SET discreet.share = '5%'", "SHOW discreet.epsilon")
+    assert "NOTICE:  discreet.share now applies instead of discreet.epsilon." in said
+    assert "0.2" not in said
+
+
 def test_psql_lists_and_describes_the_public_schema(server: Served) -> None:
     said = psql(
         server,
@@ -232,7 +238,7 @@ def test_set_local_ends_with_its_transaction_and_changes_nothing_outside_of_one(
         assert shown() == "0.5"
     assert shown() == "0.5"
     assert connection.execute("SHOW timezone").fetchone() == ("UTC",)
-    assert len(said) == 1
+    assert said == [("WARNING", "25P01"), ("NOTICE", "00000"), ("NOTICE", "00000")]  # of the cost settings
 
 
 def test_statements_of_one_text_are_one_transaction_of_settings(connection: psycopg.Connection) -> None:

@@ -150,7 +150,7 @@ def test_it_says_which_tables_make_answers_wait_for_a_million_rows(tmp_path: Pat
     [
         (["--host", "0.0.0.0"], "TLS is not configured"),
         (["--tls-cert", "cert.pem"], "goes with its key"),
-        (["--http", "65536"], "less than or equal to 65535"),
+        (["--http", "65536"], "--http must be at most 65535"),
         (["--slack", "0"], "slack must be a finite number above 0"),
         (["--policy", "nowhere.yaml"], "nowhere.yaml"),
     ],

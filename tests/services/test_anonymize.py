@@ -16,9 +16,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from discreet import Anonymizer
 from discreet.anonymity.models import KAnonymity
 from discreet.core.errors import DataError, InvalidParameterError, ModelNotMetError, RequestError
-from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.policies import load_policy
 from discreet.services.sample import write_policy, write_samples
 from tests.anonymity.data import ADULT, DATA, needs_data
@@ -567,15 +567,17 @@ def test_a_value_that_a_hierarchy_lacks_is_told_with_a_way_out_that_needs_no_pol
 
 @pytest.mark.parametrize("suppress", ["10%", "1/10", 0.1])
 def test_what_may_be_left_out_is_given_as_the_command_takes_it(folder: Path, suppress: str | float) -> None:
-    assert Anonymizer(folder / "privacy.yaml", suppress=suppress).goal.suppress == Fraction(1, 10)
+    assert Anonymizer(
+        folder / "privacy.yaml", models=[KAnonymity(k=5)], suppress=suppress
+    ).goal.suppress == Fraction(1, 10)
 
 
 def test_what_python_cannot_use_gets_one_sentence(folder: Path) -> None:
     with pytest.raises(InvalidParameterError, match="`suppress=` must be"):
-        Anonymizer(folder / "privacy.yaml", suppress="a little")
+        Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=5)], suppress="a little")
     with pytest.raises(InvalidParameterError, match="must be a share such as 2%"):
-        Anonymizer(folder / "privacy.yaml", suppress=2)
-    with pytest.raises(RequestError, match="policy must be the path of a policy file"):
+        Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=5)], suppress=2)
+    with pytest.raises(RequestError, match="`policy=` must be the path of a policy file"):
         Anonymizer({"tables": {}})  # type: ignore[arg-type]
 
 
@@ -583,7 +585,7 @@ def test_a_lazy_frame_is_collected_and_a_release_prints_no_counts(folder: Path) 
     import polars as pl
 
     lazy = pl.DataFrame(ROWS, schema=HEAD.split(","), orient="row").lazy()
-    release = Anonymizer(folder / "privacy.yaml", suppress="10%").fit(lazy).release
+    release = Anonymizer(folder / "privacy.yaml", models=[KAnonymity(k=5)], suppress="10%").fit(lazy).release
     assert release.to_arrow().num_rows >= 54
     assert repr(release) == "<Release of people (age, zipcode, disease, note): generalize, 5-anonymity>"
 

@@ -19,6 +19,7 @@ from discreet.papers import lecture_tables as tables
 from discreet.services.sample import write_policy, write_samples
 from tests.attacks import answerers
 from tests.papers import test_attack_papers as lectures
+from tests.services import patients
 from tests.services.test_promise import discreet
 
 TABLES = {
@@ -533,6 +534,7 @@ def test_the_help_tells_options_by_what_is_attacked(capsys: pytest.CaptureFixtur
         "Ratings, with --title",
         "Allele frequencies, with --genomes and --reference",
         "A synthetic table, with --panel",
+        "Output",
     ]
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -636,3 +638,28 @@ def test_two_releases_under_other_pseudonyms_are_not_joined(
     found = attacks(capsys, *two_releases(folder, later="wxyz"))
     assert "linkage by pseudonym" not in found
     assert not any("pseudonym" in line for line in found[""]["assumed"])
+
+
+def test_other_releases_of_the_ledger_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = str(patients.write(folder))
+    for k, name in (("2", "one.csv"), ("4", "two.csv")):
+        assert discreet("anonymize", "patients", "-p", policy, "-k", k, "-o", name) == 0
+        found = attacks(capsys, name, "--policy", policy)[""]
+        why = {each["name"]: each["why"] for each in found["not_run"]}["intersection"]
+        assert ("the ledger has one.csv" in why) == (name == "two.csv")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1_000_000), (-1_000_000, 50), (0, 60)])
+def test_the_claim_that_is_chosen_is_true_of_some(
+    folder: Path, capsys: pytest.CaptureFixture[str], low: int, high: int
+) -> None:
+    pay = [10 + i % 40 for i in range(200)]
+    pq.write_table(pa.table({"age": range(200), "pay": pay}), folder / "staff.parquet")
+    columns = f"{{age: {{type: integer, low: 0, high: 200, role: quasi}}, pay: {{type: integer, low: {low}, "
+    (folder / "privacy.yaml").write_text(
+        "promise: {prior: 1%, posterior: 5%}\n"
+        f"tables: {{staff: {{source: staff.parquet, columns: {columns}high: {high}, role: sensitive}}}}}}}}\n"
+    )
+    found = attacks(capsys, "privacy.yaml", "--victims", "4")[""]
+    threshold = int(re.findall(r'"pay" >= (-?\d+)', found["knowledge"])[0])
+    assert 50 <= sum(each >= threshold for each in pay) <= 150

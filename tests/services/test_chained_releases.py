@@ -97,3 +97,14 @@ def test_an_earlier_release_without_the_model_is_refused(
     policy, earlier = str(tmp_path / "privacy.yaml"), str(tmp_path / "first.csv")
     assert discreet("anonymize", "people", "--policy", policy, "-k", "2", "--earlier", earlier) == 2
     assert "--m-invariance" in capsys.readouterr().err
+
+
+def test_signatures_that_cannot_be_written_are_found_out_before_anything_is_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A release without its signatures could not be followed by another one."""
+    (tmp_path / "elsewhere.parquet").write_bytes(b"")
+    (tmp_path / "first.signatures.parquet").symlink_to(tmp_path / "elsewhere.parquet")
+    assert run(tmp_path, FIRST, "first") == 2
+    assert "a symbolic link" in capsys.readouterr().err
+    assert not (tmp_path / "first.csv").exists()

@@ -66,7 +66,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def randomize(*more: str, out: str = "reports.parquet") -> int:
-    return discreet("collect", "randomize", "answers.csv", "--column", "disease", "-o", out, *more)
+    return discreet(
+        "collect", "randomize", "answers.csv", "--column", "disease", "-o", out, "--spend-all", *more
+    )
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def test_the_domain_and_the_promise_come_from_the_policy_and_its_ledger_is_charg
     assert first["entry"] == 1
     words = ("collect", "randomize", "people", "--column", "age", "-o", "ages.parquet")
     assert discreet(*words, "--promise", "1%:3%") == 3
-    assert "left to analyst is epsilon 0.53" in capsys.readouterr().err
+    assert "32.2% is left to analyst" in capsys.readouterr().err
     assert not Path("ages.parquet").exists()
     assert discreet(*words, "--promise", "1%:1.5%", "--json") == 0
     assert shown(capsys)["entry"] == 2
@@ -343,7 +345,7 @@ BAD_WORDS: list[tuple[list[str], str]] = [
     ),
     (["design", "--promise", "5%", "--domain", "4", "--clients", "1"], "prior:posterior such as 1%:5%"),
     (["design", "--promise", "5%:1%", "--domain", "4", "--clients", "1"], "above the prior"),
-    (["design", "--promise", "1%:5%", "--domain", "1", "--clients", "1"], "greater than or equal to 2"),
+    (["design", "--promise", "1%:5%", "--domain", "1", "--clients", "1"], "must be at least 2"),
     (["estimate", "nowhere.parquet"], "There is no file nowhere.parquet"),
     (["estimate", "plain.parquet"], "does not say which operator"),
     (["estimate", "answers.csv"], "not a Parquet file"),

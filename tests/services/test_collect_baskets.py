@@ -55,7 +55,7 @@ DECLARED = ("--values-from", "items.txt", "--promise", "5%:50%")
 
 
 def randomize(*words: str, out: str = "reports.parquet") -> int:
-    return discreet("collect", "randomize", *words, "-o", out)
+    return discreet("collect", "randomize", *words, "-o", out, "--spend-all")
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

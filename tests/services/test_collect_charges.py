@@ -53,7 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def randomize(table: str, column: str, *more: str, out: str = "reports.parquet") -> int:
-    return discreet("collect", "randomize", table, "--column", column, "-o", out, *more)
+    return discreet("collect", "randomize", table, "--column", column, "-o", out, "--spend-all", *more)
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -284,3 +284,46 @@ def test_a_wrong_operator_gets_a_true_sentence(
     told = " ".join(capsys.readouterr().err.split())
     assert WORDS[text] in told
     assert told.count("line 1") == 1
+
+
+def test_reports_that_would_spend_the_whole_promise_are_confirmed_first(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "privacy.yaml").write_text(POLICY)
+    words = ("collect", "randomize", "people", "--column", "disease", "-o", "reports.parquet")
+    assert discreet(*words) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.startswith("discreet: collect randomize: this costs epsilon 1.65")
+    assert "100% of the promise; nothing is left to analyst." in told
+    assert "confirm it by --spend-all" in told
+    assert states(here) == []
+    assert not (here / "reports.parquet").exists()
+    assert discreet(*words, "--spend-all") == 0
+    assert "nothing is left to analyst (entry 1)" in " ".join(capsys.readouterr().out.split())
+    assert states(here) == ["settled"]
+
+
+def test_a_plan_shows_the_cost_of_reports_and_charges_nothing(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "privacy.yaml").write_text(POLICY)
+    assert randomize("people", "disease", "--promise", "1%:2%", "--plan") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "42.7% of the promise; 57.3% is left to analyst" in told
+    assert randomize("people", "disease", "--promise", "1%:2%", "--plan", "--json") == 0
+    found = shown(capsys)
+    assert (round(found["share"], 3), round(found["left"], 3), found["fits"]) == (0.426, 0.574, True)
+    assert states(here) == []
+    assert not (here / "reports.parquet").exists()
+    assert randomize("people", "disease", "--promise", "1%:2%") == 0
+    assert "57.3% is left to analyst (entry 1)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_refusal_of_reports_begins_with_their_command(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "privacy.yaml").write_text(POLICY)
+    assert randomize("people", "disease") == 0
+    capsys.readouterr()
+    assert randomize("people", "group", out="more.parquet") == 3
+    assert capsys.readouterr().err.startswith("discreet: collect randomize: this costs epsilon 1.65")

@@ -36,7 +36,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def randomize(*words: str, table: str = "people.csv", column: str = "age") -> int:
-    return discreet("collect", "randomize", table, "--column", column, "-o", "reports.parquet", *words)
+    return discreet(
+        "collect", "randomize", table, "--column", column, "-o", "reports.parquet", "--spend-all", *words
+    )
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -255,7 +255,7 @@ def test_a_stream_in_python_is_charged_when_it_is_opened(folder: Path) -> None:
         (("itemsets", "people", "--items", "sex", "--epsilon", "1"), 2, "true or false"),
         (("tabulate", "people", "--columns", "note", "--epsilon", "1"), 2, "Column note declares neither"),
         (("itemsets", "people", "--threshold", "x", "--epsilon", "1"), 2, "a probability such as"),
-        (("stream", "people", "nowhere.sql", "--epsilon", "1"), 2, "cannot be read"),
+        (("stream", "people", "nowhere.sql", "--epsilon", "1"), 2, "there is no file nowhere.sql"),
         (("stream", "people", "privacy.yaml", "--epsilon", "1"), 2, "stream: question 1:"),
         (("stream", "people", "questions.sql", "--epsilon", "1", "--bins", "age=3"), 2, "question 2: the"),
         (("stream", "people", "questions.sql", "--epsilon", "1", "--method", "x"), 2, "one of median"),

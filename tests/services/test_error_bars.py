@@ -17,7 +17,8 @@ from discreet.belief.wording import format_number_up
 from discreet.core.errors import RequestError
 from discreet.pgwire.curator_backend import format_explain, format_notices
 from discreet.rendering.answer_chart import draw_answer_chart
-from discreet.services.answers import Answer, answer_to_bytes, format_cell
+from discreet.services.answer_cache import answer_to_bytes
+from discreet.services.answers import Answer, format_cell
 from discreet.services.tradeoff import compute_tradeoff
 from tests.services import patients
 from tests.services.test_promise import discreet
@@ -98,6 +99,7 @@ def test_an_answer_that_an_earlier_version_stored_loses_the_error_bars_that_do_n
             proposal.query_plan.guarantee,
             lambda engine, random: table,
             lambda table: answer_to_bytes(table, {"n": ([0.0] * 3, [20.0] * 3)}),
+            verb="ask",
         )
         answer = curator.ask(TOP)
     assert answer.repeated

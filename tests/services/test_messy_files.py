@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import zstandard
 from pyarrow import feather
 
 from discreet.core.errors import RequestError
@@ -245,7 +244,7 @@ WRITERS: dict[str, Callable[[Path, str], object]] = {
     "t.csv": lambda path, text: path.write_text(text),
     "t.tsv": lambda path, text: path.write_text(text.replace(",", "\t")),
     "t.csv.gz": lambda path, text: path.write_bytes(gzip.compress(text.encode())),
-    "t.csv.zst": lambda path, text: path.write_bytes(zstandard.compress(text.encode())),
+    "t.csv.zst": lambda path, text: path.write_bytes(pa.Codec("zstd").compress(text.encode(), asbytes=True)),
     "t.xlsx": write_xlsx,
     "t.feather": write_arrow,
     "t.arrow": write_stream,

@@ -169,3 +169,15 @@ def test_the_certificate_does_not_tell_whether_anybody_had_several_values(
         assert discreet("anonymize", "visits", "-k", "2", "-o", "release.csv") == 0
         told.append(json.loads((folder / "release.certificate.json").read_text())["attacks_run"])
     assert told[0] == told[1] != []
+
+
+def test_a_number_that_names_a_person_is_one_person_however_it_is_written(folder: Path) -> None:
+    """Person 7 of one file is person 7.0 of the next, in a release as in a question."""
+    (folder / "visits-1.csv").write_text("name,age,disease\n7,20,flu\n")
+    (folder / "visits-2.csv").write_text("name,age,disease\n7.0,20,gout\n")
+    text = POLICY.replace("visits.csv", "visits-*.csv").replace("{role: ident", "{type: integer, role: ident")
+    (folder / "privacy.yaml").write_text(text)
+    words = ("anonymize", "visits", "-k", "2", "-o", "release.csv")
+    assert discreet(*words) == 4
+    (folder / "visits-2.csv").write_text("name,age,disease\n7.5,20,gout\n")
+    assert discreet(*words) == 0

@@ -481,6 +481,58 @@ def test_the_version_of_a_policy_is_the_one_in_ledgers_that_were_written_before(
     assert compute_policy_version(policy_of(tmp_path, GOOD)) == "7ca2840362c90c0f5d72d22399710bc5"
 
 
+def test_the_version_changes_with_how_text_is_read(tmp_path: Path) -> None:
+    plain = GOOD.replace("adult.parquet", "adult.csv")
+    options = ("", '\n    csv: {decimal: ","}', "\n    csv: {trim: false}", '\n    csv: {nulls: ["?"]}')
+    texts = [plain.replace("source: adult.csv", f"source: adult.csv{each}") for each in options]
+    assert len({compute_policy_version(policy_of(tmp_path, text)) for text in texts}) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ('{delimiter: ";", decimals: ","}', "line 6: tables.t.csv.decimals: unknown; did you mean decimal?"),
+        ("{sep: ;}", "tables.t.csv.sep: unknown; did you mean delimiter?"),
+        ("{decimal: x}", "tables.t.csv.decimal: must be . or ,; got x."),
+        ("{encoding: klingon}", "there is no encoding 'klingon'; common ones are utf-8, cp1252, latin-1"),
+        ('{dates: "%d/%m/%y"}', "has a year of two digits: declare two_digit_years, such as 1930"),
+        (
+            '{dates: ["%d/%m/%Y", "%m/%d/%Y"]}',
+            "is another day by %d/%m/%Y than by %m/%d/%Y; declare the one meant",
+        ),
+        ("{header: false}", "a file without a header needs names, one for each column"),
+        ("{two_digit_years: 30}", "tables.t.csv.two_digit_years: must be at least 1800; got 30"),
+        ("{dates: [?]}", "tables.t.csv.dates: the format that is meant"),
+        (";", "tables.t.csv: must be entries of the form NAME: VALUE; got ;: write csv: {delimiter"),
+    ],
+)
+def test_reading_options_that_cannot_be_meant_are_told_with_their_line(
+    tmp_path: Path, entry: str, told: str
+) -> None:
+    text = f"tables:\n  t:\n    source: t.csv\n    columns: {{a: {{}}}}\n    person: row\n    csv: {entry}\n"
+    with pytest.raises(RequestError) as caught:
+        policy_of(tmp_path, text)
+    assert told in str(caught.value)
+
+
+def test_reading_options_stay_as_typed(tmp_path: Path) -> None:
+    texts = 'nulls: [NULL, "?", no, 007], names: [a, "~", null]'
+    entry = f'{{{texts}, header: no, skip: 2, quote: "", thousands: "\'"}}'
+    text = f"tables:\n  t:\n    source: t.csv\n    csv: {entry}\n    columns: {{a: {{from: 1e3}}}}\n"
+    table = policy_of(tmp_path, text).tables["t"]
+    assert table.csv is not None
+    assert (table.csv.nulls, table.csv.names) == (("NULL", "?", "no", "007"), ("a", "~", "null"))
+    assert (table.csv.header, table.csv.skip, table.csv.quote, table.csv.thousands) == (False, 2, "", "'")
+    assert table.source_names == {"a": "1e3"}
+
+
+@pytest.mark.parametrize("source", ["t.parquet", "clinic.visits", "shop.duckdb#t"])
+def test_reading_options_are_for_files_of_text(tmp_path: Path, source: str) -> None:
+    text = f"tables:\n  t:\n    source: {source}\n    columns: {{a: {{}}}}\n    csv: {{skip: 1}}\n"
+    with pytest.raises(RequestError, match=r"line 5: tables.t.csv: .* is not a CSV or Excel file"):
+        policy_of(tmp_path, text)
+
+
 def test_the_version_is_of_the_meaning_not_of_the_writing(tmp_path: Path) -> None:
     assert compute_policy_version(policy_of(tmp_path, GOOD)) == compute_policy_version(
         policy_of(tmp_path, REWRITTEN)
@@ -501,7 +553,6 @@ def test_the_version_is_of_the_meaning_not_of_the_writing(tmp_path: Path) -> Non
         ("role: sensitive", "role: identifier"),
         ("nulls: true", "nulls: false"),
         ("source: adult.parquet", "source: adult2.parquet"),
-        ("source: adult.parquet", 'source: adult.parquet\n    csv: {decimal: ","}'),
         ("name:       {role: identifier}", "name:       {role: identifier, from: NAME}"),
         ("high: 2024-12-31}", "high: 2024-12-30}"),
         ("widths: [2.5,", "widths: [1.25,"),

@@ -14,9 +14,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from discreet import Anonymizer
 from discreet.anonymity.models import KAnonymity
 from discreet.core.errors import DataError
-from discreet.services.anonymize.anonymizer import Anonymizer
 from tests.services.test_anonymize import HEAD, POLICY, ROWS, classes, publish, write_people
 from tests.services.test_promise import discreet
 

@@ -53,7 +53,10 @@ def test_what_others_named_is_shown_as_they_named_it(
 
 
 def test_what_was_collected_is_shown_as_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert discreet("collect", "randomize", "people", "--column", "sex", "-o", "reports.parquet") == 0
+    assert (
+        discreet("collect", "randomize", "people", "--column", "sex", "--spend-all", "-o", "reports.parquet")
+        == 0
+    )
     assert discreet("collect", "estimate", "reports.parquet") == 0
     shown = capsys.readouterr().out
     assert not [each for each in ("[/b]", ":key:", "[red]x") if each not in shown]

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.mining.model_training import train_model
 from discreet.services.curator import Curator
-from discreet.services.release_cache import release_or_replay
+from discreet.services.stored_releases import release_or_replay
 from discreet.services.train import TrainRequest, plan_model, train_private_model
 from tests.services.test_promise import discreet
 

@@ -82,7 +82,9 @@ def test_what_is_no_measure_is_not_weighed(name: str) -> None:
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), True, "1"])
 def test_what_is_no_weight_is_refused(weight: Real) -> None:
-    with pytest.raises(InvalidParameterError, match=r"split\[n\]=` must be a finite number above 0"):
+    with pytest.raises(
+        InvalidParameterError, match=r"^ask: `split=` must be a finite number above 0 for n; got"
+    ):
         planned(MIXED, {"n": weight})
 
 

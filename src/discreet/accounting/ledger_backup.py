@@ -32,6 +32,7 @@ from discreet.accounting.ledger_file import LedgerFile
 from discreet.accounting.ledger_storage import SQLITE, is_database_address, make_ledger_error
 from discreet.accounting.mark_files import HighWaterMark
 from discreet.core.errors import RequestError
+from discreet.core.output_files import sync_path
 
 LOST_KEY, LOST = "restored", "what was asked after the backup, and is lost"
 
@@ -64,7 +65,7 @@ def back_up_ledger(ledger: Ledger, path: Path) -> None:
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         ledger.storage.copy_to(draft)
-        _sync_file(draft)
+        sync_path(draft)
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
@@ -251,7 +252,7 @@ def _fold_log(path: Path) -> None:
         source.copy_to(copy)
     copy.chmod(0o600)
     _remove_with_logs(path)
-    _sync_file(copy)
+    sync_path(copy)
     os.replace(copy, path)
 
 
@@ -268,11 +269,3 @@ def _copy_with_log(backup: Path, draft: Path) -> None:
 def _remove_with_logs(path: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _sync_file(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

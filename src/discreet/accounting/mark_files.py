@@ -34,6 +34,7 @@ from typing import Any
 from discreet.accounting.hash_chain import RunningSums
 from discreet.accounting.privacy_unit import overlap
 from discreet.core.errors import EngineFault, RequestError
+from discreet.core.output_files import sync_path
 
 FORMAT, SLOT_FORMAT = 1, 2
 """The formats of the JSON text of marks, and of the slots that hold it."""
@@ -290,16 +291,19 @@ def replace_file(path: Path, content: bytes) -> None:
         written.flush()
         os.fsync(file)
     os.replace(draft, path)
-    with suppress(OSError), _open_file(path.parent, os.O_RDONLY) as folder:
-        os.fsync(folder)
+    with suppress(OSError):
+        sync_path(path.parent)
 
 
 @contextmanager
 def lock_folder(folder: Path, *, shared: bool = False) -> Iterator[None]:
     """Hold the lock of a folder; the system lets go of it even if the process dies."""
-    with _open_file(folder, os.O_RDONLY) as file:
+    file = os.open(folder, os.O_RDONLY)
+    try:
         fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(file)
 
 
 def _write_in_place(path: Path, text: str) -> bool:
@@ -363,12 +367,3 @@ def _parse_slot(content: bytes, capacity: int) -> tuple[int, str] | None:
 
 def _hash(stated: str, content: bytes) -> str:
     return hashlib.sha256(f"{stated}\n".encode() + content).hexdigest()
-
-
-@contextmanager
-def _open_file(path: Path, flags: int) -> Iterator[int]:
-    file = os.open(path, flags)
-    try:
-        yield file
-    finally:
-        os.close(file)

@@ -60,6 +60,8 @@ def build_release_statement(
         else (
             exp.column("p", table=stand_in[name]).as_(name, quoted=True)
             if name in stand_in
+            else _build_sensitive_column(name)
+            if name in source.sensitive
             else _build_source_column(name)
         )
         for name in columns
@@ -123,6 +125,17 @@ def _build_recoded_column(name: str, place: int, recoding: Recoding, number: str
 
 def _build_source_column(name: str) -> exp.Expr:
     return exp.column(name, table="c", quoted=True).as_(name, quoted=True)
+
+
+def _build_sensitive_column(name: str) -> exp.Expr:
+    """Return a sensitive column, with the empty text as NULL.
+
+    Models count both as one missing value, so a release that distinguished them would show more than was
+    judged: a class of NULL and a class of empty texts are equal to a model, and differ in the file.
+    """
+    known = exp.NEQ(this=_cast_to_text(name, "c"), expression=MISSING)
+    value = exp.Case().when(known, exp.column(name, table="c", quoted=True))
+    return exp.alias_(value, name, quoted=True)
 
 
 def build_match_condition(source: ReleaseSource) -> exp.Expr:

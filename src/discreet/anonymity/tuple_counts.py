@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf, isnan
 
 import numpy as np
 import pyarrow as pa
@@ -268,8 +269,16 @@ def _build_sensitive_counts(
 
 
 def natural_sort_key(text: str) -> tuple[int, float, str]:
-    """Return a sort key that puts numbers first, in numeric order."""
+    """Return a sort key that puts numbers first, in numeric order, and NaN after the others.
+
+    NaN is neither below nor above a number, so by itself it would leave the numbers around it unsorted, and
+    with them the order by which an ordered distance is measured.
+
+    >>> sorted(["b", "10", "nan", "9", "inf", "a"], key=natural_sort_key)
+    ['9', '10', 'inf', 'nan', 'a', 'b']
+    """
     try:
-        return 0, float(text), text
+        number = float(text)
     except ValueError:
         return 1, 0.0, text
+    return 0, inf if isnan(number) else number, text

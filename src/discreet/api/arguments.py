@@ -1,46 +1,37 @@
-"""Arguments of the Python verbs: names of columns, choices, and refusals in one sentence."""
+"""Arguments of the Python verbs: names of columns, and refusals in one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, shorten_value
 from discreet.services.request_fields import find_refusal, split_names
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-Choice = TypeVar("Choice", bound=Enum)
 
 Names = Sequence[str] | str
 """Names of columns; a text is one of them, or several with commas between."""
 
 
-def list_names(names: Names) -> tuple[str, ...]:
+def list_names(argument: str, names: Names) -> tuple[str, ...]:
     """Return names as a tuple; a text is one name, or several with commas between, as on the command line.
 
-    >>> list_names("age"), list_names("age,zip"), list_names(["age", "zip"])
+    >>> list_names("columns", "age"), list_names("columns", "age,zip"), list_names("columns", ["age", "zip"])
     (('age',), ('age', 'zip'), ('age', 'zip'))
     """
     if isinstance(names, str):
         return split_names(names)
     listed = tuple(names) if isinstance(names, Iterable) else (names,)
     if not all(isinstance(name, str) for name in listed):
-        raise InvalidParameterError(f"Columns must be given by name, such as ['age', 'zip']; got {names!r}.")
+        raise InvalidParameterError(
+            f"`{argument}=` must be names of columns, such as ['age', 'zip']; got {shorten_value(names)}."
+        )
     return listed
-
-
-def parse_choice(verb: str, name: str, choices: type[Choice], value: Choice | str) -> Choice:
-    """Return the member that a value names, or refuse it with the values there are."""
-    try:
-        return choices(value)
-    except ValueError:
-        listed = ", ".join(str(each.value) for each in choices)
-        raise InvalidParameterError(f"{verb}: {name} must be one of {listed}; got {value!r}.") from None
 
 
 def refuse_invalid_arguments(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -51,6 +42,6 @@ def refuse_invalid_arguments(verb: Callable[Arguments, Result]) -> Callable[Argu
         try:
             return verb(*args, **kwargs)
         except ValidationError as error:
-            raise find_refusal(error) from None
+            raise find_refusal(error.errors()) from None
 
     return refuse_or_run

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
-from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.answers import Answer
@@ -102,16 +102,22 @@ def tabulate(
     """
     request = TabulateRequest(
         table=table,
-        columns=list_names(columns),
+        columns=list_names("columns", columns),
         ranges=ranges,
-        marginals=tuple(map(list_names, marginals)),
+        marginals=_list_marginals(marginals),
         bins=parse_bins(bins),
-        logarithmic=list_names(logarithmic),
+        logarithmic=list_names("logarithmic", logarithmic),
         epsilon=epsilon,
         delta=delta,
     )
     with _open_curator(source, analyst) as curator:
         return release_counts(curator, plan_table_release(curator, request))
+
+
+def _list_marginals(marginals: Sequence[Names]) -> tuple[tuple[str, ...], ...]:
+    fits = isinstance(marginals, Sequence) and not isinstance(marginals, str)
+    require_parameter(fits, "tabulate", "marginals", marginals, "a list such as [['sex'], ['sex', 'age']]")
+    return tuple(list_names("marginals", each) for each in marginals)
 
 
 @refuse_invalid_arguments
@@ -136,7 +142,7 @@ def itemsets(
     """
     request = ItemsetsRequest(
         table=table,
-        items=None if items is None else list_names(items),
+        items=None if items is None else list_names("items", items),
         threshold=threshold,
         basis=basis,
         largest=largest,
@@ -169,11 +175,12 @@ def open_stream(
     ...     stream = open_stream(curator, "census", ["sex", "income"], questions=500, epsilon=0.5)
     ...     women = stream.ask("SELECT COUNT(*) FROM census WHERE sex = 'Female'")
     """
+    require_parameter(isinstance(curator, Curator), "open_stream", "curator", curator, "an open Curator")
     return open_requested_stream(
         curator,
         StreamRequest(
             table=table,
-            columns=list_names(columns),
+            columns=list_names("columns", columns),
             method=method,
             questions=questions,
             updates=updates,
@@ -212,8 +219,8 @@ def synthesize(
         promise=promise,
         delta=delta,
         quality=quality,
-        columns=None if columns is None else list_names(columns),
-        logarithmic=list_names(logarithmic),
+        columns=None if columns is None else list_names("columns", columns),
+        logarithmic=list_names("logarithmic", logarithmic),
         earlier=earlier,
     )
     with _open_curator(source, analyst) as curator:
@@ -250,8 +257,8 @@ def train(
         target=target,
         epsilon=epsilon,
         delta=delta,
-        features=None if features is None else list_names(features),
-        logarithmic=list_names(logarithmic),
+        features=None if features is None else list_names("features", features),
+        logarithmic=list_names("logarithmic", logarithmic),
         depth=depth,
         criterion=criterion,
         selection=selection,
@@ -267,14 +274,16 @@ def _open_curator(source: Source, analyst: str | None) -> Iterator[Curator]:
         if analyst not in (None, source.analyst):
             raise RequestError(
                 f"The curator is open for {source.analyst}, not for {analyst}.",
-                hint="Leave analyst out, or open a curator for that analyst.",
+                hint="Leave `analyst=` out, or open a curator for that analyst.",
             )
         yield source
     elif isinstance(source, Policy):
         with Curator.open_policy(source, analyst=analyst) as curator:
             yield curator
     elif not isinstance(source, str | Path):
-        raise InvalidParameterError(f"`source=` must be a curator, a policy or its path; got {source}.")
+        raise InvalidParameterError(
+            f"`source=` must be a curator, a policy or its path; got {shorten_value(source)}."
+        )
     else:
         with Curator.open(source, analyst=analyst) as curator:
             yield curator

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.belief import Promise
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, shorten_value
 from discreet.rendering.answer_chart import draw_answer_chart
 from discreet.rendering.ledger_chart import draw_ledger_chart
 from discreet.rendering.model_view import draw_model
@@ -57,7 +57,7 @@ def draw(
         return draw_answer_chart(subject)
     if not isinstance(subject, Curator):
         raise InvalidParameterError(
-            f"draw: there is nothing to draw in {type(subject).__name__}.",
-            hint="Give a promise, an answer, a curator or a trained tree.",
+            "draw: `subject=` must be a promise, an answer, a curator or a trained tree; "
+            f"got {shorten_value(subject)}."
         )
     return draw_ledger_chart(subject.ledger, analyst=subject.belief_scope)

@@ -18,19 +18,18 @@ from discreet.anonymity.models.model_parsing import parse_model_text
 from discreet.anonymity.models.posterior_cap import PosteriorCap
 from discreet.anonymity.recodings.microaggregation import Centre
 from discreet.anonymity.recodings.pseudonyms import Pseudonyms
-from discreet.anonymity.search import Objective, find_objective
-from discreet.api.arguments import Names, parse_choice, refuse_invalid_arguments
+from discreet.anonymity.search import Objective
+from discreet.api.anonymizer import Anonymizer, Release
+from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.policy import Policy
-from discreet.rendering.release_report import render_release_report
 from discreet.services import sample
-from discreet.services.anonymize import anonymizer
-from discreet.services.anonymize.anonymize import build_model_context
+from discreet.services.anonymize.anonymize import build_model_context, build_pseudonyms
 from discreet.services.anonymize.anonymizer import load_declared_policy
-from discreet.services.anonymize.release import Release, ReportRenderer
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.anonymize.release_goal import Method
+from discreet.services.anonymize.release_options import Texts
 from discreet.services.attack.attack_dispatch import attack_release
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
@@ -45,21 +44,6 @@ from discreet.services.progress import ignore_progress
 from discreet.services.request_fields import make_request
 
 
-class Anonymizer(anonymizer.Anonymizer):
-    """Finds a release of a table that meets the models; 5-anonymity if none is given.
-
-    `anonymize` is the short form of it; an anonymizer also lists other generalizations to choose from.
-
-    >>> from discreet.models import KAnonymity
-    >>> anonymizer = Anonymizer("sample/privacy.yaml", models=[KAnonymity(k=5)])  # doctest: +SKIP
-    >>> search, columns = anonymizer.list_best("hospital", 3)  # doctest: +SKIP
-    """
-
-    def get_report_renderer(self) -> ReportRenderer:
-        """Return the renderer of the custodian's report, which `release.write` leaves beside the rows."""
-        return render_release_report
-
-
 @refuse_invalid_arguments
 def anonymize(
     policy: Policy | Path | str,
@@ -71,10 +55,11 @@ def anonymize(
     suppress: Fraction | float | str = 0,
     objective: Objective | str | None = None,
     method: Method | str = Method.GENERALIZE,
-    weights: Mapping[str, float] | None = None,
-    levels: Mapping[str, int] | None = None,
-    centres: Mapping[str, Centre | str] | None = None,
-    pseudonyms: Sequence[Pseudonyms] = (),
+    weights: Mapping[str, float] | Texts | None = None,
+    levels: Mapping[str, int] | Texts | None = None,
+    centres: Mapping[str, Centre | str] | Texts | None = None,
+    pseudonyms: Names | Sequence[Pseudonyms] = (),
+    key: Path | str | None = None,
     earlier: pa.Table | None = None,
     seconds: float | None = None,
     sampling: float | None = None,
@@ -85,28 +70,29 @@ def anonymize(
 
     `table` is a table of the policy, or a frame with the columns of the policy's only table. `k` is short for
     the model `KAnonymity(k=k)`; other models are in `discreet.models`, or texts with an option of the command
-    line: `l-diversity disease:2:distinct`. `release.write` attacks the release, and publishes it with its
-    certificate.
+    line: `l-diversity disease:2:distinct`. At least one must be given. `release.write` attacks the release,
+    and publishes it with its certificate.
+
+    `levels`, `weights` and `centres` are dicts by column, or texts such as `age=2`. `pseudonyms` are
+    identifiers that are published as pseudonyms under the key of the file `key`, which is created if it does
+    not exist. `population` is a table of everybody, in the policy or in a file. `unit="row"` counts rows
+    where a person may have several.
 
     >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
     <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
     """
     declared = load_declared_policy(policy)
-    asked = _build_models(declared, table, models, k=k, has_population=population is not None)
     found = Anonymizer(
         declared,
-        models=asked or None,
-        posterior=PosteriorCap.parse(posterior) if isinstance(posterior, str) else posterior,
+        models=_build_models(declared, table, models, k=k, has_population=population is not None),
+        posterior=posterior,
         suppress=suppress,
-        objective=find_objective(objective) if isinstance(objective, str) else objective,
-        method=parse_choice("anonymize", "method", Method, method),
+        objective=objective,
+        method=method,
         weights=weights,
         levels=levels,
-        centres={
-            column: parse_choice("anonymize", "centres", Centre, each)
-            for column, each in (centres or {}).items()
-        },
-        pseudonyms=pseudonyms,
+        centres=centres,
+        pseudonyms=_build_pseudonyms(pseudonyms, key),
         earlier=earlier,
         seconds=seconds,
         sampling=sampling,
@@ -116,11 +102,28 @@ def anonymize(
     return found.fit(table).release
 
 
+def _build_pseudonyms(columns: Names | Sequence[Pseudonyms], key: Path | str | None) -> Sequence[Pseudonyms]:
+    """Return the pseudonyms of columns under the key of a file; those that are made already stay."""
+    given = columns if isinstance(columns, Sequence) else ()
+    made = [each for each in given if isinstance(each, Pseudonyms)]
+    if made and len(made) == len(given):
+        return made
+    require_parameter(isinstance(key, str | Path | None), "anonymize", "key", key, "the path of a file")
+    names = list_names("pseudonyms", columns)  # type: ignore[arg-type]
+    if bool(names) != (key is not None):
+        raise InvalidParameterError(
+            "anonymize: `pseudonyms=` and `key=` go together.",
+            hint="A key file that does not exist is created, readable by its owner only.",
+        )
+    return build_pseudonyms(names, None if key is None else Path(key))
+
+
 def _build_models(
     policy: Policy, table: object, models: Sequence[Model | str], *, k: int | None, has_population: bool
 ) -> list[Model]:
     """Return k-anonymity, if k is given, and the models, of which texts are parsed."""
     listed = (models,) if isinstance(models, str) else models
+    require_parameter(isinstance(listed, Sequence), "anonymize", "models", models, "a list of models")
     parsed = [parse_model_text(each) if isinstance(each, str) else each for each in listed]
     if k is not None:
         parsed.insert(0, KAnonymity(k=k))
@@ -265,15 +268,15 @@ def audit(
     if isinstance(policy, str | Path):
         policy = load_policy(Path(policy))
     if not isinstance(policy, Policy | None):
-        raise InvalidParameterError(f"`policy=` must be a policy or its path; got {policy}.")
+        raise InvalidParameterError(f"`policy=` must be a policy or its path; got {shorten_value(policy)}.")
     return run_audit(request, policy)
 
 
 def _require_samplers(audited: object) -> tuple[Sampler, Sampler]:
     if not (isinstance(audited, Sequence) and len(audited) == 2 and all(map(callable, audited))):
         raise InvalidParameterError(
-            f"audit: there is nothing to audit in {type(audited).__name__}.",
-            hint="Give the name of a mechanism, a question in SQL, or two functions.",
+            "audit: `audited=` must be the name of a mechanism, a question in SQL, or two functions; "
+            f"got {shorten_value(audited)}.",
         )
     here, there = audited
     return here, there
@@ -285,8 +288,15 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
     >>> write_sample_data("sample")  # doctest: +SKIP
     PosixPath('sample/privacy.yaml')
     """
-    sample.write_samples(Path(folder))
-    return sample.write_policy(Path(folder))
+    require_parameter(isinstance(folder, str | Path), "write_sample_data", "folder", folder, "a path")
+    try:
+        sample.write_samples(Path(folder))
+        return sample.write_policy(Path(folder))
+    except OSError as error:
+        raise RequestError(
+            f"write_sample_data: `folder=` cannot be written to: {error.strerror}.",
+            hint="Name another folder.",
+        ) from None
 
 
 @refuse_invalid_arguments

@@ -28,10 +28,13 @@ from typing import Protocol, TypeVar
 
 from discreet.belief.odds import highest_posterior, log_gamma, lowest_posterior
 from discreet.belief.tail_bounds import smallest_loss, tail_probability_beyond_loss
-from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.belief.wording import format_chance, format_percent, format_percent_up
+from discreet.core.argument_types import refuse_wrong_types
+from discreet.core.errors import InvalidParameterError, require_parameter, shorten_value
 from discreet.core.guarantees import ApproximateDP, Guarantee, PureDP, convert_guarantee
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.neighbor_relations import Relation
-from discreet.core.number_checks import Real, is_real, require_probability
+from discreet.core.number_checks import Real, is_real, require_nonnegative, require_probability
 
 Loss = Real | tuple[Real, Real] | Guarantee
 
@@ -45,6 +48,15 @@ class Belief:
     lowest: float
     tail: float
     secret: Relation = Relation.VALUE
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("before", f"at most {format_percent(self.prior)}"),
+            ("after", f"from {format_percent(self.lowest)} to {format_percent_up(self.highest)}"),
+            *((("except with", format_chance(self.tail)),) if self.tail else ()),
+            ("about", f"{self.secret.value} ({self.secret.neighbours} neighbours)"),
+        ]
+        return build_summary(build_facts(facts, caption="Belief in a claim about one person"))
 
 
 def compute_belief(
@@ -67,17 +79,19 @@ def compute_belief(
     >>> compute_belief(0.01, (1.6, 1e-6), posterior=0.05).tail
     2.0...e-05
     """
-    require_probability("belief", "prior", prior)
-    require_parameter(is_real(tail) and 0 <= tail < 1, "belief", "tail", tail, "a number in [0, 1)")
+    require_probability("compute_belief", "prior", prior)
+    require_parameter(is_real(tail) and 0 <= tail < 1, "compute_belief", "tail", tail, "a number in [0, 1)")
     guarantee = to_guarantee(loss, secret)
     p, exceeded = float(prior), float(tail)
     if posterior is None:
         reach = smallest_loss(guarantee, exceeded)
     else:
-        require_probability("belief", "posterior", posterior)
-        require_parameter(posterior > prior, "belief", "posterior", posterior, f"above the prior {p:g}")
+        require_probability("compute_belief", "posterior", posterior)
         require_parameter(
-            tail == 0, "belief", "tail", tail, "left out where posterior is given: it is the answer"
+            posterior > prior, "compute_belief", "posterior", posterior, f"above the prior {p:g}"
+        )
+        require_parameter(
+            tail == 0, "compute_belief", "tail", tail, "left out where posterior is given: it is the answer"
         )
         reach = log_gamma(prior, posterior)
         exceeded = tail_probability_beyond_loss(guarantee, reach)
@@ -89,15 +103,18 @@ def compute_belief(
 
 def to_guarantee(loss: Loss, secret: Relation | str | None = None) -> Guarantee:
     """Return a loss in any of its forms as a guarantee for `secret`."""
-    relation = None if secret is None else Relation.parse("belief", "secret", secret)
+    if isinstance(loss, Real):
+        require_nonnegative("compute_belief", "loss", loss)
+    relation = None if secret is None else Relation.parse("compute_belief", "secret", secret)
     if isinstance(loss, tuple):
-        require_parameter(len(loss) == 2, "belief", "loss", loss, "epsilon or (epsilon, delta)")
+        require_parameter(len(loss) == 2, "compute_belief", "loss", loss, "epsilon or (epsilon, delta)")
         return ApproximateDP(epsilon=loss[0], delta=loss[1], relation=relation or Relation.VALUE)
     if isinstance(loss, Real):
         return PureDP(epsilon=loss, relation=relation or Relation.VALUE)
     if not callable(getattr(loss, "profile", None)):
         raise InvalidParameterError(
-            f"belief.loss must be epsilon, (epsilon, delta) or a guarantee; got {loss!r}."
+            "compute_belief: `loss=` must be epsilon, (epsilon, delta) or a guarantee; "
+            f"got {shorten_value(loss)}."
         )
     return loss if relation is None else convert_guarantee(loss, relation)
 
@@ -113,6 +130,7 @@ class SupportsLikelihood(Protocol[T_contra]):
         """Return Pr[output], or its density, where the exact answer is `truth`."""
 
 
+@refuse_wrong_types
 def compute_posterior(
     mechanism: SupportsLikelihood[T_contra],
     worlds: Mapping[World, T_contra],
@@ -125,7 +143,7 @@ def compute_posterior(
         "compute_posterior",
         "prior",
         sorted(map(str, prior)),
-        "given for exactly the worlds",
+        "given for exactly the worlds of `worlds=`",
     )
     holds = all(is_real(p) and p >= 0 for p in prior.values()) and math.isclose(
         sum(map(float, prior.values())), 1, abs_tol=1e-9
@@ -133,17 +151,26 @@ def compute_posterior(
     require_parameter(
         holds, "compute_posterior", "prior", list(prior.values()), "probabilities that sum to 1"
     )
-    joint = {
-        world: float(prior[world]) * mechanism.likelihood(output, truth) for world, truth in worlds.items()
-    }
+    try:
+        joint = {
+            world: float(prior[world]) * mechanism.likelihood(output, truth)
+            for world, truth in worlds.items()
+        }
+    except (TypeError, OverflowError):
+        raise InvalidParameterError(
+            "compute_posterior: `output=` and the answers of `worlds=` must be such as "
+            f"{type(mechanism).__name__} releases; got {shorten_value(output)}."
+        ) from None
     total = math.fsum(joint.values())
     if not 0 < total < math.inf:
         raise InvalidParameterError(
-            f"compute_posterior.output must be possible in a world of positive prior; got {output}."
+            "compute_posterior: `output=` must be possible in a world of positive prior; "
+            f"got {shorten_value(output)}."
         )
     return {world: each / total for world, each in joint.items()}
 
 
+@refuse_wrong_types
 def uniform_prior(worlds: Mapping[World, object]) -> dict[World, float]:
     """Return the uniform prior: that of an adversary who can only guess.
 

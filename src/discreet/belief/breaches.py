@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.argument_types import require_floats
+from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_probability
 
 Floats = NDArray[np.float64]
@@ -134,31 +135,24 @@ def find_worst_property(channel: ArrayLike, prior: ArrayLike, rho1: Real) -> Wor
 
 def require_channel(channel: ArrayLike) -> Floats:
     """Return the channel as a matrix; raise an error unless its rows are distributions."""
-    matrix = _to_floats("channel", channel)
+    matrix = require_floats("channel", channel)
     require_parameter(
-        matrix.ndim == 2 and matrix.size > 0, "breaches", "channel", f"shape {matrix.shape}", "a matrix"
+        matrix.ndim == 2 and matrix.size > 0, "", "channel", f"shape {matrix.shape}", "a matrix"
     )
     holds = bool(np.all(matrix >= 0) and np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=ROUNDING))
-    require_parameter(holds, "breaches", "channel", "another matrix", "rows of probabilities that sum to 1")
+    require_parameter(holds, "", "channel", "another matrix", "rows of probabilities that sum to 1")
     return matrix
 
 
 def require_distribution(name: str, values: ArrayLike, size: int) -> Floats:
     """Return `size` probabilities; raise an error unless they sum to 1."""
-    p = _to_floats(name, values)
+    p = require_floats(name, values)
     require_parameter(
-        p.shape == (size,), "breaches", name, f"shape {p.shape}", f"{size} probabilities, one for each value"
+        p.shape == (size,), "", name, f"shape {p.shape}", f"{size} probabilities, one for each value"
     )
     holds = bool(np.all(p >= 0) and abs(float(p.sum()) - 1) <= ROUNDING)
-    require_parameter(holds, "breaches", name, f"a sum of {float(p.sum()):g}", "probabilities that sum to 1")
+    require_parameter(holds, "", name, f"a sum of {float(p.sum()):g}", "probabilities that sum to 1")
     return p
-
-
-def _to_floats(name: str, values: ArrayLike) -> Floats:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameterError(f"breaches.{name} must be numbers; got {values!r}.") from None
 
 
 def _check_inputs(
@@ -169,7 +163,7 @@ def _check_inputs(
     mask = np.asarray(has_property)
     fits = mask.shape == p.shape and mask.dtype == np.bool_
     require_parameter(
-        fits, "breaches", "holds", f"shape {mask.shape}", f"{p.size} booleans, one for each value"
+        fits, "", "has_property", f"shape {mask.shape}", f"{p.size} booleans, one for each value"
     )
     return matrix, p, mask
 
@@ -178,9 +172,9 @@ def _compute_beliefs(
     channel: ArrayLike, prior: ArrayLike, has_property: Sequence[bool] | Mask, rho1: Real, rho2: Real
 ) -> tuple[float, Floats]:
     """Return Pr[Q], and Pr[Q | y] for every y."""
-    require_probability("breaches", "rho1", rho1)
-    require_probability("breaches", "rho2", rho2)
-    require_parameter(rho1 < rho2, "breaches", "rho2", rho2, f"above rho1, which is {rho1}")
+    require_probability("", "rho1", rho1)
+    require_probability("", "rho2", rho2)
+    require_parameter(rho1 < rho2, "", "rho2", rho2, f"above rho1, which is {rho1}")
     _, p, mask = _check_inputs(channel, prior, has_property)
     return float(p[mask].sum()), compute_posteriors(channel, prior, has_property)
 

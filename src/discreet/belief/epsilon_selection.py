@@ -32,6 +32,7 @@ import scipy
 from discreet.belief.odds import highest_posterior
 from discreet.belief.promise import Promise
 from discreet.belief.wording import format_number, format_percent, format_percent_up
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import (
@@ -151,6 +152,7 @@ def identifiability(m: int, rho: Real) -> EpsilonChoice:
     )
 
 
+@refuse_wrong_types
 def tight_identifiability(answers: Sequence[Real], rho: Real, *, sensitivity: Real | None = None) -> WhatIf:
     """Return the epsilon for equally likely worlds with these true `answers`, and for no other attacker.
 

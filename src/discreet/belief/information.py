@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from discreet.belief.breaches import Floats, amplification, require_channel, require_distribution
 from discreet.belief.odds import highest_posterior
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import Real, require_nonnegative, require_probability
 
@@ -60,6 +61,7 @@ def worst_case_information_for_epsilon(epsilon: Real) -> float:
     return excess - math.log1p(excess)
 
 
+@refuse_wrong_types
 def bound_posterior_from_information(rho1: Real, information: Real, f: WeightFunction = np.log) -> float:
     """Return the largest posterior that a property of prior at most `rho1` can reach, given I_w^f."""
     require_probability("bound_posterior_from_information", "rho1", rho1)
@@ -74,8 +76,7 @@ def bound_posterior_from_information(rho1: Real, information: Real, f: WeightFun
     information = float(information)
     if not information >= compute_information(p) - 1e-12:
         raise InvalidParameterError(
-            f"bound_posterior_from_information.information must be at least {compute_information(p):g}; "
-            f"got {information:g}."
+            f"`information=` must be at least {compute_information(p):g}; got {information:g}."
         )
     if information >= compute_information(1.0):
         return 1.0
@@ -87,6 +88,7 @@ def bound_posterior_from_information(rho1: Real, information: Real, f: WeightFun
 
 def bound_posterior(channel: ArrayLike, prior: ArrayLike, rho1: Real, f: WeightFunction = np.log) -> float:
     """Return the smaller of the bounds from worst-case information and from amplification."""
+    require_probability("bound_posterior", "rho1", rho1)
     gamma = amplification(channel).overall
     by_amplification = 1.0 if math.isinf(gamma) else highest_posterior(rho1, math.log(gamma))
     return min(
@@ -124,12 +126,11 @@ def _build_convex_function(f: WeightFunction) -> WeightFunction:
             values = h(t)
     except Exception:
         raise InvalidParameterError(
-            "worst_case_information.f must be a function of arrays such as numpy.log; this one failed."
+            "`f=` must be a function of arrays such as numpy.log; this one failed."
         ) from None
     if values.shape != t.shape or not np.all(np.isfinite(values)) or not _is_convex(t, values):
         raise InvalidParameterError(
-            "worst_case_information.f must make t f(t) finite and convex for t > 0, as numpy.log does; "
-            "this one does not."
+            "`f=` must make t f(t) finite and convex for t > 0, as numpy.log does; this one does not."
         )
     return h
 

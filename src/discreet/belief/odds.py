@@ -17,8 +17,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
-from discreet.core.number_checks import Real, require_probability
+from discreet.core.number_checks import Real, is_real, require_probability
 
 
 class Gain(NamedTuple):
@@ -38,6 +39,7 @@ def logit(p: Real) -> float:
     return math.log(p) - math.log1p(-p)
 
 
+@refuse_wrong_types
 def sigmoid(x: float) -> float:
     """Return the probability whose log-odds are x, without overflow."""
     require_parameter(not math.isnan(x), "sigmoid", "x", x, "a number")
@@ -106,6 +108,6 @@ def bound_chance_of_reaching(prior: Real, posterior: Real) -> float:
 
 def _check_prior_and_loss(owner: str, prior: Real, loss: Real, *, name: str = "loss") -> float:
     require_probability(owner, "prior", prior)
-    holds = isinstance(loss, Real) and not isinstance(loss, bool) and loss >= 0
+    holds = (is_real(loss) or loss == math.inf) and loss >= 0
     require_parameter(holds, owner, name, loss, "a number of at least 0")
     return float(prior)

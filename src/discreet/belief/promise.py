@@ -33,6 +33,7 @@ from discreet.belief.wording import (
     format_percent,
     format_percent_up,
 )
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
 from discreet.core.guarantees import GaussianDP, Guarantee, convert_guarantee
 from discreet.core.html_summary import build_facts, build_sentence, build_summary
@@ -177,6 +178,7 @@ class Promise:
             )
         return self.group * float(sensitivity) / _find_largest_mu(self.loss, self.tail)
 
+    @refuse_wrong_types
     def admits(self, guarantee: Guarantee) -> bool:
         """Return whether all releases together may have this guarantee under the promise."""
         try:

@@ -38,16 +38,23 @@ def tail_probability(guarantee: Guarantee, gamma: Real) -> float:
     >>> round(tail_probability(ApproximateDP(epsilon=1, delta=1e-6), math.exp(2)), 10)
     1.582e-06
     """
-    holds = isinstance(gamma, Real) and not isinstance(gamma, bool) and gamma >= 1
+    _require_guarantee("tail_probability", guarantee)
+    holds = (is_real(gamma) or gamma == math.inf) and gamma >= 1
     require_parameter(holds, "tail_probability", "gamma", gamma, "a number of at least 1")
     return tail_probability_beyond_loss(guarantee, math.log(gamma))
 
 
 def smallest_gamma(guarantee: Guarantee, tail: Real) -> float:
     """Return the least odds factor that is exceeded with probability at most `tail`, or infinity."""
+    _require_guarantee("smallest_gamma", guarantee)
     require_parameter(is_real(tail) and 0 <= tail < 1, "smallest_gamma", "tail", tail, "a number in [0, 1)")
     loss = smallest_loss(guarantee, float(tail))
     return math.exp(loss) if loss < 709 else math.inf
+
+
+def _require_guarantee(owner: str, guarantee: object) -> None:
+    holds = callable(getattr(guarantee, "profile", None))
+    require_parameter(holds, owner, "guarantee", guarantee, "a guarantee, such as that of a mechanism")
 
 
 def tail_probability_beyond_loss(guarantee: Guarantee, loss: float) -> float:

@@ -31,7 +31,10 @@ def run(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish a generalized table that is provably hard to link, with its certificate."""
+    """Publish a generalized table with its certificate.
+
+    An attacker who knows quasi-identifiers can match no row to a person with more than a stated probability.
+    """
     if request.policy is None and DEFAULT_POLICY.is_file():
         request = request.model_copy(update={"policy": DEFAULT_POLICY})
     _require_known_files(request)

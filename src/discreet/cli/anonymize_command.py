@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli.option_names import name_options
 from discreet.cli.progress_bar import show_progress
-from discreet.core.errors import ModelNotMetError, RequestError
+from discreet.core.errors import ExitCode, ModelNotMetError, RequestError
 from discreet.rendering import anonymize_view, attack_view, private_release_view
 from discreet.rendering.release_report import render_release_report
 from discreet.rendering.terminal import Console
@@ -112,7 +112,7 @@ def _run_check(request: AnonymizeRequest, resolved: ResolvedTable, *, as_json: b
     if checked.holds:
         return
     if as_json:
-        raise typer.Exit(ModelNotMetError.exit_code)
+        raise typer.Exit(ExitCode.MODEL_NOT_MET)
     failed = [model.name for model, each in checked.verdicts if not each.holds]
     raise ModelNotMetError(f"The table does not meet {' and '.join(failed)}.")
 

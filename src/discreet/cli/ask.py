@@ -19,12 +19,15 @@ from discreet.cli.shared_options import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    PlotOption,
     PolicyOption,
+    require_one_format,
 )
 from discreet.rendering import answer_view
 from discreet.rendering.terminal import Console
 from discreet.services.curator import Curator
 from discreet.services.question_request import QuestionRequest
+from discreet.services.request_fields import OUTPUT_PANEL
 
 
 @options_from(QuestionRequest)
@@ -37,7 +40,10 @@ def run_plan(
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the cost of a question and the error of its answer. Costs nothing."""
+    """Show the cost of a question and the error of its answer.
+
+    It costs nothing and reads no data.
+    """
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request, verb="plan")
     if as_json:
@@ -55,10 +61,16 @@ def run_ask(
     engine: EngineOption = None,
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="The table as CSV on stdout.", rich_help_panel=OUTPUT_PANEL)
+    ] = False,
+    plot: PlotOption = None,
 ) -> None:
-    """Answer a question, with error bars, its cost, and the belief that an attacker may now hold."""
+    """Answer a question; print its errors, cost and belief.
+
+    The belief is what an attacker may now hold of a claim about one person.
+    """
+    require_one_format(as_json=as_json, as_csv=as_csv)
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request)
         confirm_data(curator)

@@ -11,12 +11,13 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.core.errors import ModelNotMetError, RequestError
+from discreet.core.errors import ExitCode, RequestError
 from discreet.rendering import audit_view
 from discreet.rendering.terminal import Console
 from discreet.services.audit.audit_dispatch import run_audit
 from discreet.services.audit.audit_request import AuditRequest, is_question
 from discreet.services.policies import load_policy
+from discreet.services.request_fields import POLICY_PANEL
 
 
 @options_from(AuditRequest)
@@ -25,11 +26,19 @@ def run(
     *,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", help="The policy of a question; privacy.yaml by default."),
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="FILE",
+            help="The policy of a question; privacy.yaml by default.",
+            rich_help_panel=POLICY_PANEL,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon.
+    """Compute a lower bound on epsilon from many runs.
+
+    Exit code 4 if it exceeds the claimed epsilon.
 
     With --session, audit all answers of an analyst who asks until refused, against the promise.
     With --posterior, also count the attackers whose belief exceeds the promise: none, or at most the tail.
@@ -44,7 +53,7 @@ def run(
     else:
         audit_view.print_audit(Console(), request.audited, found)
     if not found.holds:
-        raise typer.Exit(ModelNotMetError.exit_code)
+        raise typer.Exit(ExitCode.MODEL_NOT_MET)
 
 
 def _default_policy() -> Path:

@@ -35,7 +35,10 @@ def run(
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how the data fits the policy, for the custodian alone; accept it for analysts."""
+    """Show how the data fits the policy, and accept it.
+
+    What it shows is for the custodian alone. Servers answer analysts only about data that was accepted.
+    """
     with show_progress() as tell:
         found = run_check(load_policy(policy, engine=engine, ledger=ledger), request, progress=tell)
     if as_json:

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.grouped_help import GroupedHelp
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
-from discreet.cli.shared_options import JsonOption
+from discreet.cli.shared_options import JsonOption, PlotOption
 from discreet.core.errors import RequestError
 from discreet.rendering import collect_view, estimate_view
 from discreet.rendering.terminal import Console
@@ -24,7 +25,8 @@ from discreet.services.collect.collect_requests import (
 )
 from discreet.services.collect.estimate import estimate_reports, mine_reports
 from discreet.services.collect.operators import design_operators, save_operator
-from discreet.services.collect.randomize import randomize_column
+from discreet.services.collect.randomize import plan_randomization, randomize_column
+from discreet.services.request_fields import COST_PANEL
 
 app = typer.Typer(
     help="Randomize answers at their source; learn their distribution.",
@@ -33,10 +35,23 @@ app = typer.Typer(
 )
 
 
-@app.command("randomize", short_help="Randomize a column into reports under a promise.")
+@app.command("randomize", short_help="Randomize a column into reports under a promise.", cls=GroupedHelp)
 @options_from(RandomizeRequest)
-def run_randomize(request: RandomizeRequest, *, as_json: JsonOption = False) -> None:
-    """Randomize one column into a file of reports, each of which keeps the promise on its own."""
+def run_randomize(
+    request: RandomizeRequest,
+    *,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only show the operator and the cost.", rich_help_panel=COST_PANEL)
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Randomize one column into a file of reports, each of which keeps the promise on its own.
+
+    Reports of a policy's table are charged to its promise; --plan shows how much of it they cost.
+    """
+    if plan:
+        _show_plan(request, as_json=as_json)
+        return
     with show_progress() as tell:
         tell("randomizing")
         done = randomize_column(request)
@@ -47,12 +62,12 @@ def run_randomize(request: RandomizeRequest, *, as_json: JsonOption = False) -> 
         _print_written(request.out)
 
 
-@app.command("estimate", short_help="Estimate shares, a mean or supports from reports.")
+@app.command("estimate", short_help="Estimate shares, a mean or supports from reports.", cls=GroupedHelp)
 @options_from(EstimateRequest)
 def run_estimate(
     request: EstimateRequest,
     *,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate the distribution of answers, their mean, or items' supports from reports, with intervals."""
@@ -74,7 +89,7 @@ def run_estimate(
             _print_written(plot)
 
 
-@app.command("mine", short_help="Frequent itemsets and rules, from reports.")
+@app.command("mine", short_help="Frequent itemsets and rules, from reports.", cls=GroupedHelp)
 @options_from(MineRequest)
 def run_mine(request: MineRequest, *, as_json: JsonOption = False) -> None:
     """Find frequent itemsets and association rules in reports of baskets that chance does not explain."""
@@ -87,7 +102,7 @@ def run_mine(request: MineRequest, *, as_json: JsonOption = False) -> None:
         estimate_view.show_itemsets(Console(), found)
 
 
-@app.command("analyse", short_help="Compute an operator's effect on beliefs.")
+@app.command("analyse", short_help="Compute an operator's effect on beliefs.", cls=GroupedHelp)
 def run_analyse(
     file: Annotated[Path, typer.Argument(metavar="OPERATOR.yaml", help="One operator, or several.")],
     as_json: JsonOption = False,
@@ -101,7 +116,7 @@ def run_analyse(
         collect_view.show_analysis(Console(), task, found, warned)
 
 
-@app.command("design", short_help="List the best operators for a promise, with errors.")
+@app.command("design", short_help="List the best operators for a promise, with errors.", cls=GroupedHelp)
 @options_from(DesignRequest)
 def run_design(
     request: DesignRequest,
@@ -123,7 +138,7 @@ def run_design(
             _print_written(out)
 
 
-@app.command("survey", short_help="Serve a survey that is randomized in the browser.")
+@app.command("survey", short_help="Serve a survey that is randomized in the browser.", cls=GroupedHelp)
 @options_from(SurveyRequest)
 def run_survey(request: SurveyRequest, *, as_json: JsonOption = False) -> None:
     """Serve a survey whose answers are randomized in the browser before anything is sent."""
@@ -135,6 +150,14 @@ def run_survey(request: SurveyRequest, *, as_json: JsonOption = False) -> None:
             hint='Install it with pip install "discreet[server]".',
         ) from None
     serve_survey(request, as_json=as_json)
+
+
+def _show_plan(request: RandomizeRequest, *, as_json: bool) -> None:
+    planned = plan_randomization(request)
+    if as_json:
+        print(json.dumps(collect_view.randomize_plan_to_json(planned)))
+    else:
+        collect_view.show_randomize_plan(Console(), planned)
 
 
 def _print_written(path: Path) -> None:

@@ -29,6 +29,7 @@ from discreet.services.count_publication import (
 )
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
+from discreet.services.request_fields import COST_PANEL, OUTPUT_PANEL
 
 PublicationBuilder = Callable[[Curator, ProgressCallback], Publication]
 """Builds the publication from a curator's tables; may report its progress."""
@@ -62,9 +63,19 @@ def _run(
     analyst: AnalystOption = None,
     engine: EngineOption = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help=".csv, .parquet, .duckdb or FILE.duckdb#TABLE.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help=".csv, .parquet, .duckdb or FILE.duckdb#TABLE.",
+            rich_help_panel=OUTPUT_PANEL,
+        ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Only show the cost and the expected error.")] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Only show the cost and the expected error.", rich_help_panel=COST_PANEL),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Plan a publication and print the plan, or release it, write it and print it."""

@@ -16,10 +16,15 @@ from discreet.services import demo
 
 
 def run(
-    folder: Annotated[Path, typer.Option(help="The folder of the sample tables.")] = Path("sample"),
+    folder: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the sample tables are written.")
+    ] = Path("sample"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show sample data, one private answer, one attack, and what an attacker may now believe."""
+    """Show one private answer, one attack and what they reveal.
+
+    The sample data are made up.
+    """
     with show_progress() as tell:
         shown = demo.run_demo(folder, progress=tell)
     if as_json:

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from discreet.anonymity.hierarchies import hierarchy_to_csv
-from discreet.cli.shared_options import DEFAULT_POLICY, EngineOption, JsonOption, PolicyOption
+from discreet.cli.shared_options import (
+    DEFAULT_POLICY,
+    EngineOption,
+    JsonOption,
+    PolicyOption,
+    require_one_format,
+)
 from discreet.core.errors import RequestError
 from discreet.rendering.hierarchy_view import format_sql_expressions, preview_to_json, show_hierarchy
 from discreet.rendering.terminal import Console
@@ -24,21 +30,25 @@ def run(
         bool,
         typer.Option("--uncovered", help="Read the data; list the values that the hierarchy does not cover."),
     ] = False,
-    as_text: Annotated[bool, typer.Option("--csv", help="ARX's format on stdout: value;level 1;…")] = False,
-    as_query: Annotated[bool, typer.Option("--sql", help="SELECT expressions, one for each level.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="ARX's format on stdout: value;level 1;…")] = False,
+    as_sql: Annotated[bool, typer.Option("--sql", help="SELECT expressions, one for each level.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the generalization hierarchy of a column, export it, or list the values that it does not cover."""
+    """Show or export the hierarchy of a column, or check it.
+
+    With --uncovered it reads the data, and lists the values that the hierarchy does not cover.
+    """
+    require_one_format(as_csv=as_csv, as_sql=as_sql, as_json=as_json)
     terms = load_policy(policy, engine=engine)
     shown = preview_hierarchy(terms, name)
     if uncovered:
         _print_uncovered(shown, terms.engine, as_json=as_json)
     elif as_json:
         print(json.dumps(preview_to_json(shown)))
-    elif as_text:
+    elif as_csv:
         _require_complete(shown)
         print(hierarchy_to_csv(shown.hierarchy), end="")
-    elif as_query:
+    elif as_sql:
         _require_complete(shown)
         print(format_sql_expressions(shown))
     else:

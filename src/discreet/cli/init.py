@@ -14,7 +14,10 @@ from discreet.services.policy_draft.policy_draft import InitRequest, draft_polic
 
 @options_from(InitRequest)
 def run(request: InitRequest, *, as_json: JsonOption = False) -> None:
-    """Draft a policy to fill in: columns and types from the tables, bounds and values left open as ?."""
+    """Draft a policy to fill in, from the columns of tables.
+
+    Types are guessed from the tables; bounds and values are left open as ?.
+    """
     with show_progress() as report_progress:
         draft = draft_policy(request, report_progress)
     if as_json:

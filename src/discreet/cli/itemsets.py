@@ -9,5 +9,8 @@ from discreet.services.itemsets import plan_itemsets_release
 
 @make_count_command(ItemsetsRequest)
 def run(request: ItemsetsRequest) -> PublicationBuilder:
-    """Find the itemsets that many rows have, charged like a question; repeating it is free."""
+    """Find the itemsets that many rows have.
+
+    It is charged like a question; repeating it is free.
+    """
     return lambda curator, _: plan_itemsets_release(curator, request)

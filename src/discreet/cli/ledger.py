@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.grouped_help import GroupedHelp
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
@@ -38,8 +39,18 @@ from discreet.services.ledger_maintenance import (
 )
 from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy
+from discreet.services.request_fields import POLICY_PANEL
 
-LedgerPolicyOption = Annotated[Path, typer.Option("--policy", "-p", help="The policy whose ledger it is.")]
+LedgerPolicyOption = Annotated[
+    Path,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="FILE",
+        help="The policy whose ledger it is.",
+        rich_help_panel=POLICY_PANEL,
+    ),
+]
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -49,14 +60,22 @@ def run(
     context: typer.Context,
     policy: LedgerPolicyOption = DEFAULT_POLICY,
     address: LedgerOption = None,
-    analyst: Annotated[str | None, typer.Option(help="Only this analyst's entries and account.")] = None,
-    clear: Annotated[
-        str | None, typer.Option(metavar="ANALYST", help="Lift an analyst's suspension after a fault.")
+    analyst: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this analyst's entries and account.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the staircase into a .svg or .png file.")] = None,
+    clear: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Lift an analyst's suspension after a fault.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the belief after each entry into a .svg or .png file."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the budget spent and left, and what an attacker may now believe."""
+    """Show the budget that is spent and left, and the belief.
+
+    The belief is what an attacker may now hold of a claim about one person.
+    """
     if context.invoked_subcommand is not None:
         _refuse_early_options(context)
         return
@@ -91,7 +110,7 @@ def _refuse_early_options(context: typer.Context) -> None:
             )
 
 
-@app.command("create")
+@app.command("create", short_help="Create a ledger and its high-water marks.", cls=GroupedHelp)
 def run_create(
     policy: LedgerPolicyOption = DEFAULT_POLICY,
     ledger: LedgerOption = None,
@@ -112,7 +131,7 @@ def run_create(
     _print_result(told, text, as_json=as_json)
 
 
-@app.command("verify")
+@app.command("verify", short_help="Check every entry, sum and high-water mark.", cls=GroupedHelp)
 def run_verify(
     policy: LedgerPolicyOption = DEFAULT_POLICY, ledger: LedgerOption = None, as_json: JsonOption = False
 ) -> None:
@@ -123,7 +142,7 @@ def run_verify(
     _print_result(verified_ledger_to_json(found), text, as_json=as_json)
 
 
-@app.command("backup")
+@app.command("backup", short_help="Copy a snapshot of the ledger into a file.", cls=GroupedHelp)
 def run_backup(
     file: Annotated[Path, typer.Argument(help="The file to write; a new one.")],
     policy: LedgerPolicyOption = DEFAULT_POLICY,
@@ -135,7 +154,7 @@ def run_backup(
     _print_result({"file": str(file), "entries": entries}, f"The backup is in {file}.", as_json=as_json)
 
 
-@app.command("restore")
+@app.command("restore", short_help="Replace the ledger by a backup.", cls=GroupedHelp)
 def run_restore(
     file: Annotated[
         Path | None, typer.Argument(help="A backup or an older copy; by default, the current ledger.")
@@ -150,7 +169,7 @@ def run_restore(
     _print_result(vars(restored) | {"sentence": sentence}, text, as_json=as_json)
 
 
-@app.command("export")
+@app.command("export", cls=GroupedHelp)
 @options_from(ExportRequest)
 def run_export(
     request: ExportRequest,
@@ -168,7 +187,7 @@ def run_export(
     _print_result(told, text, as_json=as_json)
 
 
-@app.command("change-unit")
+@app.command("change-unit", short_help="Record a changed privacy unit.", cls=GroupedHelp)
 def run_change_unit(
     policy: LedgerPolicyOption = DEFAULT_POLICY, ledger: LedgerOption = None, as_json: JsonOption = False
 ) -> None:

@@ -1,8 +1,7 @@
 """Entry point of the `discreet` command: a table of subcommands, each in a module of its own.
 
 Results go to stdout, everything else to stderr. With `--json`, stdout carries one object, also for an error.
-Exit codes: 0 done, 1 internal, 2 usage or refused request, 3 budget refused, 4 privacy model not met,
-5 engine fault.
+The exit codes are those of `core.errors.ExitCode`.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from pydantic import ValidationError
 
+from discreet.cli.grouped_help import GroupedHelp
 from discreet.cli.option_names import name_options
-from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.errors import INNER_VERB, DiscreetError, ExitCode, RequestError
 from discreet.core.output_files import remove_leftovers
 from discreet.rendering.terminal import Console
+from discreet.services.validation_errors import describe_validation_error
 
 COMMANDS = {
     "anonymize": "anonymize.run",
@@ -49,48 +50,31 @@ COMMAND_GROUPS = {"collect": "collect.app", "ledger": "ledger.app", "user": "use
 RENAMED_COMMANDS = {"mine": "train"}
 """Former names of subcommands, which are refused with their present name."""
 SUMMARIES = {
-    "anonymize": "Publish a generalized table that is provably hard to link, with its certificate.",
-    "ask": "Answer a question, with error bars, its cost, and the belief that an attacker may now hold.",
-    "attack": "Run every attack that applies; exit code 4 if one exceeds a bound that was set.",
-    "audit": (
-        "Compute a lower bound on epsilon from many runs; exit code 4 if it exceeds the claimed epsilon."
-    ),
-    "check": ("Show how the data fits the policy, for the custodian alone; accept it for analysts."),
-    "demo": "Show sample data, one private answer, one attack, and what an attacker may now believe.",
-    "hierarchy": (
-        "Show the generalization hierarchy of a column, export it, or list the values that it does not cover."
-    ),
-    "init": "Draft a policy to fill in: columns and types from the tables, bounds and values left open as ?.",
-    "itemsets": "Find the itemsets that many rows have, charged like a question; repeating it is free.",
-    "plan": "Show the cost of a question and the error of its answer. Costs nothing.",
+    "anonymize": "Publish a generalized table with its certificate.",
+    "ask": "Answer a question; print its errors, cost and belief.",
+    "attack": "Run every attack that applies to a release or to answers.",
+    "audit": "Compute a lower bound on epsilon from many runs.",
+    "check": "Show how the data fits the policy, and accept it.",
+    "demo": "Show one private answer, one attack and what they reveal.",
+    "hierarchy": "Show or export the hierarchy of a column, or check it.",
+    "init": "Draft a policy to fill in, from the columns of tables.",
+    "itemsets": "Find the itemsets that many rows have.",
+    "plan": "Show the cost of a question and the error of its answer.",
     "promise": "Explain a promise in words, odds and, with --plot, a chart.",
-    "reproduce": "Recompute what the five documents print, and explain the differences.",
-    "serve": "Answer analysts over HTTP and the PostgreSQL protocol (psql, pandas, BI tools) until stopped.",
-    "stream": "Answer counting questions in order, each from earlier releases if they are accurate enough.",
-    "synthesize": "Publish a synthetic table under the promise; attacks are run on it before it is written.",
-    "tabulate": "Publish counts under the promise: a histogram, a contingency table, marginals or ranges.",
-    "train": "Train a model on noisy counts, charged like a question; repeating it is free.",
+    "reproduce": "Recompute the tables and figures of the five documents.",
+    "serve": "Answer analysts over HTTP and the PostgreSQL protocol.",
+    "stream": "Answer many counting questions, one after the other.",
+    "synthesize": "Publish a synthetic table under the promise.",
+    "tabulate": "Publish counts: a histogram, a table, marginals or ranges.",
+    "train": "Train a model on noisy counts.",
     "collect": "Randomize answers at their source; learn their distribution.",
-    "ledger": "Show the budget spent and left, and what an attacker may now believe.",
+    "ledger": "Show the budget that is spent and left, and the belief.",
     "user": "Manage the users of a served policy.",
 }
-"""The first paragraph of each subcommand's help, for the list of all: loading all of them takes seconds."""
+"""The first paragraph of each subcommand's help, for the list of all: loading all of them takes seconds.
 
-
-class GroupedHelp(TyperCommand):
-    """A command whose help has a heading for each panel of options, in the order of the options."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
-        for heading, records in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
+It is one line of a terminal.
+"""
 
 
 def root_command() -> None:
@@ -139,19 +123,30 @@ def main() -> None:
         code = _print_error(error.message, code=error.code, hint=error.hint, exit_code=error.exit_code)
     except typer.TyperException as error:
         hint = f"See {_find_typed_command()} --help."
-        message = error.format_message().rstrip(".")
-        message += "" if message.endswith("?") else "."
-        code = _print_error(message, code="usage", hint=hint, exit_code=2)
+        code = _print_error(_describe_usage_error(error), code="usage", hint=hint, exit_code=ExitCode.REFUSED)
     except (typer.Abort, KeyboardInterrupt):
-        code = _print_error("Stopped.", code="stopped", hint="", exit_code=130)
+        code = _print_error("Stopped.", code="stopped", hint="", exit_code=ExitCode.STOPPED)
     except OSError as error:
         code = _end_system_error(error)
     except Exception as error:
         # The message of an unexpected error may contain a value from the data: only its type is shown.
         code = _print_error(
-            f"An internal error: {type(error).__name__}.", code="internal", hint="", exit_code=1
+            f"An internal error: {type(error).__name__}.",
+            code="internal",
+            hint="",
+            exit_code=ExitCode.INTERNAL,
         )
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+
+
+def _describe_usage_error(error: typer.TyperException) -> str:
+    """Return Typer's sentence, or ours where it would repeat pydantic's."""
+    if isinstance(error.__cause__, ValidationError):
+        parameter: Any = getattr(error, "param", None)
+        place = max(parameter.opts, key=len)
+        return describe_validation_error(error.__cause__.errors()[0], place=place)
+    message = error.format_message().rstrip(".")
+    return message if message.endswith("?") else f"{message}."
 
 
 def _end_system_error(error: OSError) -> int:
@@ -159,13 +154,13 @@ def _end_system_error(error: OSError) -> int:
     told = f"System error: {error.strerror or 'no reason given'}."
     try:
         sys.stdout.flush()
-        code = _print_error(told, code="system", hint="", exit_code=2)
+        code = _print_error(told, code="system", hint="", exit_code=ExitCode.REFUSED)
         sys.stdout.flush()
     except BrokenPipeError:
-        os._exit(1)  # a normal exit would flush stdout and fail again
+        os._exit(ExitCode.INTERNAL)  # a normal exit would flush stdout and fail again
     except OSError:
         print(f"discreet: {told}", file=sys.stderr)
-        os._exit(2)
+        os._exit(ExitCode.REFUSED)
     return code
 
 
@@ -207,8 +202,9 @@ def _find_typed_command() -> str:
     )
 
 
-def _print_error(message: str, *, code: str, hint: str, exit_code: int) -> int:
+def _print_error(message: str, *, code: str, hint: str, exit_code: ExitCode) -> int:
     options = _list_typed_options()
+    message = INNER_VERB.sub(f"{_find_typed_command().removeprefix('discreet ')}: ", message)
     message, hint = name_options(message, options), name_options(hint, options)
     if "--json" in sys.argv[1:]:
         print(json.dumps({"error": message, "code": code, "hint": hint}))

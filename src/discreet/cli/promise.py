@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from discreet.cli.request_options import options_from
-from discreet.cli.shared_options import JsonOption
+from discreet.cli.shared_options import JsonOption, PlotOption
 from discreet.rendering.promise_view import explanation_to_json, show_explanation
 from discreet.rendering.terminal import Console
 from discreet.services.promise import PromiseRequest, state_promise
@@ -19,7 +15,7 @@ from discreet.services.promise import PromiseRequest, state_promise
 def run(
     request: PromiseRequest,
     *,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into a .svg or .png file.")] = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain a promise in words, odds and, with --plot, a chart."""

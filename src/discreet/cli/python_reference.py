@@ -12,8 +12,18 @@ from collections.abc import Iterator
 from enum import Enum
 from types import ModuleType
 
+from pydantic import BaseModel
+
 import discreet
 from discreet import results
+from discreet.core.errors import rename_arguments
+from discreet.services.anonymize.anonymize_request import AnonymizeRequest
+from discreet.services.attack.attack_request import AttackRequest
+from discreet.services.audit.audit_request import AuditRequest
+from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
+from discreet.services.question_request import QuestionRequest
+from discreet.services.synthesize.synthesize_request import SynthesizeRequest
+from discreet.services.train import TrainRequest
 
 GENERATED_NOTICE = "<!-- made by python -m discreet.cli.reference_pages docs/reference -->"
 WIDTH = 100
@@ -34,7 +44,7 @@ MEMBERS = {
         "to_json",
     ),
     "Anonymizer": ("fit", "list_minimal", "list_best"),
-    "Release": ("write", "write_rows", "to_arrow", "to_pandas", "to_polars", "warnings", "describe_level"),
+    "Release": ("write", "to_arrow", "to_pandas", "to_polars", "warnings", "describe_level"),
     "AttackEvaluation": (
         "attack_names",
         "broken_bounds",
@@ -63,9 +73,41 @@ INTRODUCTION = (
     "`import discreet` gives these names, and the submodules "
     + ", ".join(f"`discreet.{name}`" for name in SUBMODULES)
     + ". All other modules are private and may change. Names load on first use; the package is typed "
-    "(`py.typed`). Where an argument is called `source`, it is an open `Curator`, or a policy: its path or a "
-    "`Policy`."
+    "(`py.typed`). In signatures, `Names` are names of columns: a list, or a text with commas between; "
+    "`Texts` are texts such as `age=2`; `Real` is an int, a float or a Fraction; `Source` is an open "
+    "`Curator`, or a policy: its path or a `Policy`. A wrong argument is refused by a `DiscreetError` that "
+    "names it, before data is read; nothing is charged."
 )
+REQUESTS: dict[str, type[BaseModel]] = {
+    "anonymize": AnonymizeRequest,
+    "ask": QuestionRequest,
+    "attack": AttackRequest,
+    "audit": AuditRequest,
+    "itemsets": ItemsetsRequest,
+    "open_stream": StreamRequest,
+    "synthesize": SynthesizeRequest,
+    "tabulate": TabulateRequest,
+    "train": TrainRequest,
+}
+"""Requests whose fields describe the arguments of a verb."""
+ARGUMENTS = {
+    "anonymize.table": "A table of the policy, or a frame with the columns of its only table.",
+    "anonymize.method": "generalize, local, mondrian, mondrian-relaxed, cells or microaggregate: how values "
+    "are made coarser.",
+    "anonymize.earlier": "For m-invariance: the signatures of the previous release, as an Arrow table.",
+    "source": "An open `Curator`, or a policy: its path or a `Policy`.",
+    "curator": "An open `Curator`: the stream lasts as long as it is open.",
+    "analyst": "The analyst who asks; the policy's only one by default.",
+    "policy": "The custodian's policy: its path or a `Policy`.",
+    "question": "The question in SQL, or its `Plan`.",
+    "values": "The values of the parameters $1, $2 … of the question.",
+    "split": "Weights by which columns share the cost: `{'n': 1, 'mean': 3}`.",
+    "models": "Privacy models of `discreet.models`, or texts such as `l-diversity disease:2:distinct`.",
+    "pseudonyms": "Identifiers to replace by keyed pseudonyms, with `key`.",
+    "subject": "A promise, an answer, a curator or a trained tree.",
+    "folder": "The folder to write to; it is created if it does not exist.",
+}
+"""Arguments that no field of a request describes for a caller in Python."""
 
 
 def generate_python_page() -> str:
@@ -95,7 +137,27 @@ def generate_python_page() -> str:
 def _format_function(name: str, function: object) -> Iterator[str]:
     yield f"### {name}"
     yield _fence("py", _format_signature(name, function))
-    yield from _format_text(function)
+    *texts, example = _format_text(function)
+    yield from texts
+    assert callable(function)
+    rows = [
+        f"| `{each}` | {_describe_argument(name, each)} |" for each in inspect.signature(function).parameters
+    ]
+    yield "\n".join(["| argument | |", "|---|---|", *rows])
+    yield example
+
+
+def _describe_argument(verb: str, name: str) -> str:
+    fields = REQUESTS[verb].model_fields if verb in REQUESTS else {}
+    described = (
+        ARGUMENTS.get(f"{verb}.{name}")
+        or ARGUMENTS.get(name)
+        or (name in fields and fields[name].description)
+    )
+    assert described, f"{verb}({name}=) is not described"
+    return _escape(
+        rename_arguments(described, lambda each, value: f"`{each}={value}`" if value else f"`{each}`")
+    )
 
 
 def _format_class(name: str, kind: type) -> Iterator[str]:

@@ -29,16 +29,21 @@ def run(
         Path | None,
         typer.Option(
             envvar="DISCREET_ADULT",
+            metavar="FOLDER",
             help=f"The folder of UCI's adult.data and adult.test; by default {ADULT_FOLDER}, or a made-up "
             "census.",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="A folder for one HTML page with all tables and charts.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A folder for one HTML page with all tables and charts."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recompute what the five documents print, and explain the differences."""
+    """Recompute the tables and figures of the five documents.
+
+    Printed and recomputed values are compared, and differences explained.
+    """
     inputs = make_inputs(adult or ADULT_FOLDER, required=adult is not None)
     with show_progress() as report_progress:
         found = reproduce_papers(name, inputs, report_progress)

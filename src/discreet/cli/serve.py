@@ -40,7 +40,10 @@ SAMPLE_FOLDER = Path("sample")
 
 @options_from(ServeRequest)
 def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
-    """Answer analysts over HTTP and the PostgreSQL protocol (psql, pandas, BI tools) until stopped."""
+    """Answer analysts over HTTP and the PostgreSQL protocol.
+
+    Clients are psql, pandas, BI tools and browsers. It runs until it is stopped.
+    """
     host, certificate = request.host, request.certificate
     names = normalize_host_names([*request.names, *((host,) if parse_address(host) is None else ())])
     with show_progress() as tell:

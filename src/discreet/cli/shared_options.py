@@ -7,25 +7,34 @@ from typing import Annotated
 
 import typer
 
+from discreet.core.errors import RequestError
 from discreet.services.addresses import ENGINE_EXAMPLES
+from discreet.services.request_fields import OUTPUT_PANEL, POLICY_PANEL
 
 DEFAULT_POLICY = Path("privacy.yaml")
-PolicyOption = Annotated[Path, typer.Option("--policy", "-p", help="The custodian's policy.")]
-AnalystOption = Annotated[str | None, typer.Option(help="The analyst who asks.")]
-MaxBeliefOption = Annotated[
-    str | None,
-    typer.Option(help="The highest belief that any attack may reach, such as 30%; above it, exit code 4."),
+PolicyOption = Annotated[
+    Path,
+    typer.Option(
+        "--policy", "-p", metavar="FILE", help="The custodian's policy.", rich_help_panel=POLICY_PANEL
+    ),
 ]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Publish even if an attack succeeds; the certificate says so.")
+AnalystOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The analyst who asks.", rich_help_panel=POLICY_PANEL)
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="One JSON object on stdout.", rich_help_panel=OUTPUT_PANEL)
+]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw it into a .svg or .png file.", rich_help_panel=OUTPUT_PANEL),
+]
 EngineOption = Annotated[
     str | None,
     typer.Option(
         "--engine",
         metavar="ADDRESS",
         help=f"The engine that holds the rows, instead of the policy's: {ENGINE_EXAMPLES}.",
+        rich_help_panel=POLICY_PANEL,
     ),
 ]
 LedgerOption = Annotated[
@@ -34,5 +43,14 @@ LedgerOption = Annotated[
         "--ledger",
         metavar="ADDRESS",
         help="The ledger, instead of the policy's: sqlite:///ledger.db or postgresql://….",
+        rich_help_panel=POLICY_PANEL,
     ),
 ]
+
+
+def require_one_format(**formats: bool) -> None:
+    """Raise RequestError if several formats of stdout are asked for: `as_json=True, as_csv=True`."""
+    given = [f"--{name.removeprefix('as_')}" for name, is_given in formats.items() if is_given]
+    if len(given) > 1:
+        listed = f"{', '.join(given[:-1])} and {given[-1]}"
+        raise RequestError(f"{listed} exclude each other.", hint="Give one of them.")

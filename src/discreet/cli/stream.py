@@ -19,7 +19,10 @@ def run(
     *,
     file: Annotated[Path, typer.Argument(help="One SELECT COUNT(*) FROM table WHERE … a line.")],
 ) -> PublicationBuilder:
-    """Answer counting questions in order, each from earlier releases if they are accurate enough."""
+    """Answer many counting questions, one after the other.
+
+    Each is answered from earlier releases if they are accurate enough.
+    """
     texts = _read_questions(file)
     return lambda curator, tell: plan_stream_release(curator, request, texts, tell)
 
@@ -28,6 +31,10 @@ def _read_questions(file: Path) -> list[str]:
     """Return the questions of a file, one a line, without blank lines and -- comments."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise RequestError(f"stream: there is no file {file}.", hint="Name a file of questions.") from None
     except (OSError, UnicodeDecodeError):
-        raise RequestError(f"{file} cannot be read as text.", hint="Name a file of questions.") from None
+        raise RequestError(
+            f"stream: {file} cannot be read as text.", hint="Name a file of questions."
+        ) from None
     return [line.strip() for line in lines if line.strip() and not line.strip().startswith("--")]

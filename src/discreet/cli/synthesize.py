@@ -22,7 +22,10 @@ def run(
     engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish a synthetic table under the promise; attacks are run on it before it is written."""
+    """Publish a synthetic table under the promise.
+
+    Attacks are run on it before it is written.
+    """
     with show_progress() as tell:
         made = publish_synthetic(load_policy(policy, engine=engine), request, tell)
         files = (*made.files, write_synthetic_report(made))

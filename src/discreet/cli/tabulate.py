@@ -9,5 +9,8 @@ from discreet.services.tabulate import plan_table_release
 
 @make_count_command(TabulateRequest)
 def run(request: TabulateRequest) -> PublicationBuilder:
-    """Publish counts under the promise: a histogram, a contingency table, marginals or ranges."""
+    """Publish counts: a histogram, a table, marginals or ranges.
+
+    It is charged like a question; repeating it is free.
+    """
     return lambda curator, _: plan_table_release(curator, request)

@@ -16,6 +16,7 @@ from discreet.core.output_files import require_output, write_output
 from discreet.rendering import model_view
 from discreet.rendering.terminal import Console
 from discreet.services.curator import Curator
+from discreet.services.request_fields import OUTPUT_PANEL
 from discreet.services.train import TrainRequest, train_private_model
 
 
@@ -26,11 +27,21 @@ def run(
     policy: PolicyOption = DEFAULT_POLICY,
     analyst: AnalystOption = None,
     engine: EngineOption = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The model as .json.")] = None,
-    draw: Annotated[Path | None, typer.Option(help="The tree as .svg.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The model as .json.", rich_help_panel=OUTPUT_PANEL
+        ),
+    ] = None,
+    draw: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The tree as .svg.", rich_help_panel=OUTPUT_PANEL)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model on noisy counts, charged like a question; repeating it is free."""
+    """Train a model on noisy counts.
+
+    It is charged like a question; repeating it is free.
+    """
     _require_ending("--output", output, ".json")
     _require_ending("--draw", draw, ".svg")
     if draw is not None and request.kind in ("forest", "bayes"):

@@ -15,15 +15,20 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from discreet.cli.grouped_help import GroupedHelp
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.policy import Policy
 from discreet.rendering.terminal import Console
 from discreet.services.policies import load_policy
+from discreet.services.request_fields import POLICY_PANEL
 from discreet.services.users import UserAccounts, open_user_storage
 from discreet.services.users.user_accounts import AddUserRequest, add_user
 
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The served policy.")]
+PolicyFile = Annotated[
+    Path,
+    typer.Option("--policy", "-p", metavar="FILE", help="The served policy.", rich_help_panel=POLICY_PANEL),
+]
 Name = Annotated[str, typer.Argument(help="The user's name.")]
 
 app = typer.Typer(
@@ -31,7 +36,7 @@ app = typer.Typer(
 )
 
 
-@app.command("add")
+@app.command("add", cls=GroupedHelp)
 @options_from(AddUserRequest)
 def run_add(
     request: AddUserRequest,
@@ -58,7 +63,7 @@ def run_add(
         _print_status("This password is not stored and cannot be shown again.")
 
 
-@app.command("list")
+@app.command("list", cls=GroupedHelp)
 def run_list(
     policy: PolicyFile = DEFAULT_POLICY, ledger: LedgerOption = None, as_json: JsonOption = False
 ) -> None:
@@ -77,7 +82,7 @@ def run_list(
     Console().print(table if found else "There are no users yet; discreet serve makes the first ones.")
 
 
-@app.command("remove")
+@app.command("remove", cls=GroupedHelp)
 def run_remove(
     name: Name, policy: PolicyFile = DEFAULT_POLICY, ledger: LedgerOption = None, as_json: JsonOption = False
 ) -> None:

@@ -42,6 +42,8 @@ FIRST_PIVOT, LAST_PIVOT = 1800, 2100
 WINDOW_YEARS = (1999, 2001, 2011, 2024)
 
 
+UNSAFE_ENCODINGS = re.compile(r"iso2022|hz|utf-7|idna|punycode|undefined|(raw-)?unicode-escape|oem|mbcs")
+"""Encodings in which one value could change how the text after it is read, or which machines differ in."""
 MAX_MARK_BYTES = 4
 CONTROL_MARKS = {chr(code) for code in range(32)} - {"\t"}
 Texts = Annotated[
@@ -149,8 +151,8 @@ class CsvOptions(StrictModel):
             raise ValueError(
                 f"there is no encoding {value!r}; common ones are utf-8, cp1252, latin-1"
             ) from None
-        if not codec._is_text_encoding:
-            raise ValueError(f"{value!r} is no encoding of text")
+        if not codec._is_text_encoding or UNSAFE_ENCODINGS.match(codec.name):
+            raise ValueError(f"{value!r} is not an encoding in which each character stands for itself")
         return codec.name
 
     @model_validator(mode="after")

@@ -20,37 +20,41 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from enum import IntEnum
 from typing import ClassVar, Self
 
-VERBS = frozenset(
-    [
-        "anonymize",
-        "ask",
-        "attack",
-        "audit",
-        "check",
-        "collect",
-        "itemsets",
-        "plan",
-        "promise",
-        "serve",
-        "stream",
-        "synthesize",
-        "tabulate",
-        "train",
-    ]
-)
-"""What a user can do; errors begin with the verb, as in `ask: …`."""
+LONG_WORD = re.compile(r"\S{300,}")
+MOST_SHOWN = 80
+"""The most characters that a message repeats of a value."""
+INNER_VERB = re.compile(r"^(?:prepare|reserve|spend): ")
+"""Steps that no user calls: a frontend or a service that shows their errors puts its verb in their place."""
 ARGUMENT = re.compile(r"`(?P<name>[a-z_]+)=(?P<value>[^`]*)`")
+
+
+class ExitCode(IntEnum):
+    """The exit codes of the command line."""
+
+    DONE = 0
+    INTERNAL = 1
+    REFUSED = 2
+    """A usage error, or a request that is refused."""
+    BUDGET_REFUSED = 3
+    MODEL_NOT_MET = 4
+    """Also where an attack exceeds a bound that was set, or an audit the claimed epsilon."""
+    ENGINE_FAULT = 5
+    STOPPED = 130
+    """By the user, with Ctrl-C."""
 
 
 class DiscreetError(Exception):
     """The base class of every error that this package raises on purpose."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
     code: ClassVar[str] = "internal"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        # what a caller gave may be a text of any length, and is repeated in many messages
+        message, hint = (LONG_WORD.sub(_shorten_word, text) for text in (message, hint))
         super().__init__(f"{message} {hint}".strip())
         self.message = message
         self.hint = hint
@@ -59,7 +63,7 @@ class DiscreetError(Exception):
 class RequestError(DiscreetError):
     """A request refused because of its text and the policy alone; nothing was read or charged."""
 
-    exit_code = 2
+    exit_code = ExitCode.REFUSED
     code = "refused"
 
 
@@ -72,7 +76,7 @@ class InvalidParameterError(RequestError, ValueError):
 class BudgetError(RequestError):
     """A request that costs more than the promise has left."""
 
-    exit_code = 3
+    exit_code = ExitCode.BUDGET_REFUSED
     code = "budget"
 
 
@@ -108,21 +112,21 @@ class DataError(DiscreetError):
     A message may end up in a log: it gives the number of wrong values and how to list them, never the values.
     """
 
-    exit_code = 2
+    exit_code = ExitCode.REFUSED
     code = "data"
 
 
 class ModelNotMetError(DiscreetError):
     """No release meets the requested models; shown only to the custodian, as it depends on the data."""
 
-    exit_code = 4
+    exit_code = ExitCode.MODEL_NOT_MET
     code = "unmet"
 
 
 class EngineFault(DiscreetError):  # noqa: N818  (a fault of the engine, not an error of the request)
     """A failure of the engine after data was read; the custodian's log has the details under `incident`."""
 
-    exit_code = 5
+    exit_code = ExitCode.ENGINE_FAULT
     code = "engine-fault"
 
     def __init__(self, message: str, *, incident: str = "unnumbered") -> None:
@@ -136,7 +140,8 @@ def require_parameter(
 ) -> None:
     """Raise an error for a parameter that is not what is `expected`.
 
-    The owner is a class or a function, or the verb that the user called, whose argument it is.
+    The owner is a class, or the function or verb that the user called. Without one (""), the argument is
+    named alone: for parameters of a class that users do not know, named as the argument that they gave.
 
     >>> require_parameter(False, "Promise", "group", 0, "an integer of at least 1")
     Traceback (most recent call last):
@@ -147,8 +152,37 @@ def require_parameter(
     """
     if not is_valid:
         place = owner if isinstance(owner, str) else type(owner).__name__
-        parameter = f"{place}: `{name}=`" if place in VERBS else f"{place}.{name}"
-        raise InvalidParameterError(f"{parameter} must be {expected}; got {value}.", hint=hint)
+        is_class = place.lstrip("_")[:1].isupper()
+        parameter = f"{place}.{name}" if is_class else f"{place}: `{name}=`" if place else f"`{name}=`"
+        raise InvalidParameterError(f"{parameter} must be {expected}; got {shorten_value(value)}.", hint=hint)
+
+
+def _shorten_word(found: re.Match[str]) -> str:
+    return f"{found[0][:MOST_SHOWN]}…"
+
+
+def shorten_value(value: object) -> str:
+    """Return what was given as one line of a message.
+
+    >>> shorten_value([[1, 2]]), shorten_value("x" * 1_000)[-9:]
+    ('[[1, 2]]', 'xxxxxxxx…')
+    """
+    try:
+        text = " ".join(str(value).split())
+    except ValueError:  # an integer of thousands of digits has no text
+        text = "a number of too many digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def replace_verb(error: RequestError, verb: str, *, hint: str = "") -> RequestError:
+    """Return a refusal that begins with the verb that the user called; a `hint` replaces its own.
+
+    >>> str(replace_verb(BudgetError("reserve: nothing is left.", hint="Ask for less."), "collect"))
+    'collect: nothing is left. Ask for less.'
+    """
+    if not INNER_VERB.match(error.message) and not hint:
+        return error
+    return type(error)(INNER_VERB.sub(f"{verb}: ", error.message), hint=hint or error.hint)
 
 
 def rename_arguments(text: str, rename: Callable[[str, str], str]) -> str:

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-from discreet.core.errors import InvalidParameterError, require_parameter
+from discreet.core.errors import InvalidParameterError, require_parameter, shorten_value
 
 Real = int | float | Fraction
 
@@ -39,7 +39,7 @@ def require_nonnegative(owner: object, name: str, value: object) -> None:
 
 def require_count(owner: object, name: str, value: object, *, minimum: int = 1) -> None:
     """Raise an error unless the value is an integer of at least `minimum`."""
-    holds = isinstance(value, int) and not isinstance(value, bool) and value >= minimum
+    holds = isinstance(value, int) and is_real(value) and value >= minimum
     require_parameter(holds, owner, name, value, f"an integer of at least {minimum}")
 
 
@@ -61,7 +61,7 @@ def parse_number(name: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InvalidParameterError(f"{name} must be a finite number such as 0.5; got {text}.")
+        raise InvalidParameterError(f"{name} must be a finite number such as 0.5; got {shorten_value(text)}.")
     return number
 
 
@@ -81,7 +81,7 @@ def parse_probability(name: str, text: str) -> float:
         share = Decimal(top) / Decimal({None: "1", "%": "100"}.get(suffix, bottom))
         value = float(share) if 0 <= share <= 1 else math.nan
     except (ValueError, ArithmeticError):
-        raise InvalidParameterError(f"{name} must be {wanted}; got {text}.") from None
+        raise InvalidParameterError(f"{name} must be {wanted}; got {shorten_value(text)}.") from None
     if not 0 <= value <= 1:
-        raise InvalidParameterError(f"{name} must be {wanted}; got {text}.")
+        raise InvalidParameterError(f"{name} must be {wanted}; got {shorten_value(text)}.")
     return value

@@ -97,6 +97,15 @@ def write_output(path: Path, content: str | bytes, *, private: bool = False) -> 
             file.write(content.encode() if isinstance(content, str) else content)
 
 
+def sync_path(path: Path) -> None:
+    """Flush a file, or a folder so that a new name in it survives a crash."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def make_unwritable_error(path: Path, error: OSError) -> RequestError:
     """Return the error for a file that the system does not let us write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -127,11 +136,15 @@ def get_draft_path(path: Path, ending: str = "") -> Path:
 
 def make_spill_folder() -> tempfile.TemporaryDirectory[str]:
     """Create a private folder for data that does not fit into memory; remove those of dead processes."""
-    place = Path(tempfile.gettempdir())
-    for left in place.glob(f"{SPILL}*"):
-        if match := re.match(rf"{SPILL}(\d+)\.(\w+)-", left.name):
+    return tempfile.TemporaryDirectory(prefix=claim_folder_prefix(SPILL))
+
+
+def claim_folder_prefix(purpose: str) -> str:
+    """Return the prefix of temporary folders of this process; remove those that dead processes left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{purpose}*"):
+        if match := re.match(rf"{purpose}(\d+)\.(\w+)-", left.name):
             _remove_leftover(left, match)
-    return tempfile.TemporaryDirectory(prefix=f"{SPILL}{os.getpid()}.{_hash_hostname()}-")
+    return f"{purpose}{os.getpid()}.{_hash_hostname()}-"
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:

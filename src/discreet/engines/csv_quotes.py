@@ -33,6 +33,7 @@ from discreet.core.errors import RequestError
 
 MAX_QUOTED_LINES = 1000
 MAX_LISTED_LINES = 1000
+WINDOW = 1 << 20
 LINE_END = re.compile(rb"\r\n?|\n")
 BLANKS = " \t\r\n\u00a0\ufeff"
 """What is left out around a value."""
@@ -52,16 +53,19 @@ class RowInspection:
     quoted_lines: int = 0
 
 
-def inspect_rows(name: str, path: Path, shown: str, separator: str, quote: str, fields: int) -> RowInspection:
+def inspect_rows(
+    name: str, path: Path, shown: str, separator: str, quote: str, fields: int, *, only_quoted: bool = False
+) -> RowInspection:
     """Inspect a file of rows with so many fields; refuse one in which a quoted value may hold other rows.
 
-    Errors call the file `shown`. Rows of a single field are never uneven.
+    Errors call the file `shown`. Rows of a single field are never uneven. With `only_quoted`, lines without a
+    quote mark are passed over, several times as fast, and not all uneven rows are found.
     """
     if path.stat().st_size == 0:
         return RowInspection()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         inspector = _Inspector(text, separator.encode(), quote.encode(), fields)
-        fault = inspector.run()
+        fault = inspector.run_quoted() if only_quoted else inspector.run()
         if fault is None:
             return RowInspection(
                 uneven=tuple(inspector.uneven),
@@ -97,6 +101,21 @@ class _Inspector:
             fault = self._inspect_row()
             if fault is not None:
                 return fault
+
+    def run_quoted(self) -> str | None:
+        """Go to the last quote mark of the file, or return what is wrong with the value at `place`."""
+        while self.quote and (mark := self.text.find(self.quote, self.place)) >= 0:
+            # nothing before the mark is quoted, so that its line begins a row
+            ends = (self.text.rfind(end, self.place, mark) for end in (b"\n", b"\r"))
+            self.place = max(self.place, 1 + max(ends))
+            whole = self.patterns.whole_lines.match(self.text, self.place, self.place + WINDOW)
+            if whole is not None and whole.end() > self.place:
+                self.place = whole.end()
+                continue
+            fault = self._inspect_row()
+            if fault is not None:
+                return fault
+        return None
 
     def find_line(self, place: int) -> int:
         """Return the number of the line at a place that is not before the last one that was asked for."""
@@ -153,9 +172,13 @@ def _skip(pattern: re.Pattern[bytes], text: mmap.mmap, place: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Patterns:
-    """Lines with as many closed fields as the header, one closed field, a quoted value, ends of lines."""
+    """Lines with as many closed fields as the header, one closed field, a quoted value, ends of lines.
+
+    `whole_lines` are such lines without the last one of the file, which no line ends.
+    """
 
     even_lines: re.Pattern[bytes]
+    whole_lines: re.Pattern[bytes]
     field: re.Pattern[bytes]
     value: re.Pattern[bytes]
     line_ends: re.Pattern[bytes]
@@ -182,9 +205,10 @@ def _compile_patterns(separator: bytes, quote: bytes, fields: int) -> _Patterns:
     times = fields - 1
     line = b"%b(?:%b%b){%d}+" % (field, end, field, times)
     fast = b"%b(?:%b%b){%d}+" % (simple, end, simple, times)
-    even_lines = b"(?:%b[\r\n]++|%b[\r\n]++|[\r\n]++)*+(?:%b\\Z)?+" % (fast, line, line)
+    whole_lines = b"(?:%b[\r\n]++|%b[\r\n]++|[\r\n]++)*+" % (fast, line)
     return _Patterns(
-        even_lines=re.compile(even_lines),
+        even_lines=re.compile(b"%b(?:%b\\Z)?+" % (whole_lines, line)),
+        whole_lines=re.compile(whole_lines),
         field=re.compile(field),
         value=re.compile(value),
         line_ends=re.compile(b"[\r\n]*+"),

@@ -136,10 +136,11 @@ def name_text_view(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """The delimiter of a CSV file and the names of its columns."""
+    """The delimiter of a CSV file, the names of its columns, and how many the file's own header has."""
 
     delimiter: str
     names: tuple[str, ...]
+    width: int | None = None
 
 
 def read_header(path: Path, options: CsvOptions, declared: Iterable[str]) -> Header:
@@ -164,7 +165,8 @@ def parse_header(text: str, options: CsvOptions, declared: Iterable[str]) -> Hea
     # a blank after every delimiter is a part of it, so that ` "a, b"` is one value
     if options.delimiter is None and len(names) > 1 and all(name.startswith(" ") for name in names[1:]):
         delimiter += " "
-    return Header(delimiter=delimiter, names=options.names or tuple(name.strip(BLANKS) for name in names))
+    own = tuple(name.strip(BLANKS) for name in names)
+    return Header(delimiter=delimiter, names=options.names or own, width=len(own))
 
 
 def _find_delimiter(text: str, options: CsvOptions, wanted: set[str]) -> str:
@@ -202,6 +204,7 @@ def _write_rows(name: str, table: Table, file: TextFile) -> str:
     options = file.options
     wanted = table.source_names
     header = read_header(file.path, options, wanted.values())
+    require_names(name, header, file)
     require_columns(name, wanted, header.names, file.original.name)
     places: dict[str, int] = {}
     for number, each in enumerate(header.names):
@@ -238,6 +241,16 @@ def _write_reader(file: TextFile, delimiter: str, names: Sequence[str], *, is_pa
         f"escape = {quote}{comment}{padding}, columns = {{{struct}}}, strict_mode = false, "
         f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = false)"
     )
+
+
+def require_names(name: str, header: Header, file: TextFile) -> None:
+    """Raise RequestError if there are more or fewer declared names than columns in the header."""
+    if header.width is not None and header.width != len(header.names):
+        raise RequestError(
+            f"prepare: csv of table {name} names {len(header.names):,} columns, and the header of "
+            f"{file.original.name} has {header.width:,}.",
+            hint="Correct names in the policy, or its delimiter.",
+        )
 
 
 def require_columns(name: str, wanted: dict[str, str], names: Iterable[str], place: str) -> None:

@@ -8,10 +8,14 @@ Written     under a temporary name first, and renamed once complete, so that an 
             created in one transaction and leaves the file's other tables unchanged.
 CSV         Text that a spreadsheet would read as a formula is marked (`csv_escaping`). The certificate beside
             a file records this, and if it does the marks are removed again when the file is read here.
+One text    Classes and values are counted by their text, and rows are published by their value, so every
+            value is read in one form that has one text: otherwise NaN and -NaN would be two values to a model
+            of diversity, and one to whoever reads the release.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -35,6 +39,7 @@ from discreet.core.policy import Table
 from discreet.core.release_target import ReleaseTarget
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import sources
+from discreet.engines.clamping import encode_person
 from discreet.engines.coarse_times import convert_frame
 from discreet.engines.csv_sources import write_text_view
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
@@ -47,7 +52,7 @@ TEXT_TYPES = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
 """The certificate's entry about the marking of formula cells in a CSV file."""
 ROW = "_discreet_row"
-ARRIVING, MOST_WORDS = "_discreet_arriving", 10_000
+ARRIVING, GIVEN, MOST_WORDS = "_discreet_arriving", "_discreet_given", 10_000
 
 
 class DuckDBPublisher(Closeable):
@@ -61,7 +66,7 @@ class DuckDBPublisher(Closeable):
         self._connection = run_guarded(lambda: connect_duckdb(spill_folder=self._spill.name))
         try:
             for name, frame in (frames or {}).items():
-                self._connection.register(name, _replace_negative_zeros(convert_frame(frame)))
+                self._register_frame(name, frame)
             found = {name: self._create_view(name, table).identifier_types for name, table in tables.items()}
             require_exact_identifiers("DuckDB", tables, found)
         except BaseException:
@@ -112,17 +117,25 @@ class DuckDBPublisher(Closeable):
         self._connection.close()
         self._spill.cleanup()
 
+    def _register_frame(self, name: str, frame: pa.Table) -> None:
+        """Register a frame, and a view of it under its name."""
+        registered = f"{GIVEN} {name}"
+        self._connection.register(registered, convert_frame(frame))
+        columns = ", ".join(itertools.starmap(select_canonical_value, self.column_types(registered).items()))
+        text = f"CREATE VIEW {quote_identifier(name)} AS SELECT {columns} FROM {quote_identifier(registered)}"
+        run_guarded(lambda: self._connection.execute(text))
+
     def _create_view(self, name: str, table: Table) -> sources.SourceRelation:
         located = sources.locate_source(name, table)
         source = run_guarded(lambda: sources.make_texts(located, Path(self._spill.name)))
         self._sources.append(source)
         reading = run_guarded(lambda: sources.read_source_schema(source, self._connection))
-        self._unread[name] = sources.inspect_texts(source)
+        self._unread[name] = run_guarded(lambda: sources.inspect_texts(source, self._connection))
         is_marked = any(map(has_marked_formulas, source.files))
         columns = ", ".join(
             f"{unescape_cell_sql(quote_identifier(each))} AS {quote_identifier(each)}"
             if is_marked
-            else select_without_negative_zero(each, reading.types.get(each, ""))
+            else select_published_column(table, each, reading.types.get(each, ""))
             for each in table.columns
         )
         # as declared, whatever case the file has; rows without columns still count
@@ -242,22 +255,25 @@ def _move_into_database(draft: Path, target: ReleaseTarget) -> None:
         )
 
 
-def select_without_negative_zero(column: str, kind: str) -> str:
-    """Return the SQL of a column, with -0.0 as 0.0: they are equal but differ as text."""
+def select_published_column(table: Table, column: str, kind: str) -> str:
+    """Return the SQL of a policy's column as it is published; people are told apart as in questions.
+
+    Text that names a person by a whole number, 7 in one file and 7.0 in the next, names one person.
+    """
+    if column == table.person_column and kind == "VARCHAR":
+        return f"{encode_person(table.columns[column], column, kind)} AS {quote_identifier(column)}"
+    return select_canonical_value(column, kind)
+
+
+def select_canonical_value(column: str, kind: str) -> str:
+    """Return the SQL of a column, with one form for values that are equal but differ as text.
+
+    These are -0.0 and 0.0, NaN and -NaN; an interval becomes text, as 1 month and 30 days are equal, too.
+    """
     name = quote_identifier(column)
-    return f"CASE WHEN {name} = 0 THEN 0 ELSE {name} END AS {name}" if kind in FLOAT_TYPES else name
-
-
-def _replace_negative_zeros(frame: pa.Table) -> pa.Table:
-    """Return a frame with -0.0 replaced by 0.0."""
-    import pyarrow.compute as pc  # files do not need it, and it takes a while to load
-
-    for place, field in enumerate(frame.schema):
-        if field.type in (pa.float32(), pa.float64()):
-            column = frame.column(place)
-            zero = pa.scalar(0, field.type)
-            frame = frame.set_column(place, field.name, pc.if_else(pc.equal(column, zero), zero, column))
-    return frame
+    if kind in FLOAT_TYPES:
+        return f"CASE WHEN {name} = 0 THEN 0 WHEN isnan({name}) THEN abs({name}) ELSE {name} END AS {name}"
+    return f"CAST({name} AS VARCHAR) AS {name}" if kind == "INTERVAL" else name
 
 
 def _cast_dictionary_to_enum(field: pa.Field, column: pa.ChunkedArray) -> str:

@@ -33,7 +33,7 @@ class DuckDBSpec(EngineSpec):
             texts=("duckdb",),
             examples=("duckdb",),
             rows="in files (the default)",
-            sources="CSV, Parquet, globs of them, `file.duckdb#table`",
+            sources="CSV, Excel, Parquet and Arrow files, globs of them, `file.duckdb#table`",
         ),
         AddressForm(
             texts=("duckdb:///FILE",),

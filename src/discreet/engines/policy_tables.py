@@ -24,7 +24,7 @@ from discreet.engines.dialects.dialect import Dialect
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.dialects.statement_writer import SqlRelation, TranslatedStatement
-from discreet.engines.duckdb_publisher import select_without_negative_zero
+from discreet.engines.duckdb_publisher import select_published_column
 from discreet.engines.identifier_types import IdentifierType, require_exact_identifiers
 from discreet.engines.sources import SourceRelation
 
@@ -165,15 +165,15 @@ def build_policy_tables(
 
 
 def build_published_relations(
-    engine_tables: Mapping[str, EngineTable], dialect: Dialect
+    tables: Mapping[str, Table], engine_tables: Mapping[str, EngineTable], dialect: Dialect
 ) -> dict[str, SqlRelation]:
-    """Return the engine's own tables for a publisher: unchanged, except that -0.0 becomes 0.0."""
+    """Return the engine's own tables for a publisher, each value in one form (`duckdb_publisher`)."""
     known = {_name_source(name): origin.relation for name, origin in engine_tables.items()}
     written = StatementTranslator(dialect=dialect, relations=known)
     found = {}
     for name, origin in engine_tables.items():
         columns = ", ".join(
-            select_without_negative_zero(column, kind) for column, kind in origin.types.items()
+            select_published_column(tables[name], column, kind) for column, kind in origin.types.items()
         )
         statement = written(f"SELECT {columns} FROM {quote_identifier(_name_source(name))}")
         found[name] = SqlRelation(

@@ -68,7 +68,7 @@ class PostgreSQLPublisher(Closeable):
             }
             found = {name: origin.identifier_types for name, origin in self._origins.items()}
             require_exact_identifiers(DIALECT.name, tables, found)
-            self._relations = policy_tables.build_published_relations(self._origins, DIALECT)
+            self._relations = policy_tables.build_published_relations(tables, self._origins, DIALECT)
         except BaseException:
             self.close()
             raise

@@ -175,7 +175,7 @@ def _build_tables(
             connection.execute(f"SET VARIABLE {variable} = ?", [half])
         _require_exact_identifiers(connection, policy, located)
         for source in located:
-            unread = str(sources.inspect_texts(source))
+            unread = str(sources.inspect_texts(source, connection))
             if unread:
                 CUSTODIAN_LOG.warning("table %s: %s", source.name, unread)
         for source in located:

@@ -47,7 +47,13 @@ from discreet.engines.coarse_times import (
     select_microseconds,
 )
 from discreet.engines.csv_quotes import inspect_rows
-from discreet.engines.csv_sources import CsvRelation, read_header, require_columns, write_csv_relation
+from discreet.engines.csv_sources import (
+    UNREAD,
+    CsvRelation,
+    read_header,
+    require_columns,
+    write_csv_relation,
+)
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.file_formats import (
     KNOWN_FORMATS,
@@ -260,14 +266,35 @@ def count_rejected_rows(connection: duckdb.DuckDBPyConnection) -> int:
     return int(count)
 
 
-def inspect_texts(source: Source) -> UnreadRows:
-    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others."""
+def inspect_texts(source: Source, connection: duckdb.DuckDBPyConnection) -> UnreadRows:
+    """Return the rows of a text source that cannot be read; refuse quotes that may hold rows of others.
+
+    DuckDB counts them, much faster than their lines can be found; so these are looked for only if there are
+    any.
+    """
+    found = _inspect_texts(source, only_quoted=True)
+    if not source.texts:
+        return found
+    csv = write_csv_relation(source.name, source.table, source.texts)
+    ((count,),) = connection.execute(f"SELECT count(*) FROM {csv.texts} WHERE {UNREAD}").fetchall()
+    return (
+        replace(_inspect_texts(source, only_quoted=False), count=count) if count else replace(found, count=0)
+    )
+
+
+def _inspect_texts(source: Source, *, only_quoted: bool) -> UnreadRows:
     found = UnreadRows()
     for text in source.texts:
         header = read_header(text.path, text.options, source.table.source_names.values())
         shown = text.original.name
         seen = inspect_rows(
-            source.name, text.path, shown, header.delimiter, text.options.quote, len(header.names)
+            source.name,
+            text.path,
+            shown,
+            header.delimiter,
+            text.options.quote,
+            len(header.names),
+            only_quoted=only_quoted,
         )
         found = UnreadRows(
             count=found.count + seen.uneven_count,

@@ -95,9 +95,6 @@ def _convert_once(name: str, pattern: str, declared: Table | None, folder: Path)
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=folder) as workshop:
             texts = run_guarded(lambda: sources.make_texts(source, Path(workshop)))
-            unread = str(sources.inspect_texts(texts))
-            if unread:
-                CUSTODIAN_LOG.warning("table %s: %s", name, unread)
             draft = Path(workshop) / "rows.parquet"
             run_guarded(lambda: _write_parquet(texts, draft, infer=declared is None))
             draft.rename(path)
@@ -116,6 +113,9 @@ def _describe_columns(name: str, pattern: str) -> Table:
 def _write_parquet(source: sources.Source, draft: Path, *, infer: bool) -> None:
     with closing(connect_duckdb(spill_folder=str(draft.with_suffix(".spill")))) as connection:
         reading = sources.read_source_schema(source, connection)
+        unread = str(sources.inspect_texts(source, connection))
+        if unread:
+            CUSTODIAN_LOG.warning("table %s: %s", source.name, unread)
         types = _infer_types(reading, connection) if infer else reading.types
         names = source.table.source_names if infer else dict.fromkeys(source.table.columns, "")
         columns = ", ".join(

@@ -58,7 +58,7 @@ class SparkPublisher(Closeable):
         }
         found = {name: origin.identifier_types for name, origin in self._origins.items()}
         require_exact_identifiers(DIALECT.name, tables, found)
-        self._relations = policy_tables.build_published_relations(self._origins, DIALECT)
+        self._relations = policy_tables.build_published_relations(tables, self._origins, DIALECT)
 
     def column_types(self, name: str) -> Mapping[str, str]:
         return self._origins[name].types

@@ -8,7 +8,8 @@ Tables      of the catalog, and Parquet and CSV paths, registered as views of th
             made harmless (`spark_parquet`).
 Statements  are tagged, so that one that takes too long can be stopped with all of its jobs.
 Files       of a local session are in a folder of its own that only its owner can enter, and that is removed
-            when the process ends.
+            when the process ends, or by the next one if it was killed. So are those to which Spark moves rows
+            between its tasks, which everybody on the machine could read in the folder for temporary files.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
+from discreet.core.output_files import claim_folder_prefix
 from discreet.core.policy import Table
 from discreet.engines import policy_tables, statement_timeout
 from discreet.engines.dialects import sql_marks
@@ -42,6 +44,7 @@ from discreet.engines.spark_parquet import guard_text, guard_timestamps
 
 DIALECT = SparkDialect()
 DRIVER_MEMORY = "2g"
+WAREHOUSE = "discreet-warehouse-"
 LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -63,6 +66,10 @@ SETTINGS = {
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushRatio": "10",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    # else ${env:NAME} and ${spark.setting} are replaced by their values before a statement is parsed, in an
+    # analyst's text as well: these could be read by comparing them, and a quote mark would end the text
+    "spark.sql.variable.substitute": "false",
     # a view is read by these settings too, not by those of the session that created it
     "spark.sql.legacy.useCurrentConfigsForView": "true",
     # else the type of a partition column is inferred from the names of all its folders
@@ -120,6 +127,8 @@ UNREADABLE_CONDITIONS = {
 }
 """Spark's error conditions about schemas, in words; a schema holds no values."""
 CONDITION, PARQUET_TYPE = re.compile(r"\[([A-Z][A-Z0-9_]+)"), re.compile(r"Parquet type: (.*?)\. SQLSTATE")
+CONNECT_RETRIES = 5
+"""How often a call to Spark Connect is tried again: within 17 seconds, at first after 50 milliseconds."""
 DEFAULT_PORTS = {"spark": 7077, "sc": 15002}
 
 
@@ -173,9 +182,20 @@ def _open_session(address: str) -> Any:
     # their messages may contain the address, and with it a token
     with suppress(PySparkException, Py4JError, RuntimeError, OSError):
         if address.startswith("sc://"):
-            return SparkSession.builder.remote(address).create()
+            return _limit_retries(SparkSession.builder.remote(address).create())
         return _open_classic_session(SparkSession, address).newSession()
     return None
+
+
+def _limit_retries(session: Any) -> Any:
+    """Let a Connect session give up on a server that is gone.
+
+    By itself it goes on for ten minutes with each call, of which a question and its end make several.
+    """
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
+    return session
 
 
 def _open_classic_session(session_class: Any, address: str) -> Any:
@@ -183,7 +203,9 @@ def _open_classic_session(session_class: Any, address: str) -> Any:
     if address.startswith("spark:local"):
         cores = address.removeprefix("spark:local").strip("[]") or "*"
         builder = builder.master(f"local[{cores}]")
-        for name, value in {**LOCAL_SETTINGS, "spark.sql.warehouse.dir": _make_warehouse_folder()}.items():
+        folder = _make_warehouse_folder()
+        places = {"spark.sql.warehouse.dir": folder, "spark.local.dir": os.path.join(folder, "local")}
+        for name, value in {**LOCAL_SETTINGS, **places}.items():
             builder = builder.config(name, value)
     else:
         builder = builder.master(address)
@@ -195,7 +217,7 @@ def _open_classic_session(session_class: Any, address: str) -> Any:
 @cache
 def _make_warehouse_folder() -> str:
     """Create a folder with an unpredictable name that only we can enter, removed when the process ends."""
-    folder = tempfile.mkdtemp(prefix="discreet-warehouse-")  # with mode 0700
+    folder = tempfile.mkdtemp(prefix=claim_folder_prefix(WAREHOUSE))  # with mode 0700
     owner = os.getpid()
 
     def remove() -> None:

@@ -105,9 +105,9 @@ class AppContext:
             with self._lock:
                 self._pending_queries[analyst] -= 1
 
-    def plan(self, analyst: str, question: QuestionRequest) -> Plan:
+    def plan(self, analyst: str, question: QuestionRequest, *, verb: str = "plan") -> Plan:
         """Return the proposal for an analyst's question: free, and without reading data."""
-        return self.curators.plan(analyst, question)
+        return self.curators.plan(analyst, question, verb=verb)
 
     def ask(self, analyst: str, question: QuestionRequest) -> Answer | EngineFault:
         """Return the answer to an analyst's question, and count the outcome in the metrics.
@@ -116,7 +116,7 @@ class AppContext:
         """
         outcome = "refused"
         try:
-            answer = self.curators.ask(analyst, self.plan(analyst, question))
+            answer = self.curators.ask(analyst, self.plan(analyst, question, verb="ask"))
             outcome = "answered"
         except EngineFault as fault:
             outcome = "fault"

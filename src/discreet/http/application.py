@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from discreet.core.errors import BusyError, DiscreetError, InvalidParameterError, RequestError
+from discreet.core.errors import BusyError, DiscreetError, RequestError
 from discreet.http import (
     ask_routes,
     check_routes,
@@ -43,6 +43,7 @@ from discreet.http.http_errors import MethodNotAllowedError, NotFoundError, TooM
 from discreet.http.middleware import SecurityMiddleware
 from discreet.http.openapi import COMMON_ERROR_RESPONSES, name_described_fields, set_route_summaries
 from discreet.http.responses import build_error_response, to_http_response
+from discreet.services.request_fields import find_refusal
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users.sessions import ThrottledLoginError
 
@@ -67,6 +68,7 @@ API_ROUTERS = (
 
 
 OPENAPI_HINT = "See /api/openapi.json."
+PARAMETER_PLACES = ("body", "query", "path", "header", "cookie")
 SHUTDOWN_TIMEOUT_SECONDS = 30
 
 
@@ -118,14 +120,12 @@ def _handle_redirect(request: Request, error: Exception) -> Response:
 def _handle_validation_error(request: Request, error: Exception) -> Response:
     """Name the first invalid field. The value is not echoed: it may be a password."""
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, DiscreetError):  # a validator's own sentence
-        return _render_error(request, cause)
-    place = ".".join(str(part) for part in first["loc"][1:] if str(part).isidentifier()) or str(
-        first["loc"][0]
+    # in a body of several kinds, the location has its kind
+    kind = error.body.get("kind") if isinstance(error.body, dict) else None
+    refusal = find_refusal(
+        error.errors(), skipped=(*PARAMETER_PLACES, kind), shows_value=False, hint=OPENAPI_HINT
     )
-    return _render_error(request, InvalidParameterError(f"{place}: {first['msg']}.", hint=OPENAPI_HINT))
+    return _render_error(request, refusal)
 
 
 def _handle_http_exception(request: Request, error: Exception) -> Response:

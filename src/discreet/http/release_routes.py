@@ -10,7 +10,6 @@ Charged     Answers, models, synthetic tables and counts, identified by analyst 
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
@@ -43,14 +42,16 @@ from discreet.services.users.idempotency_keys import StoredResponse
 
 router = APIRouter(prefix="/api/releases", tags=["reading"])
 RELEASE_KINDS = {
-    "select": "answer",
-    "with": "answer",
     "train": "model",
     "mine": "model",  # the name of `train` in entries of older ledgers
     "synthesize": "synthetic table",
     "anonymize": "generalization",
+    "tabulate": "counts",
+    "itemsets": "counts",
+    "stream": "counts",
+    "collect": "randomized answers",
 }
-SQL_COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+"""The kind of a release by the verb that its entry begins with; anything else is the text of a query."""
 KINDS_WITH_ROWS = ("synthetic table", "counts")
 CERTIFICATE_FIELDS = ("question", "epsilon", "rho", "delta", "guarantee")
 DEFAULT_COUNT, MAX_COUNT, BELIEF_CACHE_SIZE = 100, 10_000, 10_000
@@ -109,7 +110,7 @@ def get_release_rows(
     """Return the stored rows of a synthetic table or of counts. Free: they were charged before."""
     entry = _find_charged_entry(context, caller, analyst, number)
     stored = context.curators.ledger.find_stored_answer(analyst, entry.question_key)
-    if stored is None or _classify_release(entry) not in KINDS_WITH_ROWS:
+    if stored is None or not stored.answer or _classify_release(entry) not in KINDS_WITH_ROWS:
         raise RequestError("This release has no stored rows.", hint="Asking the same question again is free.")
     if response_format is ResponseFormat.JSON:
         raise RequestError("Rows are sent as files.", hint="Give format=csv, arrow or parquet.")
@@ -166,9 +167,11 @@ def _charged_release_to_json(book: Ledger, entry: Entry, number: int) -> dict[st
 
 
 def _classify_release(entry: Entry) -> str:
-    """Return the kind of a release from the first word of its question, after leading comments."""
-    (word,) = re.findall(r"\w*", SQL_COMMENTS.sub("", entry.question, count=1))[:1]
-    return RELEASE_KINDS.get(word.lower(), "counts")
+    """Return the kind of a release from the verb that its entry begins with.
+
+    No query begins with a verb, so what an analyst writes, in a comment or before SELECT, chooses no kind.
+    """
+    return RELEASE_KINDS.get(entry.question.partition(" ")[0], "answer")
 
 
 @lru_cache(BELIEF_CACHE_SIZE)

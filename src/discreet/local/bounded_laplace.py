@@ -21,6 +21,7 @@ from typing import Self
 
 import numpy as np
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import SYSTEM, Randomness
@@ -90,6 +91,7 @@ class BoundedLaplace(LinearOperator):
     def likelihood(self, report: Reports) -> Floats:
         return self._matrix_operator.likelihood(report)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         return self._matrix_operator.randomize(x, random)
 

@@ -25,6 +25,7 @@ from typing import Generic, TypeVar
 from discreet.belief.odds import highest_posterior
 from discreet.belief.promise import Promise
 from discreet.belief.wording import format_percent
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count
@@ -68,6 +69,7 @@ class Design(Generic[Operator_co]):
     bits: int
 
 
+@refuse_wrong_types
 def design_frequencies(
     promise: Promise, values: int, clients: int
 ) -> tuple[Design[PureFrequencyOracle], ...]:
@@ -77,7 +79,7 @@ def design_frequencies(
     >>> type(best.operator).__name__, round(best.error, 4)
     ('SubsetSelection', 0.0034)
     """
-    require_count("design", "clients", clients)
+    require_count("design_frequencies", "clients", clients)
     epsilon = compute_client_epsilon(promise)
     made = [kind.for_epsilon(epsilon, values) for kind in CANDIDATES]
     found = [
@@ -90,6 +92,7 @@ def design_frequencies(
     return tuple(sorted(found, key=lambda each: (round(math.log(each.error) / ROUNDING), each.bits)))
 
 
+@refuse_wrong_types
 def design_mean(
     promise: Promise, clients: int, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
 ) -> tuple[Design[MeanOperator], ...]:
@@ -149,6 +152,7 @@ def _count_report_bits(operator: Operator) -> int:
     return ((operator.outputs or 1) - 1).bit_length()
 
 
+@refuse_wrong_types
 def design_baskets(
     promise: Promise, items: int, size: int, clients: int, itemset: int = 2
 ) -> tuple[Design[BasketOperator], ...]:

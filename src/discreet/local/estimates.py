@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from discreet.core.argument_types import refuse_wrong_types, require_floats
 from discreet.core.errors import require_parameter
+from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import require_probability
 from discreet.local.report_formats import ReportCounts
 from discreet.mechanisms.sampling import Floats
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from discreet.local.operator import FrequencyOracle, MeanOperator
 
 CONFIDENCE = 0.95
+ROWS_SHOWN = 20
+"""The most rows of an estimate that a notebook shows."""
 ROUNDING = 1e-6
 FLAG_CONFIDENCE = 1 - 1e-6
 """The confidence of the interval that flags an estimate as impossible: one false flag in a million."""
@@ -53,7 +57,7 @@ class NormalEstimate:
     high: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FrequencyEstimate:
     """The estimated distribution of the clients' values; `raw` is unbiased, `shares` is a distribution."""
 
@@ -61,6 +65,21 @@ class FrequencyEstimate:
     counts: ReportCounts
     raw: Floats
     shares: Floats
+
+    def __repr__(self) -> str:
+        kind = type(self.operator).__name__
+        return f"<FrequencyEstimate of {self.raw.size:,} values by {kind}: {self.clients:,} clients>"
+
+    def _repr_html_(self) -> str:
+        low, high = (ends[:ROWS_SHOWN].tolist() for ends in self.intervals())
+        rows = [
+            [str(code), f"{share:.4g}", f"{least:.4g} to {most:.4g}"]
+            for code, (share, least, most) in enumerate(zip(self.shares[:ROWS_SHOWN], low, high, strict=True))
+        ]
+        columns = ["value", "share", f"{CONFIDENCE:.0%} interval"]
+        caption = f"Shares by {type(self.operator).__name__}"
+        table = build_table(columns, rows, caption=caption, right=columns, row_count=self.raw.size)
+        return build_summary(table, build_facts([("clients", f"{self.clients:,}")]))
 
     @property
     def clients(self) -> int:
@@ -93,6 +112,7 @@ class FrequencyEstimate:
         require_parameter(fits, "estimate_share", "holds", f"shape {mask.shape}", f"{self.raw.size} booleans")
         return self.estimate_mean(mask.astype(np.float64), confidence)
 
+    @refuse_wrong_types
     def estimate_range_share(self, low: int, high: int, confidence: float = CONFIDENCE) -> NormalEstimate:
         """Return the estimated share of clients whose value is from `low` to `high`, both included."""
         fits = 0 <= low <= high < self.raw.size
@@ -101,7 +121,7 @@ class FrequencyEstimate:
             "estimate_range_share",
             "low",
             f"{low} to {high}",
-            f"a range within 0 to {self.raw.size - 1}",
+            f"with high a range within 0 to {self.raw.size - 1}",
         )
         codes = np.arange(self.raw.size)
         return self.estimate_share((codes >= low) & (codes <= high), confidence)
@@ -109,7 +129,7 @@ class FrequencyEstimate:
     def estimate_mean(self, numbers: ArrayLike, confidence: float = CONFIDENCE) -> NormalEstimate:
         """Return the estimated mean over the clients of a number assigned to each value."""
         require_probability("estimate_mean", "confidence", confidence)
-        weights = np.asarray(numbers, np.float64)
+        weights = require_floats("numbers", numbers)
         fits = weights.shape == self.raw.shape
         require_parameter(
             fits, "estimate_mean", "numbers", f"shape {weights.shape}", f"{self.raw.size} numbers"
@@ -121,7 +141,7 @@ class FrequencyEstimate:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeanEstimate:
     """The mean of the clients' numbers, unbiased, with its standard error."""
 
@@ -129,6 +149,20 @@ class MeanEstimate:
     counts: ReportCounts
     mean: float
     error: float
+
+    def __repr__(self) -> str:
+        kind = type(self.operator).__name__
+        return f"<MeanEstimate {self.mean:.4g} by {kind}: {self.clients:,} clients>"
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval()
+        facts = [
+            ("mean", f"{self.mean:.4g}"),
+            (f"{CONFIDENCE:.0%} interval", f"{low:.4g} to {high:.4g}"),
+            ("standard error", f"{self.error:.4g}"),
+            ("clients", f"{self.clients:,}"),
+        ]
+        return build_summary(build_facts(facts, caption=f"Mean by {type(self.operator).__name__}"))
 
     @property
     def clients(self) -> int:

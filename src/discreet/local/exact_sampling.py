@@ -53,14 +53,14 @@ def require_values(owner: object, values: int, *, least: int = 2, most: int = LA
     require_parameter(values <= most, owner, "values", values, f"at most {most:,}")
 
 
-def compute_odds_threshold(epsilon: Fraction, weight: Fraction | int = 1) -> int:
-    """Return the t of a coin whose odds are exp(epsilon) to `weight`, rounded down.
+def compute_odds_probability(epsilon: Fraction, weight: Fraction | int = 1) -> Fraction:
+    """Return the probability of a coin whose odds are exp(epsilon) to `weight`: t is rounded down.
 
-    >>> compute_odds_threshold(Fraction(1)) / THRESHOLD_SCALE
+    >>> float(compute_odds_probability(Fraction(1)))
     0.731...
     """
     most = bound_exp(epsilon, DIGITS)[1]
-    return math.floor(THRESHOLD_SCALE / (1 + weight * most))
+    return Fraction(math.floor(THRESHOLD_SCALE / (1 + weight * most)), THRESHOLD_SCALE)
 
 
 def round_to_threshold(owner: object, name: str, probability: Real) -> int:
@@ -78,13 +78,13 @@ def round_field_to_threshold(owner: object, name: str) -> None:
     object.__setattr__(owner, name, Fraction(t, THRESHOLD_SCALE))
 
 
-def compute_mixture_threshold(epsilon: Fraction, ratio: Fraction | int) -> int:
-    """Return the largest t whose odds are at most (exp(epsilon) - 1) to `ratio`.
+def compute_mixture_probability(epsilon: Fraction, ratio: Fraction | int) -> Fraction:
+    """Return the largest probability t / 2**64 whose odds are at most (exp(epsilon) - 1) to `ratio`.
 
     With such odds for one of w outputs instead of any of m, ratio = m / w, gamma is at most exp(epsilon).
     """
     most = bound_exp(epsilon, DIGITS)[1]
-    return math.floor(THRESHOLD_SCALE / (1 + ratio * most / (1 - most)))
+    return Fraction(math.floor(THRESHOLD_SCALE / (1 + ratio * most / (1 - most))), THRESHOLD_SCALE)
 
 
 def fraction_to_threshold(probability: Fraction) -> int:

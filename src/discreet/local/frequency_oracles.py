@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.binomial import clopper_pearson
 from discreet.core.number_checks import Real, require_count
 from discreet.core.simplex import project_to_simplex
@@ -89,6 +90,7 @@ class PureFrequencyOracle(FrequencyOracle, Protocol):
     def estimate_sum_variance(self, counts: ReportCounts, weights: Floats) -> float:
         return self.estimate_support_variance(counts, weights) / (counts.clients * (self.p - self.q) ** 2)
 
+    @refuse_wrong_types
     def variance(self, share: float, clients: int) -> float:
         require_count(self, "clients", clients)
         p, q = self.p, self.q
@@ -188,6 +190,7 @@ class LinearOperator(FrequencyOracle, Protocol):
             project_to_simplex(self.estimate_raw_shares(counts))
         )
 
+    @refuse_wrong_types
     def variance(self, share: float, clients: int) -> float:
         """Return the variance averaged over the values, each in turn having the share."""
         k, forward = self.values, self.channel.forward

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -64,7 +64,7 @@ class HadamardResponse(CodeFrequencyOracle):
     @classmethod
     def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(compute_odds_threshold(exact), THRESHOLD_SCALE))
+        return cls(values=values, truth=compute_odds_probability(exact))
 
     @property
     def outputs(self) -> int:
@@ -82,6 +82,7 @@ class HadamardResponse(CodeFrequencyOracle):
     def gamma(self) -> float:
         return float(self.truth / (1 - self.truth)) if self.truth < 1 else math.inf
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         rows = require_codes(self, x, self.values) + 1
         reports = sample_uniform(self.outputs, rows.size, random)

@@ -23,14 +23,14 @@ from typing import Self
 import numpy as np
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.distribution_fitting import fit_by_water_filling
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -73,7 +73,7 @@ class KaryResponse(CodeFrequencyOracle):
         """
         require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(values=values, truth=Fraction(compute_odds_threshold(exact, values - 1), THRESHOLD_SCALE))
+        return cls(values=values, truth=compute_odds_probability(exact, values - 1))
 
     @property
     def outputs(self) -> int:
@@ -92,6 +92,7 @@ class KaryResponse(CodeFrequencyOracle):
         lie = (1 - self.truth) / (self.values - 1)
         return float(self.truth / lie) if lie else math.inf
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         truthful = sample_coins(fraction_to_threshold(self.truth), codes.size, random)

@@ -21,10 +21,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bounded_laplace import BoundedLaplace
-from discreet.local.mean_estimation import AverageOperator, encode_numbers, require_grid
+from discreet.local.mean_estimation import AverageOperator, encode_numbers, require_code, require_grid
 from discreet.local.report_formats import CodeFormat, Reports
 from discreet.mechanisms.sampling import Floats, Integers
 
@@ -74,6 +75,7 @@ class LaplaceMean(AverageOperator):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode_numbers(self, numbers)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         return self.noise.randomize(x, random)
 
@@ -100,6 +102,8 @@ class LaplaceMean(AverageOperator):
     def least_variance(self) -> float:
         return float(self._variances.min())
 
+    @refuse_wrong_types
     def variance(self, code: int, clients: int) -> float:
+        require_code(self, code)
         require_count(self, "clients", clients)
         return float(self._variances[code]) / clients

@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -69,7 +69,7 @@ class LocalHashing(CodeFrequencyOracle):
 
     def __post_init__(self) -> None:
         require_values(self, self.values)
-        usable = isinstance(self.buckets, int) and is_field_size(self.buckets) and self.buckets <= MAX_BUCKETS
+        usable = isinstance(self.buckets, int) and self.buckets <= MAX_BUCKETS and is_field_size(self.buckets)
         require_parameter(
             usable, self, "buckets", self.buckets, f"a prime or a power of 2, at most {MAX_BUCKETS}"
         )
@@ -87,14 +87,7 @@ class LocalHashing(CodeFrequencyOracle):
         exact = require_epsilon(cls.__name__, epsilon)
         sizes = [g for g in range(2, MAX_BUCKETS + 1) if is_field_size(g)]
         fitting = [g for g in sizes if g ** (_count_digits(values, g) + 1) <= MAX_OUTPUTS]
-        made = [
-            cls(
-                values=values,
-                buckets=g,
-                truth=Fraction(compute_odds_threshold(exact, g - 1), THRESHOLD_SCALE),
-            )
-            for g in fitting
-        ]
+        made = [cls(values=values, buckets=g, truth=compute_odds_probability(exact, g - 1)) for g in fitting]
         return min(made, key=lambda each: each.variance(0.0, 1))
 
     @property
@@ -128,6 +121,7 @@ class LocalHashing(CodeFrequencyOracle):
     def field(self) -> FiniteField:
         return make_finite_field(self.buckets)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes, g = require_codes(self, x, self.values), self.buckets
         seeds = sample_uniform(self.seeds, codes.size, random)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.belief.breaches import ROUNDING
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.randomness import SYSTEM, Randomness
@@ -86,6 +87,7 @@ class MatrixOperator(LinearOperator):
             self.compute_matrix()[:, int(self.report_format.to_matrix_columns(np.atleast_1d(report))[0])]
         )
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         last = self.outputs - 1 - np.argmax(self._float_matrix[:, ::-1] > 0, axis=1)
@@ -130,7 +132,7 @@ def _require_rows(owner: object, rows: ArrayLike) -> Floats:
     """Return the rows as floats; the error names the row that is wrong."""
     try:
         matrix = np.asarray(rows, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         matrix = np.zeros(0)
     require_parameter(
         matrix.ndim == 2, owner, "rows", "something else", "a matrix of numbers, its rows equally long"

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
+from discreet.core.argument_types import require_floats
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import is_real
 from discreet.local.estimates import MeanEstimate
@@ -51,9 +52,14 @@ def require_grid(owner: NumberGrid) -> None:
     )
 
 
+def require_code(owner: NumberGrid, code: int) -> None:
+    """Refuse the number of a point that is not on the grid."""
+    require_parameter(0 <= code < owner.values, owner, "code", code, f"from 0 to {owner.values - 1}")
+
+
 def encode_numbers(owner: NumberGrid, numbers: ArrayLike) -> Integers:
     """Return the nearest grid point of each number; numbers beyond a bound are clamped to it."""
-    given = np.asarray(numbers, np.float64)
+    given = require_floats("numbers", numbers)
     require_parameter(not np.isnan(given).any(), owner, "numbers", "some that are missing", "numbers")
     part = (np.clip(given, owner.low, owner.high) - owner.low) / (owner.high - owner.low)
     return np.rint(part * (owner.values - 1)).astype(np.int64)

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.distribution_fitting import Channel
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_mixture_threshold,
+    compute_mixture_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -67,12 +67,13 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
         require_parameter(self.share > 0, self, "share", float(self.share), "above 0")
 
     @classmethod
+    @refuse_wrong_types
     def for_epsilon(cls, epsilon: Real, values: int, reach: int) -> Self:
         """Return the operator with the largest share that epsilon allows."""
         exact = require_epsilon(cls.__name__, epsilon)
         require_count(cls.__name__, "reach", reach, minimum=0)
-        threshold = compute_mixture_threshold(exact, Fraction(values, 2 * reach + 1))
-        return cls(values=values, reach=reach, share=Fraction(threshold, THRESHOLD_SCALE))
+        share = compute_mixture_probability(exact, Fraction(values, 2 * reach + 1))
+        return cls(values=values, reach=reach, share=share)
 
     @property
     def window(self) -> int:
@@ -89,6 +90,7 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
             return math.inf
         return float(1 + self.share * self.values / ((1 - self.share) * self.window))
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         moved = (codes + sample_uniform(self.window, codes.size, random) - self.reach) % self.values
@@ -117,6 +119,7 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
     def compute_report_values(self, weights: Floats) -> Floats:
         return self.apply_inverse(weights)
 
+    @refuse_wrong_types
     def variance(self, share: float, clients: int) -> float:
         """Return the variance of a raw share; all values are alike."""
         uniform_law = np.full(self.values, 1 / self.values)

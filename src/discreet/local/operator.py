@@ -42,6 +42,7 @@ from discreet.belief.breaches import Mask, compute_posteriors, require_distribut
 from discreet.belief.information import worst_case_information, worst_case_information_for_epsilon
 from discreet.belief.odds import highest_posterior, lowest_posterior
 from discreet.belief.promise import Promise
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.guarantees import PureDP
 from discreet.core.randomness import SYSTEM, Randomness
@@ -68,6 +69,7 @@ class PosteriorRange:
         return upward or downward
 
 
+@refuse_wrong_types
 def find_breaches(ranges: Sequence[PosteriorRange], promise: Promise) -> tuple[PosteriorRange, ...]:
     """Return the ranges that breach the promise."""
     return tuple(each for each in ranges if each.is_breach(promise))
@@ -137,21 +139,31 @@ class Operator(Protocol):
             )
         return self.compute_matrix()
 
+    @refuse_wrong_types
     def posterior(self, prior: ArrayLike, y: int | Reports) -> Floats:
         """Return the posterior over all values after a single report."""
         p = require_distribution("prior", prior, self.values)
-        joint = p * self.likelihood(np.asarray(y))
+        joint = p * self._require_likelihood(y)
         total = float(joint.sum())
         require_parameter(
             total > 0, self, "y", "a report that no value of positive prior sends", "a possible report"
         )
         return np.asarray(joint / total)
 
+    def _require_likelihood(self, y: int | Reports) -> Floats:
+        try:
+            return self.likelihood(np.asarray(y))
+        except InvalidParameterError:
+            kind = type(self).__name__
+            raise InvalidParameterError(f"{kind}.y must be one report of this operator.") from None
+
+    @refuse_wrong_types
     def worst_case_information(self, prior: ArrayLike) -> float:
         """Return the most nats that one report reveals; a bound if reports are not enumerable."""
         p = require_distribution("prior", prior, self.values)
         return worst_case_information(self.matrix(), p) if self.is_enumerable else bound_information(self)
 
+    @refuse_wrong_types
     def posterior_ranges(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[PosteriorRange, ...]:
         """Return each property's prior and extreme posteriors; bounds if reports are not enumerable."""
         p = require_distribution("prior", prior, self.values)
@@ -163,6 +175,7 @@ class Operator(Protocol):
         require_parameter(counts.clients > 0, self, "reports", "none", "at least one report")
         return counts
 
+    @refuse_wrong_types
     def find_breaches(
         self, prior: ArrayLike, properties: Sequence[Mask], promise: Promise
     ) -> tuple[PosteriorRange, ...]:
@@ -298,6 +311,14 @@ class TwoLevelOperator(Operator, Protocol):
         size, low = int(held[0].sum()), 1 / self.gamma
         return np.where(held, 1.0, low) / (size + low * (self.outputs - size))
 
+    def _require_likelihood(self, y: int | Reports) -> Floats:
+        try:
+            return self.likelihood(np.asarray(y))
+        except InvalidParameterError:
+            kind = type(self).__name__
+            raise InvalidParameterError(f"{kind}.y must be one report of this operator.") from None
+
+    @refuse_wrong_types
     def worst_case_information(self, prior: ArrayLike) -> float:
         mass, low = (
             self.sum_supported_weights(require_distribution("prior", prior, self.values)),
@@ -308,6 +329,7 @@ class TwoLevelOperator(Operator, Protocol):
         mass, total = mass[total > 0], total[total > 0]
         return float((xlogy(mass, 1 / total) / total + (1 - mass) * xlogy(low, low / total) / total).max())
 
+    @refuse_wrong_types
     def posterior_ranges(self, prior: ArrayLike, properties: Sequence[Mask]) -> tuple[PosteriorRange, ...]:
         p, low = require_distribution("prior", prior, self.values), 1 / self.gamma
         masks = [require_mask(self, holds) for holds in properties]

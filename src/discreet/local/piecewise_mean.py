@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.belief.breaches import Mask
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
-    THRESHOLD_SCALE,
-    compute_mixture_threshold,
+    compute_mixture_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -75,19 +75,19 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
         require_parameter(0 < self.share < 1, self, "share", float(self.share), "between 0 and 1")
 
     @classmethod
+    @refuse_wrong_types
     def for_epsilon(
         cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
     ) -> Self:
         """Return the operator of the candidate width with the least variance at the range's ends."""
+        require_values(cls.__name__, values)
         exact = require_epsilon(cls.__name__, epsilon)
         # over the whole range this width has the least variance [WXYHSSY19]; at its ends a wider one has
         least = max(1.0, (values - 1) * math.exp(-exact / 2))
         widths = {round(each) for each in np.geomspace(least, values, CANDIDATE_WIDTHS).tolist()}
         made = []
         for width in sorted(widths):
-            share = Fraction(
-                compute_mixture_threshold(exact, Fraction(values + width - 1, width)), THRESHOLD_SCALE
-            )
+            share = compute_mixture_probability(exact, Fraction(values + width - 1, width))
             made.append(cls(values=values, window=width, share=share, low=low, high=high))
         return min(made, key=lambda each: each.variance(0, 1))
 
@@ -102,6 +102,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode_numbers(self, numbers)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         near = codes + sample_uniform(self.window, codes.size, random)
@@ -127,6 +128,7 @@ class PiecewiseMean(TwoLevelOperator, AverageOperator):
     def least_variance(self) -> float:
         return self.variance(self.values // 2, 1)
 
+    @refuse_wrong_types
     def variance(self, code: int, clients: int) -> float:
         require_count(self, "clients", clients)
         kept, w, m = float(self.share), self.window, self.outputs

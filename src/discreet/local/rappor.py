@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtri
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import require_count
 from discreet.core.randomness import SYSTEM, Randomness
@@ -135,6 +136,7 @@ class Rappor(FrequencyOracle):
             turn += 1
         return found
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         """Return the first report of each client, from a cohort drawn for it."""
         codes = require_codes(self, x, self.values)
@@ -198,6 +200,7 @@ class Rappor(FrequencyOracle):
         shares = self.fit_shares(counts)
         return float(self._compute_variances(counts.cells[:, 0], shares, weights[:, None])[0])
 
+    @refuse_wrong_types
     def variance(self, share: float, clients: int) -> float:
         """Return the variance of the first value's raw share, with cohorts of equal size."""
         require_count(self, "clients", clients)

@@ -49,6 +49,9 @@ class ReportCounts:
     clients: int
     cells: Integers
 
+    def __repr__(self) -> str:
+        return f"<ReportCounts of {self.clients:,} clients>"
+
     def __add__(self, other: ReportCounts) -> ReportCounts:
         return ReportCounts(clients=self.clients + other.clients, cells=self.cells + other.cells)
 
@@ -104,7 +107,7 @@ class CodeFormat:
     def to_matrix_columns(self, reports: Reports) -> Integers:
         codes = np.asarray(reports)
         holds = codes.ndim == 1 and codes.dtype.kind in "iu"
-        require_parameter(holds, "reports", "codes", "something else", "a vector of integers")
+        require_parameter(holds, "", "reports", "something else", "a vector of integers")
         if codes.size and (int(codes.min()) < 0 or int(codes.max()) >= self.outputs):
             raise _wrong_format_error(f"codes from 0 to {self.outputs - 1}")
         return codes.astype(np.int64, copy=False)
@@ -194,8 +197,8 @@ class BitFormat:
         )
         require_parameter(
             holds,
+            "",
             "reports",
-            "bits",
             "something else",
             f"rows of {self.word_count + self.has_cohorts} 64-bit words",
         )

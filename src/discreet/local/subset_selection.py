@@ -27,6 +27,7 @@ from typing import Self
 
 import numpy as np
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.numba_kernels import compile_kernel
 from discreet.core.number_checks import Real, require_count
@@ -35,7 +36,7 @@ from discreet.local.bit_sampling import assign_bits, popcount, sample_bits
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
     Words32,
-    compute_odds_threshold,
+    compute_odds_probability,
     draw_words32,
     fraction_to_threshold,
     require_codes,
@@ -83,7 +84,7 @@ class SubsetSelection(BitFrequencyOracle):
             cls(
                 values=values,
                 size=d,
-                truth=Fraction(compute_odds_threshold(exact, Fraction(values - d, d)), THRESHOLD_SCALE),
+                truth=compute_odds_probability(exact, Fraction(values - d, d)),
             )
             for d in sorted(sizes)
         ]
@@ -107,6 +108,7 @@ class SubsetSelection(BitFrequencyOracle):
             return math.inf
         return float(self.truth * (self.values - self.size) / ((1 - self.truth) * self.size))
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         own = sample_coins(fraction_to_threshold(self.truth), codes.size, random)

@@ -22,13 +22,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.binomial import clopper_pearson
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real, require_count
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -41,6 +42,7 @@ from discreet.local.mean_estimation import (
     AverageOperator,
     encode_numbers,
     interpolate_line,
+    require_code,
     require_grid,
 )
 from discreet.local.report_formats import CodeFormat, ReportCounts, Reports
@@ -75,9 +77,7 @@ class TwoPointMean(AverageOperator):
         cls, epsilon: Real, *, low: float = -1.0, high: float = 1.0, values: int = DEFAULT_POINTS
     ) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(
-            values=values, truth=Fraction(compute_odds_threshold(exact), THRESHOLD_SCALE), low=low, high=high
-        )
+        return cls(values=values, truth=compute_odds_probability(exact), low=low, high=high)
 
     @property
     def outputs(self) -> int:
@@ -101,6 +101,7 @@ class TwoPointMean(AverageOperator):
     def encode(self, numbers: ArrayLike) -> Integers:
         return encode_numbers(self, numbers)
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         return sample_coins_each(self._one_thresholds[codes], random).astype(np.int64)
@@ -128,7 +129,9 @@ class TwoPointMean(AverageOperator):
         low, high = (zero + (one - zero) * float(end[0]) for end in shares)
         return low, high
 
+    @refuse_wrong_types
     def variance(self, code: int, clients: int) -> float:
+        require_code(self, code)
         require_count(self, "clients", clients)
         one, p = self._one_thresholds[code] / float(THRESHOLD_SCALE), float(self.truth)
         return float(one * (1 - one) * ((self.high - self.low) / (2 * p - 1)) ** 2 / clients)

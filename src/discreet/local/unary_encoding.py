@@ -20,13 +20,14 @@ from typing import Self
 
 import numpy as np
 
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.errors import require_parameter
 from discreet.core.number_checks import Real
 from discreet.core.randomness import SYSTEM, Randomness
 from discreet.local.bit_sampling import assign_bits, sample_bits
 from discreet.local.exact_sampling import (
     THRESHOLD_SCALE,
-    compute_odds_threshold,
+    compute_odds_probability,
     fraction_to_threshold,
     require_codes,
     require_epsilon,
@@ -58,9 +59,7 @@ class UnaryEncoding(BitFrequencyOracle):
     @classmethod
     def for_epsilon(cls, epsilon: Real, values: int) -> Self:
         exact = require_epsilon(cls.__name__, epsilon)
-        return cls(
-            values=values, noise=Fraction(THRESHOLD_SCALE - compute_odds_threshold(exact), THRESHOLD_SCALE)
-        )
+        return cls(values=values, noise=1 - compute_odds_probability(exact))
 
     @property
     def report_format(self) -> BitFormat:
@@ -78,6 +77,7 @@ class UnaryEncoding(BitFrequencyOracle):
     def gamma(self) -> float:
         return float((1 - self.noise) / self.noise) if self.noise else math.inf
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         reports = sample_bits(fraction_to_threshold(self.noise), codes.size, self.values, random)

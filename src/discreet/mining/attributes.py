@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.number_checks import Real, is_real, require_count
 from discreet.core.policy import BinScale, Column, ColumnType
 
@@ -74,7 +74,8 @@ class Attribute:
     ) -> Attribute:
         """Return a number between declared bounds, on a grid of `step` if given."""
         bounded = is_real(low) and is_real(high) and low < high
-        require_parameter(bounded, cls.__name__, "low", low, f"a number below high, which is {high}")
+        given = f"{shorten_value(low)} and {shorten_value(high)}"
+        require_parameter(bounded, "", "bounds", given, f"two numbers for {name}, the lower one first")
         _require_bins(name, bins)
         require_parameter(scale in ("linear", "log"), cls.__name__, "scale", scale, "'linear' or 'log'")
         grid = None if step is None else Fraction(step)
@@ -97,7 +98,7 @@ class Attribute:
         texts = tuple(map(_format_value, values))
         different = 0 < len(texts) == len(set(texts))
         require_parameter(
-            different, cls.__name__, "values", len(texts), f"one or more different values of {name}"
+            different, "", "categories", f"{len(texts)} values", f"one or more different values of {name}"
         )
         return cls(name=name, kind=ColumnType.CATEGORY, values=texts, has_missing_bin=has_missing_bin)
 
@@ -230,8 +231,8 @@ class Attribute:
 
 def _require_bins(name: str, bins: int) -> None:
     """Refuse a number of bins before as many cuts are computed: with a billion that would not end."""
-    require_count("Attribute", "bins", bins)
-    require_parameter(bins <= MAX_BINS, "Attribute", "bins", bins, f"from 1 to {MAX_BINS:,} for {name}")
+    require_count("", "bins", bins)
+    require_parameter(bins <= MAX_BINS, "", "bins", bins, f"from 1 to {MAX_BINS:,} for {name}")
 
 
 def _compute_cuts(

@@ -90,7 +90,7 @@ class BoostingPlan:
     def __post_init__(self) -> None:
         for name in ("rows", "rows_per_person"):
             if getattr(self, name) is not None:
-                require_count(self, name, getattr(self, name))
+                require_count("", name, getattr(self, name))
         hides = self.budget.relation is Relation.PRESENCE
         require_parameter(hides, self, "budget", self.budget, "a guarantee for added and removed people")
         require_parameter(

@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.number_checks import Real
+from discreet.belief import Promise
+from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
+from discreet.core.number_checks import Real, is_real
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
@@ -36,8 +37,18 @@ Bounds = tuple[Real, Real] | Sequence[tuple[Real, Real] | None]
 Categories = Mapping[int | str, Sequence[object]]
 
 
+DECLARED_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "promise": ((Promise,), "a Promise"),
+    "schema": ((Schema,), "a schema of the columns and the target"),
+    "categories": ((Mapping,), "a dict of the values of each column"),
+    "classes": ((Sequence, np.ndarray), "a list of classes"),
+}
+
+
 def make_target(target: tuple[Real, Real] | None) -> Attribute:
     """Return the target of a regression between declared bounds."""
+    fits = _is_pair(target)
+    require_parameter(fits, "PrivateTreeRegressor", "target", target, "(low, high), the lower one first")
     assert target is not None
     return Attribute.numeric("target", *target, bins=TARGET_BINS)
 
@@ -64,7 +75,7 @@ def build_schema(
         else:
             raise InvalidParameterError(
                 f"{owner} needs the bounds of column {name}: they are not taken from the data.",
-                hint="Give bounds, or the values under categories.",
+                hint="Give `bounds=`, or the values under `categories=`.",
             )
     if target.name in called:
         target = Attribute(**{**vars(target), "name": f"{target.name} (target)"})
@@ -76,13 +87,31 @@ def _expand_bounds(
 ) -> Sequence[tuple[Real, Real] | None]:
     if bounds is None:
         return [None] * column_count
+    require_parameter(
+        isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str),
+        owner,
+        "bounds",
+        bounds,
+        "(low, high), or a list of one pair for each column",
+    )
     if len(bounds) == 2 and not any(isinstance(each, Sequence) or each is None for each in bounds):
         return [(bounds[0], bounds[1])] * column_count  # type: ignore[list-item]
     if len(bounds) != column_count:
         raise InvalidParameterError(
             f"{owner}.bounds must be one pair, or one for each of {column_count} columns; got {len(bounds)}."
         )
+    for each in bounds:
+        require_parameter(
+            each is None or _is_pair(each), owner, "bounds", each, "pairs (low, high), the lower one first"
+        )
     return bounds  # type: ignore[return-value]
+
+
+def _is_pair(bounds: object) -> bool:
+    """Return whether these are a number and a larger one."""
+    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2 or not all(map(is_real, bounds)):
+        return False
+    return bool(bounds[0] < bounds[1])
 
 
 def read_columns(rows: Any) -> tuple[list[Any], list[str] | None]:
@@ -97,24 +126,26 @@ def read_columns(rows: Any) -> tuple[list[Any], list[str] | None]:
         raise InvalidParameterError("Complex data not supported.", hint="Give real numbers.")
     if table.ndim != 2:
         raise InvalidParameterError(
-            f"Expected 2D array, got {table.ndim}D array instead.",
+            f"`X=`: Expected 2D array, got {table.ndim}D array instead.",
             hint="Reshape your data: one row a person, one column an attribute.",
         )
     if not table.shape[1]:
-        raise InvalidParameterError(f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
+        raise InvalidParameterError(
+            f"`X=`: 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
     return [table[:, j] for j in range(table.shape[1])], None
 
 
 def read_targets(columns: list[Any], y: Any) -> NDArray[Any]:
     """Return one target for each row."""
     if y is None:
-        raise InvalidParameterError("requires y to be passed, but the target y is None")
+        raise InvalidParameterError("`y=`: requires y to be passed, but the target y is None")
     targets = np.asarray(y)
     if targets.ndim == 2 and targets.shape[1] == 1:
         targets = targets[:, 0]
     if targets.ndim != 1 or len(targets) != len(columns[0]):
         raise InvalidParameterError(
-            "X and y must have the same number of rows, and y one column.",
+            "`X=` and `y=` must have the same number of rows, and `y=` one column.",
             hint="Give one target for each row.",
         )
     return targets
@@ -187,6 +218,7 @@ class Estimator:
         An estimator has no ledger, so its budget is checked before rows are read.
         """
         if is_fitting:
+            self._require_declared_kinds()
             given = self.get_params()
             epsilon, delta, promise = given["epsilon"], given.get("delta", 0), given["promise"]
             spent = compute_budget(self._kind, epsilon=epsilon, delta=delta, promise=promise)
@@ -202,7 +234,7 @@ class Estimator:
             raise make_not_fitted_error(type(self).__name__)
         if len(columns) != self.n_features_in_:
             raise InvalidParameterError(
-                f"X has {len(columns)} features, but {type(self).__name__} is expecting "
+                f"`X=`: X has {len(columns)} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         known = getattr(self, "feature_names_in_", None)
@@ -212,6 +244,14 @@ class Estimator:
                 hint="Give the columns in the same order.",
             )
         return columns
+
+    def _require_declared_kinds(self) -> None:
+        """Refuse parameters that are not what they declare; numbers are checked where they are used."""
+        given = self.get_params()
+        for name, (kinds, expected) in DECLARED_KINDS.items():
+            value = given.get(name)
+            fits = value is None or (isinstance(value, kinds) and not isinstance(value, str))
+            require_parameter(fits, self, name, value, expected)
 
     def _fit_model(self, columns: list[Any], targets: NDArray[Any], target: Attribute) -> None:
         given = self.get_params()

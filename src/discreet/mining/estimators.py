@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.belief import Promise
-from discreet.core.errors import InvalidParameterError
+from discreet.core.argument_types import require_floats
+from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real
 from discreet.mechanisms.sampling import Floats
 from discreet.mining.attributes import Attribute
@@ -43,14 +44,17 @@ class _Classifier(Estimator):
         targets = read_targets(columns, y)
         if self.schema is None and self.classes is None:
             raise InvalidParameterError(
-                f"{type(self).__name__} needs the classes: they are not taken from the data.",
-                hint="Give classes, or a schema with a target.",
+                f"{type(self).__name__} needs `classes=`: they are not taken from the data.",
+                hint="Give them, or `schema=` with a target.",
             )
-        goal = (
-            self.schema.target if self.schema is not None else Attribute.category("class", self.classes or ())
-        )
+        classes = self.classes if self.schema is None and self.classes is not None else ("no", "yes")
+        several = len(set(map(str, classes))) == len(classes) >= 2
+        require_parameter(several, self, "classes", classes, "two or more different classes")
+        goal = self.schema.target if self.schema is not None else Attribute.category("class", classes)
         if goal is None or goal.regular_bins < 2:
-            raise InvalidParameterError(f"{type(self).__name__} needs two classes or more.")
+            raise InvalidParameterError(
+                f"{type(self).__name__}.schema must have a target of two classes or more."
+            )
         self.classes_ = np.array(self.classes if self.classes is not None else goal.values)
         self._fit_model(columns, targets, goal)
         return self
@@ -66,7 +70,8 @@ class _Classifier(Estimator):
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """Return the accuracy. Do not publish it for private rows: it is computed without noise."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        predicted = self.predict(X)
+        return float(np.mean(predicted == read_targets([predicted], y)))
 
 
 class PrivateTreeClassifier(_Classifier):
@@ -177,7 +182,7 @@ class PrivateTreeRegressor(Estimator):
         if self.schema is None and self.target is None:
             raise InvalidParameterError(
                 "PrivateTreeRegressor needs the bounds of the target: they are not taken from the data.",
-                hint="Give target=(low, high), or a schema with a target.",
+                hint="Give `target=(low, high)`, or `schema=` with a target.",
             )
         goal = self.schema.target if self.schema is not None else make_target(self.target)
         if goal is None or not goal.is_ordered:
@@ -191,8 +196,9 @@ class PrivateTreeRegressor(Estimator):
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """Return the share of explained variance. Do not publish it for private rows: it has no noise."""
-        truth = np.asarray(y, dtype=np.float64)
-        left, all_of_it = ((truth - self.predict(X)) ** 2).sum(), ((truth - truth.mean()) ** 2).sum()
+        predicted = self.predict(X)
+        truth = require_floats("y", read_targets([predicted], y))
+        left, all_of_it = ((truth - predicted) ** 2).sum(), ((truth - truth.mean()) ** 2).sum()
         return float(1 - left / all_of_it) if all_of_it else 0.0
 
 

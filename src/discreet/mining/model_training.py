@@ -91,7 +91,7 @@ def plan_training(
 ) -> TrainingPlan:
     """Return the plan, or refuse; reads no data."""
     if kind not in KINDS:
-        raise InvalidParameterError(f"train: kind must be one of {', '.join(KINDS)}; got {kind}.")
+        raise InvalidParameterError(f"train: `kind=` must be one of {', '.join(KINDS)}; got {kind}.")
     _require_applicable_options(kind, depth=depth, criterion=criterion, selection=selection)
     declared = _get_table(policy, table)
     number = bins if bins is not None else KINDS[kind]
@@ -130,7 +130,7 @@ def compute_budget(
     if kind == "forest":
         return training_budget.make_noise_budget("train", epsilon, delta, promise)
     if delta:
-        raise InvalidParameterError(f"train: a {kind} spends a pure epsilon; delta must be 0.")
+        raise InvalidParameterError(f"train: `delta=` must be 0 for a {kind}, which spends a pure epsilon.")
     return training_budget.make_pure_budget("train", epsilon, promise)
 
 

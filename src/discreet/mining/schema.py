@@ -60,6 +60,11 @@ class Schema:
                     f"The table has no column {name} that may be used.",
                     hint="Name columns that the policy declares and that are no identifiers.",
                 )
+        if features is not None:
+            given = "columns" if target is None else "features"
+            kept = [name for name in features if name != target]
+            require_parameter(bool(kept), "", given, "none", "at least one column, beside the target")
+            require_parameter(len(set(kept)) == len(kept), "", given, ", ".join(kept), "different columns")
         usable = [name for name, column in table.columns.items() if _is_usable(table, name, column)]
         chosen = [name for name in (features if features is not None else usable) if name != target]
 

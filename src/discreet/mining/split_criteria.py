@@ -36,7 +36,7 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.errors import InvalidParameterError, RequestError, shorten_value
 from discreet.core.number_checks import require_count
 from discreet.mechanisms.sampling import Integers
 
@@ -160,7 +160,9 @@ CRITERIA = ("gini", "max", "gain")
 def make_criterion(name: str, rows: int | None) -> Criterion:
     """Return the criterion of this name; `rows` is the declared bound on the number of rows."""
     if name not in CRITERIA:
-        raise InvalidParameterError(f"criterion must be one of {', '.join(CRITERIA)}; got {name}.")
+        raise InvalidParameterError(
+            f"`criterion=` must be one of {', '.join(CRITERIA)}; got {shorten_value(name)}."
+        )
     if name == "gain":
         if rows is None:
             raise RequestError(

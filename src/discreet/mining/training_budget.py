@@ -29,7 +29,7 @@ def make_pure_budget(owner: object, epsilon: Real | None, promise: Promise | Non
     """
     if epsilon is None and promise is None:
         raise InvalidParameterError(
-            f"{_get_owner_name(owner)} needs an epsilon or a promise.", hint="Give one of them."
+            f"{_get_owner_name(owner)}: `epsilon=` or `promise=` must be given.", hint="Give one of them."
         )
     if epsilon is not None:
         require_positive(owner, "epsilon", epsilon)
@@ -59,7 +59,7 @@ def require_within_promise(owner: object, budget: Budget, promise: Promise | Non
     """Refuse a budget beyond the promise; where there is a ledger, the ledger does this."""
     if promise is not None and not promise.admits(convert_guarantee(budget, promise.secret)):
         raise InvalidParameterError(
-            f"{_get_owner_name(owner)}: epsilon and delta are more than the promise allows.",
+            f"{_get_owner_name(owner)}: `epsilon=` and `delta=` are more than the promise allows.",
             hint="Leave both out to spend all that it allows, or give a smaller part of it.",
         )
 

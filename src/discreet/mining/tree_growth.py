@@ -77,13 +77,13 @@ class TreePlan:
 
     def __post_init__(self) -> None:
         coerce_positive_fraction(self, "epsilon")
-        known = self.selection in SELECTIONS
-        require_parameter(known, self, "selection", self.selection, f"one of {', '.join(SELECTIONS)}")
+        known = isinstance(self.selection, str) and self.selection in SELECTIONS
+        require_parameter(known, "", "selection", self.selection, f"one of {', '.join(SELECTIONS)}")
         if self.depth is not None:
-            require_count(self, "depth", self.depth, minimum=0)
-            require_parameter(self.depth <= MAX_DEPTH, self, "depth", self.depth, f"at most {MAX_DEPTH}")
+            require_count("", "depth", self.depth, minimum=0)
+            require_parameter(self.depth <= MAX_DEPTH, "", "depth", self.depth, f"at most {MAX_DEPTH}")
         if self.rows is not None:
-            require_count(self, "rows", self.rows)
+            require_count("", "rows", self.rows)
         require_count(self, "rows_per_person", self.rows_per_person)
 
     @property

@@ -22,7 +22,6 @@ from discreet.belief.wording import (
     format_number,
     format_number_up,
     format_percent,
-    format_percent_up,
 )
 from discreet.core import policy
 from discreet.core.engine_faults import log_fault
@@ -308,18 +307,14 @@ def _format_error_bar(answer: Answer, name: str) -> str:
 def format_explain(proposal: Plan) -> list[str]:
     """Return the lines of EXPLAIN: cost, errors, groups, belief; nothing is spent."""
     plan = proposal.query_plan
-    lines = [f"cost: epsilon {format_number(proposal.cost)} of {format_number(plan.promise.epsilon)}"]
-    if proposal.repeated:
-        lines = ["cost: nothing: the same question was answered before"]
+    lines = [f"cost: {proposal.cost_sentence}"]
     lines += [
         f"error at {format_percent(plan.confidence)}: {each.name}: {each.description} ({each.mechanism})"
         for each in proposal.expected_errors
     ]
     groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}"
     lines.append(f"groups: {groups}")
-    highest = format_percent_up(proposal.belief_after.highest)
-    after = f"at most {highest} after it" if proposal.fits else "it does not fit"
-    lines.append(f"belief: {format_percent(proposal.belief_before.prior)} → {after}")
+    lines.append(f"belief: {format_percent(proposal.belief_before.prior)} → {proposal.belief_change}")
     if proposal.uncovered:
         lines.append(f"not covered: {proposal.uncovered}")
     return lines

@@ -165,11 +165,20 @@ def _make_release(match: re.Match[str], state: SessionState) -> UtilityCommand:
 def _make_settings_change(
     match: re.Match[str], state: SessionState, settings: dict[str, str | None]
 ) -> UtilityCommand:
-    """Return the command for one form of SET; a LOCAL scope ends with the transaction."""
+    """Return the command for one form of SET; a LOCAL scope ends with the transaction.
+
+    One of the cost settings resets the others: a notice names them.
+    """
     local = (match["scope"] or "").strip().lower() == "local"
-    return UtilityCommand(
-        execute=lambda _: Result(tag="SET", warnings=state.change_settings(settings, local=local))
-    )
+
+    def execute(should_continue: Callable[[], bool]) -> Result:
+        before = {*state.session.get_changed_settings()} - {*settings}
+        warnings = state.change_settings(settings, local=local)
+        reset = sorted(before - {*state.session.get_changed_settings()})
+        notice = f"{', '.join(settings)} now applies instead of {', '.join(reset)}."
+        return Result(tag="SET", warnings=warnings, notices=(notice,) if reset else ())
+
+    return UtilityCommand(execute=execute)
 
 
 def _make_set(match: re.Match[str], state: SessionState) -> UtilityCommand:

@@ -20,7 +20,9 @@ from discreet.rendering.charts import (
     apply_style,
     chart_to_svg,
     draw_bars,
+    draw_changes,
     draw_steps,
+    make_percent_bar,
 )
 from discreet.rendering.report_document import Picture
 from discreet.services.attack.evaluation import JudgedRun
@@ -50,28 +52,20 @@ def _draw_beliefs(victims: Sequence[Finding], judged_run: JudgedRun) -> Picture:
     claims, cap = {each.claim for each in victims}, judged_run.tightest_bound
     said = [each.victim if len(claims) == 1 else f"{each.victim}: {each.claim}" for each in victims]
     labels = [f"{place + 1}. {_shorten_text(text)}" for place, text in enumerate(said)]
-    rows = [
-        BarRow(name=label, bars=(_build_bar(each.prior, GRAY), _build_bar(each.posterior, VERMILLION)))
-        for label, each in zip(labels, victims, strict=True)
-    ]
+    changes = [(label, each.prior, each.posterior) for label, each in zip(labels, victims, strict=True)]
     line = cap if cap is not None and cap.limit < 1 else None
     highest = max(each for victim in victims for each in (victim.prior, victim.posterior))
-    drawn = draw_bars(
-        rows,
+    drawn = draw_changes(
+        changes,
         title=f"belief that {_shorten_text(*claims)}" if len(claims) == 1 else "belief in the claim",
         bar_height=11,
         axis_end=min(1.0, 1.25 * max(highest, 0.0 if cap is None else cap.limit)),
         cap=None if line is None else line.limit,
-        legend={"before": GRAY, "after": VERMILLION},
     )
     caption = "Belief before the release (grey) and after it (orange)"
     if line is not None:
         caption += f"; the line is the cap of {format_percent(line.limit)} ({line.source})"
     return Picture(svg=drawn, caption=f"{caption}.")
-
-
-def _build_bar(share: float, colour: str) -> Bar:
-    return Bar(share=share, color=colour, label=format_percent(share))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +131,7 @@ def _draw_success(findings: Findings) -> Picture:
     guessing, success = format_percent(findings.baseline), format_percent(findings.success)
     attack = Bar(share=findings.success, color=VERMILLION, label=success, interval=findings.interval)
     rows = [
-        BarRow(name="guessing", bars=(_build_bar(findings.baseline, GRAY),)),
+        BarRow(name="guessing", bars=(make_percent_bar(findings.baseline, GRAY),)),
         BarRow(name="the attack", bars=(attack,)),
     ]
     caption = f"How often it is right: {success}, guessing {guessing}."

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape
 import altair as alt
 import vl_convert
 
+from discreet.belief.wording import format_percent
 from discreet.core.errors import RequestError
 from discreet.core.output_files import require_output, write_output
 
@@ -88,6 +89,31 @@ class BarRow:
 
     name: str
     bars: tuple[Bar, ...]
+
+
+def draw_changes(
+    changes: Sequence[tuple[str, float, float]],
+    *,
+    title: str,
+    bar_height: float,
+    axis_end: float = 1.0,
+    cap: float | None = None,
+    width: float = WIDTH,
+) -> str:
+    """Return a row for each name with its share before, and below it its share after, as SVG."""
+    rows = [
+        BarRow(name=name, bars=(make_percent_bar(before, GRAY), make_percent_bar(after, VERMILLION)))
+        for name, before, after in changes
+    ]
+    legend = {"before": GRAY, "after": VERMILLION}
+    return draw_bars(
+        rows, title=title, bar_height=bar_height, axis_end=axis_end, cap=cap, legend=legend, width=width
+    )
+
+
+def make_percent_bar(share: float, color: str) -> Bar:
+    """Return a bar that is labelled with its share in percent."""
+    return Bar(share=share, color=color, label=format_percent(share))
 
 
 def draw_bars(

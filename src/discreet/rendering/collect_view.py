@@ -14,10 +14,12 @@ from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS, Rappor
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.mechanisms import get_mechanism_name
+from discreet.services.budget_units import Charge
 from discreet.services.collect.analyse import AnalysisTask, InformationExample, OperatorAnalysis
 from discreet.services.collect.collect_requests import DesignRequest
 from discreet.services.collect.operators import DesignResult
-from discreet.services.collect.randomize import RandomizeResult
+from discreet.services.collect.randomize import RandomizePlan, RandomizeResult
+from discreet.services.collect.report_files import ReportDescription
 
 MAX_ROWS = 20
 TRUNCATION_NOTE = (
@@ -49,22 +51,46 @@ def print_facts(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
 def show_randomized(console: Console, done: RandomizeResult) -> None:
     """Print how many reports were written, their operator and the belief after one of them."""
     operator = done.description.operator
-    pairs = [
-        (
-            "reports",
-            f"{done.clients:,}, by {get_mechanism_name(type(operator))} over {format_domain(operator)}",
-        ),
-        ("gamma", f"{format_number(operator.gamma)} (epsilon {format_number(operator.epsilon)})"),
-        ("belief", done.description.belief_sentence),
-    ]
+    pairs = [("reports", f"{done.clients:,}, {_describe_operator(operator)}"), *_list_facts(done.description)]
     if isinstance(operator, BASKET_OPERATORS):
         pairs.append(("baskets", TRUNCATION_NOTE.format(size=operator.size)))
     if done.other is not None:
         shown = f"{done.other:g}" if isinstance(done.other, float) else done.other
         pairs.append(("other", f"An answer that is missing or not among the values counts as {shown}."))
-    if done.entry is not None:
-        pairs.append(("ledger", f"entry {done.entry}"))
+    if done.charge is not None:
+        pairs.append(("cost", f"{done.charge} (entry {done.entry})"))
     print_facts(console, [*pairs, ("not covered", REPEATED_REPORTS_NOTE)])
+
+
+def show_randomize_plan(console: Console, plan: RandomizePlan) -> None:
+    """Print the operator, the belief after one report, and the cost to the promise."""
+    pairs = [
+        ("reports", _describe_operator(plan.description.operator)),
+        *_list_facts(plan.description),
+        ("cost", describe_plan_cost(plan)),
+    ]
+    print_facts(console, pairs)
+
+
+def describe_plan_cost(plan: RandomizePlan) -> str:
+    """Return what a randomization would cost, in a sentence's part."""
+    if plan.charge is None:
+        return "nothing is charged: no policy covers these answers"
+    if not plan.charge.fits:
+        return f"{plan.charge}: it costs more than is left and would be refused"
+    return f"{plan.charge}; confirm with --spend-all" if plan.charge.leaves_nothing else str(plan.charge)
+
+
+def _describe_operator(operator: Operator) -> str:
+    return f"by {get_mechanism_name(type(operator))} over {format_domain(operator)}"
+
+
+def _list_facts(description: ReportDescription) -> list[tuple[str, str]]:
+    operator = description.operator
+    return [
+        ("gamma", f"{format_number(operator.gamma)} (epsilon {format_number(operator.epsilon)})"),
+        ("belief", description.belief_sentence),
+    ]
 
 
 def format_domain(operator: Operator) -> str:
@@ -116,18 +142,32 @@ def designs_to_json(found: DesignResult, request: DesignRequest) -> dict[str, ob
 
 
 def randomized_to_json(done: RandomizeResult) -> dict[str, object]:
-    prior, posterior = done.description.belief_bound
     return {
         "file": str(done.path),
         "clients": done.clients,
-        "column": done.description.column,
-        "values": len(done.description.values) or done.description.operator.values,
-        "operator": operator_to_json(done.description.operator),
-        "gamma": done.description.operator.gamma,
-        "epsilon": done.description.operator.epsilon,
-        "belief": {"prior": prior, "posterior": posterior},
+        **_randomization_to_json(done.description, done.charge),
         "other": done.other,
         "entry": done.entry,
+    }
+
+
+def randomize_plan_to_json(plan: RandomizePlan) -> dict[str, object]:
+    fits = plan.charge is None or plan.charge.fits
+    return {**_randomization_to_json(plan.description, plan.charge), "fits": fits}
+
+
+def _randomization_to_json(description: ReportDescription, charge: Charge | None) -> dict[str, object]:
+    """Return the operator, the belief, and the shares of the promise that it costs and leaves."""
+    prior, posterior = description.belief_bound
+    return {
+        "column": description.column,
+        "values": len(description.values) or description.operator.values,
+        "operator": operator_to_json(description.operator),
+        "gamma": description.operator.gamma,
+        "epsilon": description.operator.epsilon,
+        "belief": {"prior": prior, "posterior": posterior},
+        "share": None if charge is None else float(charge.share),
+        "left": None if charge is None else float(charge.left_share),
     }
 
 

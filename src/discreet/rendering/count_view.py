@@ -16,6 +16,7 @@ from discreet.mining.tabulation.contingency import ContingencyPlan
 from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
 from discreet.mining.tabulation.workloads import WorkloadPlan
 from discreet.rendering.answer_view import show_facts
+from discreet.services.budget_units import format_share
 from discreet.services.count_publication import Offer, Publication, ReleasedCounts
 
 MAX_ROWS = 40
@@ -29,7 +30,14 @@ def offer_to_json(offer: Offer) -> dict[str, object]:
         "before": offer.belief_before.highest,
         "after": offer.belief_after.highest,
     }
-    return {**offer.publication.certificate, "belief": belief, "fits": offer.fits_budget}
+    return {
+        **offer.publication.certificate,
+        "belief": belief,
+        "share": float(offer.share),
+        "fits": offer.fits_budget,
+        "repeated": offer.entry is not None,
+        "entry": offer.entry,
+    }
 
 
 def counts_to_json(released: ReleasedCounts, files: Sequence[Path]) -> dict[str, object]:
@@ -56,16 +64,21 @@ def print_offer(console: Console, offer: Offer) -> None:
         format_percent_up(offer.belief_before.highest),
         format_percent_up(offer.belief_after.highest),
     )
-    change = f"{format_percent(offer.belief_before.prior)} → at most {after} after it ({before} before)"
-    if not offer.fits_budget:
-        change = f"{before}, as before: it costs more than is left and would be refused"
+    cost = f"{_format_cost(offer.publication)}, {format_share(offer.share, up=True)} of the promise"
+    change = f"at most {after}, now {before}"
+    if offer.entry is not None:
+        cost = f"nothing: the same was released before (entry {offer.entry})"
+        change = f"{before}, as now"
+    elif not offer.fits_budget:
+        change = f"{before}, as now: it costs more than is left and would be refused"
+    change = f"{format_percent(offer.belief_before.prior)} → {change}"
     relation = offer.publication.guarantee.relation
     neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
     show_facts(
         console,
         [
             *describe_plan(offer.publication.plan),
-            ("cost", _format_cost(offer.publication)),
+            ("cost", cost),
             ("belief", change),
             neighbours,
         ],
@@ -101,12 +114,14 @@ def describe_plan(plan: ContingencyPlan | WorkloadPlan | ItemsetPlan | StreamPla
             ("noise", f"{get_mechanism_name(type(plan.noise))}, ± {plan.error95:,} for 95% of cells"),
         ]
     if isinstance(plan, WorkloadPlan):
+        best = plan.strategy.name
         errors = sorted((error, name) for name, error in plan.errors.items() if isfinite(error))
-        told = ", ".join(f"{name} {format_number(error)}" for error, name in errors)
+        others = [f"{name} {format_number(error)}" for error, name in errors if name != best]
         return [
             ("counts", f"{len(plan.workload.questions):,}"),
-            ("measured", f"{plan.strategy.name}, the strategy of least expected error"),
-            ("error", f"{told} rows, root mean square"),
+            ("measured", f"by the strategy {best}, which has the least expected error"),
+            ("error", f"{format_number(plan.errors[best])} rows, root mean square"),
+            *([("others", f"{', '.join(others)} rows")] if others else []),
         ]
     if isinstance(plan, ItemsetPlan):
         items = len(plan.schema.attributes)

@@ -18,6 +18,7 @@ from discreet.belief import Belief
 from discreet.belief.wording import format_number
 from discreet.core.guarantees import PureDP
 from discreet.rendering.terminal import Console
+from discreet.services.budget_units import compute_share, format_share
 from discreet.services.ledger_maintenance import MarkState, VerifiedLedger
 
 MAX_ENTRIES = 50
@@ -93,20 +94,23 @@ def _build_accounts_table(ledger: Ledger, accounts: list[AnalystAccount], *, tot
     table.add_column("analyst", overflow="fold")
     for name in ("share", "spent", "left"):
         table.add_column(name, justify="right")
+    limit = ledger.get_accountant().limit
     for each in accounts:
         share = f"{format_number(float(100 * each.share))}%"
-        table.add_row(
-            Text(each.analyst), share, format_amount(each.spent, up=True), format_remaining(each.left)
-        )
+        table.add_row(Text(each.analyst), share, *_format_account(each.spent, each.left, limit))
     if total:
-        table.add_row(
-            "in all",
-            "100%",
-            format_amount(ledger.get_total_spent(), up=True),
-            format_remaining(ledger.get_remaining_budget()),
-            style="bold",
-        )
+        spent, left = ledger.get_total_spent(), ledger.get_remaining_budget()
+        table.add_row("in all", "100%", *_format_account(spent, left, limit), style="bold")
     return table
+
+
+def _format_account(spent: Cost, left: Cost, limit: Cost) -> tuple[str, str]:
+    """Return what is spent and left; a rho with its share of the promise, as nobody can type a rho."""
+    texts = format_amount(spent, up=True), format_remaining(left)
+    if isinstance(limit, PureDP):
+        return texts
+    shares = format_share(compute_share(spent, limit), up=True), format_share(compute_share(left, limit))
+    return f"{texts[0]} ({shares[0]})", f"{texts[1]} ({shares[1]})"
 
 
 def describe_verified_ledger(verified: VerifiedLedger, address: str) -> str:

@@ -56,8 +56,8 @@ def print_synthetic(console: Console, made: SyntheticPublication, files: Sequenc
     if synthetic.repeated:
         charge = "nothing: the same table was made before"
     pairs = (
-        f"{format_percent(comparison.compute_mean(1))} of columns, "
-        f"{format_percent(comparison.compute_mean(2))} of pairs, on average"
+        f"{format_percent(comparison.compute_mean(1))} for a column, "
+        f"{format_percent(comparison.compute_mean(2))} for a pair, on average"
     )
     facts = [
         ("rows", f"{synthetic.table.num_rows:,} of {len(synthetic.table.column_names)} columns"),

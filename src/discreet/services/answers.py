@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ import pyarrow as pa
 from discreet.belief import Belief
 from discreet.belief.wording import format_count
 from discreet.core.csv_escaping import escape_cell
-from discreet.core.errors import RequestError
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
 from discreet.engines.duckdb import query_released_tables
 from discreet.services.released_tables import ReleasedTable, describe_cost
@@ -226,34 +224,6 @@ def add_interval_bounds(table: pa.Table, intervals: Mapping[str, IntervalBounds]
         for end, values in zip(("low", "high"), ends, strict=False):
             columns[f"{name}.{end}"] = pa.array(values, pa.float64())
     return pa.table(columns)
-
-
-def answer_to_bytes(table: pa.Table, intervals: Mapping[str, IntervalBounds]) -> bytes:
-    """Return table and intervals as the bytes that the ledger stores."""
-    sink = io.BytesIO()
-    noted = table.replace_schema_metadata({"intervals": json.dumps(dict(intervals))})
-    with pa.ipc.new_stream(sink, noted.schema) as writer:
-        writer.write_table(noted)
-    return sink.getvalue()
-
-
-def answer_from_bytes(content: bytes) -> tuple[pa.Table, dict[str, IntervalBounds]]:
-    """Return table and intervals from bytes made by `answer_to_bytes`."""
-    try:
-        table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
-        kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
-        intervals = {name: (low, high) for name, (low, high) in kept.items()}
-    except (pa.ArrowException, ValueError, TypeError, AttributeError, OSError):
-        raise build_damaged_ledger_error() from None
-    return table.replace_schema_metadata(None), intervals
-
-
-def build_damaged_ledger_error() -> RequestError:
-    """Return the error for a stored answer that can no longer be read."""
-    return RequestError(
-        "The answer that the ledger stores cannot be read: the ledger is damaged.",
-        hint="Restore it from a backup; without one, treat the whole promise as spent.",
-    )
 
 
 def _to_json_value(value: object) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,15 +30,15 @@ from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.mining.tabulation.workloads import WorkloadPlan
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.release_certificate import require_own_certificate, write_certificate
+from discreet.services.answer_cache import table_from_bytes, table_to_bytes
+from discreet.services.budget_units import compute_share
 from discreet.services.curator import Curator
-from discreet.services.release_cache import (
-    release_or_replay,
-    resolve_epsilon,
-    table_from_bytes,
-    table_to_bytes,
-)
 from discreet.services.released_tables import ReleasedTable, describe_cost
 from discreet.services.source_tables import require_not_source
+from discreet.services.stored_releases import (
+    release_or_replay,
+    resolve_epsilon,
+)
 
 ATTACKER = "knows all other records, or takes records as independent"
 
@@ -78,12 +79,18 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """The effect of a publication on belief; `fits_budget` if the budget that is left allows it."""
+    """The effect of a publication on belief; `fits_budget` if the budget that is left allows it.
+
+    `share` is the share of the promise that it costs; `entry` the ledger entry of the same publication, if it
+    was released before: then it is free.
+    """
 
     publication: Publication
     belief_before: Belief
     belief_after: Belief
     fits_budget: bool
+    share: Fraction
+    entry: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -128,18 +135,28 @@ def resolve_budget(
 ) -> tuple[Real, PureDP | ZeroConcentratedDP]:
     """Return the epsilon to spend, and its guarantee for the neighbor relation of the promise's secret."""
     spent = resolve_epsilon(curator, epsilon, verb)
-    return spent, NoiseBudget.from_epsilon(
-        epsilon=spent, delta=delta, relation=curator.promise.secret
-    ).guarantee
+    return spent, _build_guarantee(curator, spent, delta)
+
+
+def _build_guarantee(curator: Curator, epsilon: Real, delta: Real) -> PureDP | ZeroConcentratedDP:
+    return NoiseBudget.from_epsilon(epsilon=epsilon, delta=delta, relation=curator.promise.secret).guarantee
 
 
 def make_offer(curator: Curator, publication: Publication) -> Offer:
     """Return the effect of a publication on belief; charges nothing and reads no data."""
     spent = curator.ledger.get_accountant(curator.belief_scope)
-    fits = curator.ledger.has_room_for(curator.analyst, publication.guarantee)
-    after = spent.spend(publication.guarantee).compute_belief() if fits else spent.compute_belief()
+    stored = curator.answer_cache.find(
+        curator.answer_cache.compute_release_key(publication.verb, publication.terms)
+    )
+    fits = stored is not None or curator.ledger.has_room_for(curator.analyst, publication.guarantee)
+    before = spent.compute_belief()
     return Offer(
-        publication=publication, belief_before=spent.compute_belief(), belief_after=after, fits_budget=fits
+        publication=publication,
+        belief_before=before,
+        belief_after=spent.spend(publication.guarantee).compute_belief() if fits and not stored else before,
+        fits_budget=fits,
+        share=compute_share(spent.compute_cost(publication.guarantee), spent.limit),
+        entry=None if stored is None else stored.entry.number,
     )
 
 
@@ -154,6 +171,7 @@ def release_counts(curator: Curator, publication: Publication) -> ReleasedCounts
         publication.compute_rows,
         serialize=table_to_bytes,
         deserialize=table_from_bytes,
+        guarantee_at=lambda epsilon: _build_guarantee(curator, epsilon, publication.delta),
     )
     return ReleasedCounts(
         publication=publication,

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
-from discreet.services.request_fields import CommandLine, accept_text, split_names
+from discreet.services.request_fields import COST_PANEL, CommandLine, accept_text, split_names
 
+COUNTS_PANEL, ITEMSETS_PANEL, QUESTIONS_PANEL = "Counts", "Itemsets", "Questions"
 DEFAULT_BASIS, DEFAULT_LARGEST = 8, 3
 """Those of `mining.tabulation.frequent_itemsets`, which takes long to import; a test compares them."""
 
@@ -61,18 +62,23 @@ Epsilon = Annotated[
     Real | None,
     Field(description="The epsilon that it may cost, a part of the promise."),
     *accept_text(partial(_read_number, "`epsilon=`"), nullable=True),
-    CommandLine(typed=str),
+    CommandLine(typed=str, panel=COST_PANEL, metavar="N"),
 ]
 Delta = Annotated[
     Real,
     Field(description="For a promise with a tail, such as 1e-9."),
     *accept_text(partial(_read_number, "`delta=`")),
-    CommandLine(typed=str),
+    CommandLine(typed=str, panel=COST_PANEL, metavar="N"),
 ]
 Bins = Annotated[
     dict[str, int],
     Field(description="The number of bins that a number or date is divided into."),
-    CommandLine(typed=list[str], parse=parse_bins, help="Divide a number or date into bins: --bins age=8."),
+    CommandLine(
+        typed=list[str],
+        parse=parse_bins,
+        help="Divide a number or date into so many bins: --bins age=8.",
+        metavar="COLUMN=N",
+    ),
 ]
 Names = tuple[str, ...]
 
@@ -87,12 +93,13 @@ class TabulateRequest(_CountRequest):
     table: Annotated[str, Field(description="A table of the policy."), CommandLine(is_argument=True)]
     columns: Annotated[
         Names,
-        Field(description="a,b,c: count every combination of their bins."),
-        CommandLine(typed=str, parse=split_names),
+        Field(description="Count every combination of the bins of these columns."),
+        CommandLine(typed=str, parse=split_names, panel=COUNTS_PANEL, metavar="A,B"),
     ] = ()
     ranges: Annotated[
         str | None,
         Field(description="A number or date column: count every range of it, for each combination."),
+        CommandLine(panel=COUNTS_PANEL, metavar="COLUMN"),
     ] = None
     marginals: Annotated[
         tuple[Names, ...],
@@ -101,14 +108,16 @@ class TabulateRequest(_CountRequest):
             flags=("--marginal",),
             typed=list[str],
             parse=_split_marginals,
-            help="Instead of all combinations: --marginal sex --marginal sex,race.",
+            help="Count these combinations instead of all: --marginal sex --marginal sex,race.",
+            panel=COUNTS_PANEL,
+            metavar="A,B",
         ),
     ] = ()
-    bins: Bins = Field(default_factory=dict)
+    bins: Annotated[Bins, CommandLine(panel=COUNTS_PANEL)] = Field(default_factory=dict)
     logarithmic: Annotated[
         Names,
-        Field(description="Columns to divide on a log scale: a,b."),
-        CommandLine(flags=("--log",), typed=str, parse=split_names),
+        Field(description="Columns to divide on a log scale."),
+        CommandLine(flags=("--log",), typed=str, parse=split_names, panel=COUNTS_PANEL, metavar="A,B"),
     ] = ()
     epsilon: Epsilon = None
     delta: Delta = 0
@@ -132,19 +141,25 @@ class ItemsetsRequest(_CountRequest):
     ]
     items: Annotated[
         Names | None,
-        Field(description="Boolean columns: a,b; all by default."),
-        CommandLine(typed=str, parse=lambda text: split_names(text) or None),
+        Field(description="Boolean columns; all of them by default."),
+        CommandLine(
+            typed=str, parse=lambda text: split_names(text) or None, panel=ITEMSETS_PANEL, metavar="A,B"
+        ),
     ] = None
     threshold: Annotated[
         float,
-        Field(description="The least share of rows that have the itemset, such as 10%."),
+        Field(description="The least share of rows that have the itemset."),
         *accept_text(_read_threshold),
-        CommandLine(typed=str, default="10%"),
+        CommandLine(typed=str, default="10%", panel=ITEMSETS_PANEL, metavar="SHARE"),
     ] = 0.1
-    basis: Annotated[int, Field(description="How many of the most frequent items to combine.")] = (
-        DEFAULT_BASIS
-    )
-    largest: Annotated[int, Field(description="The most items of an itemset.")] = DEFAULT_LARGEST
+    basis: Annotated[
+        int,
+        Field(description="How many of the most frequent items to combine."),
+        CommandLine(panel=ITEMSETS_PANEL),
+    ] = DEFAULT_BASIS
+    largest: Annotated[
+        int, Field(description="The most items of an itemset."), CommandLine(panel=ITEMSETS_PANEL)
+    ] = DEFAULT_LARGEST
     epsilon: Epsilon = None
     delta: Delta = 0
 
@@ -156,14 +171,19 @@ class StreamRequest(_CountRequest):
     method: Annotated[
         str | None,
         Field(description="median, weights or laplace; by default, the one with the least error."),
+        CommandLine(panel=QUESTIONS_PANEL, metavar="NAME"),
     ] = None
     columns: Annotated[
         Names,
-        Field(description="a,b,c; by default, those that the questions use."),
-        CommandLine(typed=str, parse=split_names),
+        Field(description="The columns that questions may use; by default, those of the file."),
+        CommandLine(typed=str, parse=split_names, panel=QUESTIONS_PANEL, metavar="A,B"),
     ] = ()
-    bins: Bins = Field(default_factory=dict)
-    updates: Annotated[int | None, Field(description="The most answers to measure afresh.")] = None
+    bins: Annotated[Bins, CommandLine(panel=QUESTIONS_PANEL)] = Field(default_factory=dict)
+    updates: Annotated[
+        int | None,
+        Field(description="The most answers to measure afresh."),
+        CommandLine(panel=QUESTIONS_PANEL),
+    ] = None
     questions: Annotated[
         int | None,
         Field(description="How many questions will be asked, where they are not known yet."),

@@ -15,9 +15,9 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -27,22 +27,25 @@ from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
 from discreet.core.engine_faults import log_fault, run_charged, run_guarded
-from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.errors import EngineFault, RequestError, require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log, policy_engines
-from discreet.services.answers import Answer, IntervalBounds, answer_from_bytes, answer_to_bytes
+from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answer_to_bytes
+from discreet.services.answers import Answer, IntervalBounds
+from discreet.services.budget_units import build_budget_refusal, compute_share
 from discreet.services.check.check import check_at_opening, run_check
 from discreet.services.check.check_request import CheckFields
 from discreet.services.check.data_check import DataCheck
 from discreet.services.ledgers import open_ledger
-from discreet.services.plans import Budget, Plan, QuestionPricing, suggest_smaller_epsilon
-from discreet.services.policies import compute_policy_version, get_promise, load_policy, resolve_analyst
+from discreet.services.plans import Budget, Plan, QuestionPricing, list_errors
+from discreet.services.policies import get_promise, load_policy, resolve_analyst
 from discreet.services.policy_engines import frames_to_tables, require_unchanged_sources
 from discreet.services.progress import ignore_progress
 from discreet.services.question_request import QuestionRequest
@@ -56,6 +59,7 @@ from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 
 T = TypeVar("T")
+MAX_FILE_NAME = 255
 VERB = re.compile(r"^ask(?=[.:])")
 """The verb that the planner's refusals begin with."""
 
@@ -88,11 +92,12 @@ class Curator(Closeable):
         self._work_limits = WorkLimits(policy=policy, slack=slack)
         self.promise: Promise = get_promise(policy)
         self._engine, self._random = engine, random or Randomness()
-        self._policy_version = compute_policy_version(policy)
+        self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
         self._fault_log = fault_log.open_fault_log(policy.ledger)
         self._pricing = QuestionPricing(policy, self.promise)
 
     @classmethod
+    @refuse_wrong_types
     def open(
         cls,
         path: str | Path,
@@ -109,10 +114,13 @@ class Curator(Closeable):
         `engine` and `ledger` are addresses that override those of the policy; `frames` are Arrow, pandas or
         polars frames, each in place of a table's source.
         """
+        short = ledger is None or "://" in ledger or len(Path(ledger).name) <= MAX_FILE_NAME
+        require_parameter(short, "Curator.open", "ledger", ledger, "the path of a file, or an address")
         policy = load_policy(Path(path), engine=engine, ledger=ledger)
         return cls.open_policy(policy, analyst=analyst, frames=frames, progress=progress, random=random)
 
     @classmethod
+    @refuse_wrong_types
     def open_policy(
         cls,
         policy: Policy,
@@ -209,11 +217,14 @@ class Curator(Closeable):
     def _plan_question(self, request: QuestionRequest) -> Plan:
         spent = self.ledger.get_accountant(self.belief_scope)
         priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
-        made = priced(self._pricing.choose_epsilon(request, priced))
+        made = self._find_former_plan(request, priced) or priced(
+            self._pricing.choose_epsilon(request, priced, spent)
+        )
         self._work_limits.require_within_limits(made)
         self._require_valid_statements(made)
-        key = self._compute_key(made)
-        repeated = self.ledger.find_stored_answer(self.analyst, key) is not None
+        key = self.answer_cache.compute_question_key(made.release_key)
+        stored = self.answer_cache.find(key)
+        repeated = stored is not None
         before = spent.compute_belief()
         fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
         after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
@@ -225,9 +236,24 @@ class Curator(Closeable):
             belief_after=after,
             uncovered=self.ledger.describe_uncovered(),
             repeated=repeated,
+            entry=None if stored is None else stored.entry.number,
             fits=fits,
+            share=compute_share(spent.compute_cost(made.guarantee), spent.limit),
             plan_at=priced,
         )
+
+    def _find_former_plan(
+        self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]
+    ) -> QueryPlan | None:
+        """Return the plan of a share as earlier versions read it, of epsilon, if its answer is stored.
+
+        What was paid for stays free. Without a tail, a share of the promise is one of epsilon still.
+        """
+        if not request.share or not self.promise.tail or request.epsilon or request.within:
+            return None
+        former = plan_at(Fraction(self.promise.epsilon) * Fraction(request.share))
+        stored = self.answer_cache.find(self.answer_cache.compute_question_key(former.release_key))
+        return None if stored is None else former
 
     def ask(
         self,
@@ -250,6 +276,8 @@ class Curator(Closeable):
         `run_with_deadline` runs the work on the data. If it raises, that is an engine fault; if it returns a
         `LateResult`, the analyst is suspended.
         """
+        wanted = "a question in SQL, or a plan of it"
+        require_parameter(isinstance(question, str | Plan), "ask", "question", question, wanted)
         if isinstance(question, Plan):
             proposal = self._require_own_plan(question)
         else:
@@ -278,22 +306,21 @@ class Curator(Closeable):
                 lambda release: answer_to_bytes(release.table, release.intervals),
                 {"confidence": proposal.query_plan.confidence},
             )
-        except BudgetError as refusal:
-            message, left = (
-                refusal.message.replace("reserve:", "ask:", 1),
-                self.ledger.get_remaining_budget(self.analyst),
-            )
-            raise BudgetError(message, hint=suggest_smaller_epsilon(proposal, left) or refusal.hint) from None
+        except RequestError as refusal:
+            raise build_budget_refusal(
+                self.ledger,
+                self.analyst,
+                "ask",
+                refusal,
+                proposal.query_plan.guarantee,
+                lambda epsilon: proposal.plan_at(epsilon).guarantee,
+                lambda epsilon: list_errors(proposal.plan_at(epsilon)),
+            ) from None
         if isinstance(found, StoredAnswer):
             table, intervals = answer_from_bytes(found.answer)
             return self._build_answer(proposal, table, intervals, found.entry.number, repeated=True)
         release, entry = found
         return self._build_answer(proposal, release.table, release.intervals, entry.number, repeated=False)
-
-    def _compute_key(self, query_plan: QueryPlan) -> str:
-        """Return the key of a release: of its plan, the policy that bounds its data, and their version."""
-        meaning = f"{query_plan.release_key}:{self._policy_version}:{self.policy.data_version}"
-        return hashlib.sha256(meaning.encode()).hexdigest()
 
     def _require_own_plan(self, plan: Plan) -> Plan:
         """Return the plan if it was made under this policy and data version; otherwise refuse it.
@@ -301,7 +328,7 @@ class Curator(Closeable):
         Its noise is scaled to the bounds of the policy that it was made under. Under wider bounds, one person
         would move the answer by more than is charged.
         """
-        if plan.key != self._compute_key(plan.query_plan):
+        if plan.key != self.answer_cache.compute_question_key(plan.query_plan.release_key):
             raise RequestError(
                 "ask: the plan was made under another policy or version of the data.",
                 hint="Plan the question again.",
@@ -316,13 +343,18 @@ class Curator(Closeable):
         compute: Callable[[Engine, Randomness], T],
         serialize: Callable[[T], bytes],
         metadata: Mapping[str, object] | None = None,
+        *,
+        verb: str,
     ) -> tuple[T, Entry]:
         """Reserve the guarantee, then return the release that `compute` makes with the engine.
 
         `serialize` turns the release into the bytes that the ledger stores. The charge stays even if
-        `compute` fails.
+        `compute` fails. A refusal begins with the `verb`.
         """
-        entry = self.ledger.reserve(self.analyst, key, text, guarantee)
+        try:
+            entry = self.ledger.reserve(self.analyst, key, text, guarantee)
+        except RequestError as refusal:
+            raise build_budget_refusal(self.ledger, self.analyst, verb, refusal, guarantee) from None
         return self._release_and_settle(entry, compute, serialize, metadata)
 
     def release_or_replay(
@@ -335,8 +367,7 @@ class Curator(Closeable):
         metadata: Mapping[str, object] | None = None,
     ) -> tuple[T, Entry] | StoredAnswer:
         """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
-        stored = self.ledger.find_stored_answer(self.analyst, key)
-        found = stored or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
+        found = self.answer_cache.find_or_reserve(key, text, guarantee)
         return (
             found
             if isinstance(found, StoredAnswer)

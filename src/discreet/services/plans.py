@@ -6,28 +6,25 @@ cached: a repeated question is planned once for each epsilon.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.accountant import Cost, format_amount
+from discreet.accounting.accountant import Accountant, Cost, format_amount
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.guarantees import PureDP
 from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
+from discreet.services.budget_units import find_epsilon_for_share, format_share
 from discreet.services.question_request import QuestionRequest
 from discreet.sql.accuracy import describe_open_error, find_error_bound, find_least_epsilon, find_rank_error
 from discreet.sql.expression_tree import Column, Scalar
 from discreet.sql.planner import DecomposedMeasure, QueryPlan, plan_query
 
 MAX_CACHED_PLANS = 64
-EPSILON_PRECISION = 10**4
-"""A suggested epsilon is rounded down to a multiple of 1 / EPSILON_PRECISION."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +57,8 @@ class Plan:
     """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
     `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
-    remaining budget allows it; `plan_at` returns the same question's plan for another
-    epsilon.
+    remaining budget allows it, `share` the share of the promise that it costs. `entry` is the ledger entry of
+    a stored answer, which is free. `plan_at` returns the same question's plan for another epsilon.
     """
 
     text: str
@@ -71,6 +68,8 @@ class Plan:
     belief_after: Belief
     repeated: bool
     fits: bool
+    share: Fraction
+    entry: int | None = None
     uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
 
@@ -92,11 +91,20 @@ class Plan:
         """Return cost, belief before and after, and neighbor relation, each with its name."""
         promise = self.query_plan.promise
         return [
-            ("cost", f"epsilon {format_number(self.cost)} of {format_number(promise.epsilon)}"),
+            ("cost", self.cost_sentence),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
             *([("not covered", self.uncovered)] if self.uncovered else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
+
+    @property
+    def cost_sentence(self) -> str:
+        """The cost in epsilon and as a share of the promise, in a few words."""
+        if self.repeated:
+            return f"nothing: the same question was answered before (entry {self.entry})"
+        promise, share = self.query_plan.promise, format_share(self.share, up=True)
+        whole = f" of {format_number(promise.epsilon)}" if promise.tail == 0 else ""
+        return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise"
 
     def _describe_belief(self) -> str:
         return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
@@ -106,10 +114,10 @@ class Plan:
         """The highest belief after the answer, and what it is before it, in a few words."""
         before = format_percent_up(self.belief_before.highest)
         if self.repeated:
-            return f"{before}, as before: the answer is stored and costs nothing"
+            return f"{before}, as now"
         if not self.fits:
-            return f"{before}, as before: it costs more than is left and would be refused"
-        return f"at most {format_percent_up(self.belief_after.highest)} after it ({before} before)"
+            return f"{before}, as now: it costs more than is left and would be refused"
+        return f"at most {format_percent_up(self.belief_after.highest)}, now {before}"
 
     @property
     def cost(self) -> float:
@@ -126,6 +134,7 @@ class Plan:
         return {
             "epsilon": self.cost,
             "of": self.query_plan.promise.epsilon,
+            "share": float(self.share),
             "measures": [vars(each) for each in self.expected_errors],
             "groups": self.query_plan.group_count,
             "least_rows": self.query_plan.least_rows,
@@ -213,7 +222,9 @@ class QuestionPricing:
 
         return plan_at
 
-    def choose_epsilon(self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]) -> Real:
+    def choose_epsilon(
+        self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan], accountant: Accountant
+    ) -> Real:
         """Return the epsilon: as given, as a share of the promise, from an error, or the policy's default."""
         given = [name for name in ("epsilon", "share", "within") if getattr(request, name) is not None]
         if len(given) > 1:
@@ -223,7 +234,9 @@ class QuestionPricing:
             return find_least_epsilon(request.within, plan_at)
         if request.share is not None:
             require_parameter(0 < request.share <= 1, "ask", "share", request.share, "above 0 and at most 1")
-            return Fraction(self._promise.epsilon) * Fraction(request.share)
+            return find_epsilon_for_share(
+                accountant, request.share, lambda epsilon: plan_at(epsilon).guarantee
+            )
         epsilon = self._policy.epsilon if request.epsilon is None else request.epsilon
         if epsilon is None:
             plan_at(self._promise.epsilon)  # a misspelled name is refused first: no epsilon would help it
@@ -258,18 +271,7 @@ class QuestionPricing:
         )
 
 
-def suggest_smaller_epsilon(proposal: Plan, remaining: Cost) -> str:
-    """Return a hint with the largest epsilon that still fits; empty unless the budget is in epsilon."""
-    if not isinstance(remaining, PureDP) or remaining.epsilon <= 0:
-        return ""
-    fits = Fraction(math.floor(Fraction(remaining.epsilon) * EPSILON_PRECISION), EPSILON_PRECISION)
-    if Fraction(float(fits)) > remaining.epsilon:  # the float 0.1 is slightly above 1/10
-        fits -= Fraction(1, EPSILON_PRECISION)
-    if fits <= 0:
-        return ""
-    errors = ", ".join(
-        f"±{format_number_up(each.error95)}"
-        for each in compute_expected_errors(proposal.plan_at(fits))
-        if each.error95
-    )
-    return f"What would still fit: `epsilon={float(fits)}`" + (f" → {errors}." if errors else ".")
+def list_errors(plan: QueryPlan) -> str:
+    """Return the errors of a plan's measures behind an arrow; empty if none is known before the answer."""
+    errors = [f"±{format_number_up(each.error95)}" for each in compute_expected_errors(plan) if each.error95]
+    return f" → {', '.join(errors)}" if errors else ""

@@ -28,6 +28,7 @@ from discreet.accounting.ledger_storage import MEMORY, find_sibling_file, resolv
 from discreet.belief import Promise
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.policy import Column, ColumnType, Policy
+from discreet.engines.file_formats import is_text_source
 from discreet.services.addresses import (
     EXPECTED_ADDRESS,
     is_engine_address,
@@ -176,6 +177,7 @@ def _parse_bounds(
 
 
 MAX_PROBLEMS = 10
+NO_TEXT_SOURCE = "{source} is not a CSV or Excel file, so there is no text to read: remove it"
 BLANK_DESCRIPTIONS = {
     "person": "row, if every row is a different person; or the column that identifies the person",
     "through": "the column whose link leads to the row that names the person",
@@ -360,6 +362,8 @@ def _find_cross_entry_problems(policy: Policy) -> Problems:
             name, text = re.fullmatch(r"Promise\.(\w+) (.*)", error.message, re.S).groups()  # type: ignore[union-attr]
             problems.append((("promise", name), text))
     for table, entry in policy.tables.items():
+        if entry.csv is not None and not is_text_source(entry.source):
+            problems.append((("tables", table, "csv"), NO_TEXT_SOURCE.format(source=entry.source)))
         for column, facts in entry.columns.items():
             text = _find_hierarchy_problem(column, facts, policy)
             if text is not None:

@@ -37,6 +37,12 @@ from discreet.core.policy import (
     Role,
     Table,
 )
+from discreet.services.validation_errors import (
+    EXPECTED_BY_TYPE,
+    describe_expected,
+    list_choices,
+    split_choices,
+)
 from discreet.services.yaml_reader import KeyPath
 
 NUMBER_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
@@ -130,11 +136,7 @@ CHOICES: dict[str, type[StrEnum]] = {
     "alphabet": MaskAlphabet,
     "dates": Period,
 }
-EXPECTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "decimal": "a number",
-    "bool": "true or false",
+EXPECTED = EXPECTED_BY_TYPE | {
     "string": "one word",
     "tuple": "a list such as [a, b]",
     "dict": "entries of the form NAME: {…}",
@@ -192,7 +194,7 @@ def _format_error(place: KeyPath, detail: ErrorDetails) -> str:
         entry = next(str(part) for part in reversed(detail["loc"]) if isinstance(part, str))
         return _format_choice_error(entry, given, str(context["expected"]))
     form = _suggest_form(place, kind, given)
-    return f"must be {_describe_expected(kind, context)}; got {_describe_given(given)}{form}"
+    return f"must be {describe_expected(kind, context, EXPECTED)}; got {_describe_given(given)}{form}"
 
 
 def _suggest_form(place: KeyPath, kind: str, given: object) -> str:
@@ -205,14 +207,6 @@ def _suggest_form(place: KeyPath, kind: str, given: object) -> str:
     if model is Analyst and isinstance(given, str | int | float):
         return f": write {name}: {{share: {given}}}"
     return f": write {name}: {ENTRY_EXAMPLES[model]}" if model in ENTRY_EXAMPLES else ""
-
-
-def _describe_expected(kind: str, context: Mapping[str, Any]) -> str:
-    for limit, words in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
-        if limit in context:
-            return f"{words} {context[limit]}"
-    wanted = EXPECTED.get(kind.split("_", maxsplit=1)[0], "a usable value")
-    return "a finite number" if kind == "finite_number" else wanted
 
 
 def _locate_entry(place: KeyPath, text: str, here: object) -> KeyPath:
@@ -247,9 +241,9 @@ def _list_entries(model: type[BaseModel]) -> list[str]:
 
 
 def _format_choice_error(name: str, given: object, expected: str) -> str:
-    words = [each.value for each in CHOICES[name]] if name in CHOICES else re.findall(r"'([^']*)'", expected)
+    words = [each.value for each in CHOICES[name]] if name in CHOICES else split_choices(expected)
     meant = find_nearest_name(str(given), words)
-    listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    listed = list_choices(words)
     return f"must be {listed}; got {_describe_given(given)}{f': did you mean {meant}?' if meant else ''}"
 
 

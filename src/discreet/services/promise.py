@@ -25,8 +25,10 @@ from discreet.belief import (
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real, require_probability
-from discreet.services.request_fields import accept_number, accept_probability
+from discreet.services.request_fields import OUTPUT_PANEL, CommandLine, accept_number, accept_probability
 
+PROMISE_PANEL, EPSILON_PANEL, ERROR_PANEL = "The promise", "Or an epsilon", "Or the error of one answer"
+ATTACKER_PANEL, EGM_PANEL = "Or what an attacker may find out", "Or the heuristic of EGM"
 DEFAULT_PRIOR = 0.01
 DEFAULT_CONFIDENCE = 0.95
 
@@ -40,88 +42,119 @@ class PromiseRequest(BaseModel):
         Real | None,
         Field(description="An attacker's highest belief beforehand: 1%."),
         *accept_probability("`prior=`"),
+        CommandLine(panel=PROMISE_PANEL),
     ] = None
     posterior: Annotated[
         Real | None,
         Field(description="The highest belief allowed afterwards: 5%."),
         *accept_probability("`posterior=`"),
+        CommandLine(panel=PROMISE_PANEL),
     ] = None
     secret: Annotated[
-        str | None, Field(description="The secret to protect: value (the default) or presence.")
+        str | None,
+        Field(description="The secret to protect: value (the default) or presence."),
+        CommandLine(panel=PROMISE_PANEL, metavar="value|presence"),
     ] = None
     group: Annotated[
-        int | None, Field(description="The size of a group protected together, such as a household.")
+        int | None,
+        Field(description="The size of a group protected together, such as a household."),
+        CommandLine(panel=PROMISE_PANEL, metavar="N"),
     ] = None
     tail: Annotated[
         Real | None,
         Field(description="The probability, per person, that the posterior may be exceeded."),
         *accept_probability("`tail=`"),
+        CommandLine(panel=PROMISE_PANEL),
     ] = None
     epsilon: Annotated[
-        Real | None, Field(description="Instead: explain this epsilon."), *accept_number("`epsilon=`")
+        Real | None,
+        Field(description="Explain this epsilon."),
+        *accept_number("`epsilon=`"),
+        CommandLine(panel=EPSILON_PANEL),
     ] = None
     within: Annotated[
         Real | None,
-        Field(description="Instead: the epsilon of one answer within ± this, at `confidence=`."),
+        Field(description="One answer is within ± this, at `confidence=`."),
         *accept_number("`within=`"),
+        CommandLine(panel=ERROR_PANEL, metavar="ERROR"),
     ] = None
     confidence: Annotated[
         Real | None,
-        Field(description="For `within=` and `relative_error=`; 95% by default."),
+        Field(description="The confidence of the error; 95% by default."),
         *accept_probability("`confidence=`"),
+        CommandLine(panel=ERROR_PANEL),
     ] = None
     sensitivity: Annotated[
         Real | None,
-        Field(description="For `within=` and `possible_worlds=`; 1 by default."),
+        Field(description="How much one person changes the answer; 1 by default."),
         *accept_number("`sensitivity=`"),
+        CommandLine(panel=ERROR_PANEL),
     ] = None
     identifiability: Annotated[
         Real | None,
-        Field(description="Instead: the highest belief in any one of `candidates=`."),
+        Field(description="The highest belief that a person is any one of `candidates=`."),
         *accept_probability("`identifiability=`"),
+        CommandLine(panel=ATTACKER_PANEL),
     ] = None
     possible_worlds: Annotated[
         Real | None,
-        Field(description="Instead: Lee and Clifton's, with `candidates=`, `sensitivity=`, `spread=`."),
+        Field(description="The same by Lee and Clifton, with `candidates=` and `spread=`."),
         *accept_probability("`possible_worlds=`"),
+        CommandLine(panel=ATTACKER_PANEL),
     ] = None
-    candidates: Annotated[int | None, Field(description="The number of candidates.")] = None
+    candidates: Annotated[
+        int | None, Field(description="How many people it could be."), CommandLine(panel=ATTACKER_PANEL)
+    ] = None
     spread: Annotated[
         Real | None,
-        Field(description="The distance between the worlds' answers."),
+        Field(description="How far apart the answers without each of them are."),
         *accept_number("`spread=`"),
+        CommandLine(panel=ATTACKER_PANEL),
     ] = None
     relative_error: Annotated[
         Real | None,
-        Field(description="Instead: a count of about `count=` within this share, at `confidence=`."),
+        Field(description="A count of about `count=` is within this share, at `confidence=`."),
         *accept_probability("`relative_error=`"),
+        CommandLine(panel=ERROR_PANEL),
     ] = None
     count: Annotated[
         Real | None,
         Field(description="The public count that `relative_error=` refers to."),
         *accept_number("`count=`"),
+        CommandLine(panel=ERROR_PANEL),
     ] = None
     risk_ratio: Annotated[
         Real | None,
-        Field(
-            description="Instead: the highest growth factor of a belief, given `membership=`, `attribute=`."
-        ),
+        Field(description="The highest factor by which a belief grows, with `membership=` and `attribute=`."),
         *accept_number("`risk_ratio=`"),
+        CommandLine(panel=ATTACKER_PANEL),
     ] = None
     membership: Annotated[
         Real | None,
-        Field(description="The probability of being in the data."),
+        Field(description="The probability that a person is in the data."),
         *accept_probability("`membership=`"),
+        CommandLine(panel=ATTACKER_PANEL),
     ] = None
     attribute: Annotated[
         Real | None,
-        Field(description="The probability of the value, given membership."),
+        Field(description="The probability of the value for a person in the data."),
         *accept_probability("`attribute=`"),
+        CommandLine(panel=ATTACKER_PANEL),
     ] = None
-    egm: Annotated[bool, Field(description="Instead: EGM's heuristic: `rows=`, `columns=`.")] = False
-    rows: Annotated[int | None, Field(description="Rows of the table, for `egm=`.")] = None
-    columns: Annotated[int | None, Field(description="Columns of the table, for `egm=`.")] = None
-    people: Annotated[int | None, Field(description="How many people are in the data.")] = None
+    egm: Annotated[
+        bool,
+        Field(description="The Epsilon Generation Model, with `rows=` and `columns=`."),
+        CommandLine(panel=EGM_PANEL),
+    ] = False
+    rows: Annotated[int | None, Field(description="Rows of the table."), CommandLine(panel=EGM_PANEL)] = None
+    columns: Annotated[
+        int | None, Field(description="Columns of the table."), CommandLine(panel=EGM_PANEL)
+    ] = None
+    people: Annotated[
+        int | None,
+        Field(description="How many people are in the data, to explain a tail."),
+        CommandLine(panel=OUTPUT_PANEL),
+    ] = None
 
     def get_given_fields(self) -> dict[str, object]:
         """Return what was given; `people` is about the explanation alone."""

@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from discreet.core.errors import InvalidParameterError
+from discreet.core.errors import InvalidParameterError, shorten_value
 from discreet.core.number_checks import Real, parse_number, require_count
 from discreet.services.request_fields import (
+    COST_PANEL,
     CommandLine,
     accept_number,
     accept_probability,
@@ -24,6 +25,7 @@ from discreet.services.request_fields import (
 )
 from discreet.sql.planner import CONFIDENCE
 
+ANSWER_PANEL = "Answer"
 MAX_LEAST_ROWS = 10**12
 PERCENT = r"^\d{1,3}(\.\d{1,6})?%$"
 
@@ -46,7 +48,7 @@ def _parse_weight(text: str) -> tuple[str, float]:
 
 def _require_text(value: object) -> object:
     if not isinstance(value, str):
-        raise InvalidParameterError(f"A question must be SQL, or a plan of it; got {value}.")
+        raise InvalidParameterError(f"`sql=` must be a question in SQL; got {shorten_value(value)}.")
     return value
 
 
@@ -84,11 +86,13 @@ class QuestionFields(BaseModel):
         Real | None,
         Field(description="The epsilon that the question may cost."),
         *accept_number("`epsilon=`", exclusiveMinimum=0),
+        CommandLine(panel=COST_PANEL),
     ] = None
     share: Annotated[
         Real | None,
         Field(description="Instead of `epsilon=`: a share of the promise, such as 5%."),
         *accept_probability("`share=`"),
+        CommandLine(panel=COST_PANEL),
     ] = None
     within: Annotated[
         Real | str | None,
@@ -99,7 +103,7 @@ class QuestionFields(BaseModel):
         *accept_text(
             _read_within, nullable=True, schema=({"type": "number"}, {"type": "string", "pattern": PERCENT})
         ),
-        CommandLine(typed=str),
+        CommandLine(typed=str, panel=COST_PANEL, metavar="ERROR"),
     ] = None
     least_rows: Annotated[
         int | None,
@@ -109,14 +113,17 @@ class QuestionFields(BaseModel):
             nullable=True,
             schema=({"type": "integer", "minimum": 1, "maximum": MAX_LEAST_ROWS},),
         ),
+        CommandLine(panel=COST_PANEL, metavar="N"),
     ] = None
     confidence: Annotated[
         Real,
         Field(description="The confidence of the intervals."),
         *accept_probability("`confidence=`", nullable=False),
-        CommandLine(typed=str, default="95%"),
+        CommandLine(typed=str, default="95%", panel=ANSWER_PANEL),
     ] = CONFIDENCE
-    raw: Annotated[bool, Field(description="Leave negative counts as they are.")] = False
+    raw: Annotated[
+        bool, Field(description="Leave negative counts as they are."), CommandLine(panel=ANSWER_PANEL)
+    ] = False
 
 
 class QuestionRequest(QuestionFields):
@@ -130,6 +137,8 @@ class QuestionRequest(QuestionFields):
             typed=list[str],
             parse=parse_weights,
             help="Weights by which columns share the cost: `split=n=1` `split=mean=3`.",
+            panel=COST_PANEL,
+            metavar="COLUMN=WEIGHT",
         ),
     ] = Field(default_factory=dict)
     values: Annotated[

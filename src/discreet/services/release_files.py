@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from discreet.accounting.entries import NonPrivateRelease
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import RequestError
+from discreet.core.output_files import get_draft_path, remove_leftovers
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher
@@ -39,8 +40,9 @@ def convert_release_file(file: Path, suffix: str) -> Path:
         return wanted
     if file.suffix == ".csv":
         raise RequestError("This release is a CSV file.", hint="Ask for it with format=csv.")
+    remove_leftovers(file.parent)
     # concurrent requests write separate drafts; the last replace wins with the same content
-    draft = file.with_name(f".{Randomness().draw_bits(64):016x}{wanted.suffix}")
+    draft = get_draft_path(file, f".{Randomness().draw_bits(64):016x}{wanted.suffix}")
     try:
         _write_rows(file, draft)
         draft.replace(wanted)

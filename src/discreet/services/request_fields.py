@@ -6,17 +6,19 @@ command line, `CommandLine` in its annotation does; `cli/request_options.py` rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.number_checks import Real, is_real, parse_number, parse_probability
+from discreet.services.validation_errors import describe_validation_error
 
 Request = TypeVar("Request", bound=BaseModel)
 Schema = dict[str, Any]
@@ -69,9 +71,19 @@ class CommandLine:
     """The word that stands for the value in help."""
 
 
+PLAIN = CommandLine()
+"""An option of the field's name and type."""
+COST_PANEL, POLICY_PANEL, OUTPUT_PANEL = "Cost", "Policy", "Output"
+"""Panels that several commands have."""
+
+
 def get_form(field: FieldInfo) -> CommandLine:
-    """Return the command-line form of a field: the last one, as the first may come with its type."""
-    return next((each for each in reversed(field.metadata) if isinstance(each, CommandLine)), CommandLine())
+    """Return the command-line form of a field: that of its type, with what the field adds or changes."""
+    stated: dict[str, object] = {}
+    for each in field.metadata:
+        if isinstance(each, CommandLine):
+            stated |= {name: value for name, value in vars(each).items() if value != getattr(PLAIN, name)}
+    return replace(PLAIN, **stated)  # type: ignore[arg-type]
 
 
 def make_request(model: type[Request], **fields: object) -> Request:
@@ -79,17 +91,40 @@ def make_request(model: type[Request], **fields: object) -> Request:
     try:
         return model(**fields)
     except ValidationError as error:
-        raise find_refusal(error) from None
+        raise find_refusal(error.errors(), known=model.model_fields) from None
 
 
-def find_refusal(error: ValidationError) -> DiscreetError:
-    """Return the error that a validator raised, or one sentence on the first wrong field."""
-    first = error.errors()[0]
+def find_refusal(
+    details: Sequence[ErrorDetails],
+    *,
+    known: Iterable[str] = (),
+    skipped: Container[object] = (),
+    shows_value: bool = True,
+    hint: str = "",
+) -> DiscreetError:
+    """Return the error that a validator raised, or one sentence on the first wrong field, with the `hint`.
+
+    `skipped` are parts of pydantic's location that are no fields.
+
+    >>> from pydantic import BaseModel
+    >>> class Order(BaseModel, extra="forbid"):
+    ...     plates: int
+    >>> make_request(Order, plates="two")
+    Traceback (most recent call last):
+    discreet.core.errors.InvalidParameterError: `plates=` must be a whole number; got two.
+    """
+    first = details[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, DiscreetError):
         return cause
-    place = ".".join(str(part) for part in first["loc"])
-    return InvalidParameterError(f"{place}: {first['msg']}.")
+    names = [str(part) for part in first["loc"] if part not in skipped and str(part).isidentifier()]
+    place = f"`{names[0]}=`" if names else "The request"
+    if cause is not None:
+        return InvalidParameterError(f"{place} {cause}.", hint=hint)
+    if first["type"] == "missing" and len(names) > 1:
+        return InvalidParameterError(f"{place} is not complete.", hint=hint)
+    sentence = describe_validation_error(first, place=place, known=known, shows_value=shows_value)
+    return InvalidParameterError(sentence, hint=hint)
 
 
 def accept_text(
@@ -111,14 +146,14 @@ def accept_number(name: str, *, nullable: bool = True, **bounds: object) -> tupl
     """Return annotations of a number, which may be a text; `bounds` are those of its JSON schema."""
     read = partial(read_number, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number", **bounds},))
-    return *accepted, CommandLine(typed=str)
+    return *accepted, CommandLine(typed=str, metavar="N")
 
 
 def accept_probability(name: str, *, nullable: bool = True) -> tuple[Any, ...]:
     """Return annotations of a probability: 5%, 0.05 or 1/20."""
     read = partial(_read_probability, name)
     accepted = accept_text(read, nullable=nullable, schema=({"type": "number"}, TEXT))
-    return *accepted, CommandLine(typed=str)
+    return *accepted, CommandLine(typed=str, metavar="SHARE")
 
 
 def read_number(name: str, value: object) -> Real:
@@ -130,7 +165,7 @@ def read_number(name: str, value: object) -> Real:
 
 def _read_value(read: Callable[[object], object], nullable: bool, value: object) -> object:
     if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
-        raise InvalidParameterError(f"A value must have at most {MAX_TEXT_LENGTH:,} characters.")
+        raise ValueError(f"must have at most {MAX_TEXT_LENGTH:,} characters")
     return None if value is None and nullable else read(value)
 
 

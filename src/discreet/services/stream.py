@@ -13,7 +13,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from discreet.core.engine import Engine
-from discreet.core.errors import BudgetError, RequestError
+from discreet.core.errors import BudgetError, RequestError, require_parameter
+from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import query_released_tables
@@ -43,6 +44,15 @@ class Stream:
         questions = f"{self.plan.questions:,} questions by {self.plan.method}"
         return f"<Stream over {self.plan.table}: {questions} (entry {self.entry})>"
 
+    def _repr_html_(self) -> str:
+        facts = [
+            ("questions", f"{self.plan.questions:,}"),
+            ("method", self.plan.method),
+            ("error, 95%", f"± {self.plan.error95:,}"),
+            ("ledger", f"entry {self.entry}"),
+        ]
+        return build_summary(build_facts(facts, caption=f"Stream over {self.plan.table}"))
+
     @property
     def plan(self) -> StreamPlan:
         """The plan: method, cost and expected errors."""
@@ -50,6 +60,7 @@ class Stream:
 
     def ask(self, sql: str) -> StreamAnswer:
         """Return the answer to SELECT COUNT(*) FROM table WHERE …; a refusal costs nothing."""
+        require_parameter(isinstance(sql, str), "stream", "sql", sql, "a counting question in SQL")
         return self.answerer.ask(
             parse_counting_query(sql, self.curator.policy, self.plan.table), query_released_tables
         )
@@ -69,6 +80,7 @@ def open_stream(curator: Curator, request: StreamRequest) -> Stream:
         made.guarantee,
         lambda engine, random: OnlineAnswerer.open(made, curator.policy, engine, random),
         lambda _: b"",
+        verb="stream",
     )
     return Stream(answerer=answerer, curator=curator, entry=entry.number)
 

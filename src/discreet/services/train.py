@@ -20,13 +20,14 @@ from discreet.core.number_checks import Real
 from discreet.mining.model_training import CRITERION, SELECTION, TrainingPlan, plan_training, train_model
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
-from discreet.services.release_cache import release_or_replay, resolve_epsilon
 from discreet.services.released_tables import describe_cost
-from discreet.services.request_fields import CommandLine, accept_number, split_names
+from discreet.services.request_fields import COST_PANEL, CommandLine, accept_number, split_names
+from discreet.services.stored_releases import release_or_replay, resolve_epsilon
 
 # Part of the key under which a ledger stores models. The command was called `mine` once: under another key, a
 # model of an older ledger would be charged a second time.
 STORED_VERB = "mine"
+MODEL_PANEL = "Model"
 
 
 class TrainRequest(BaseModel):
@@ -38,35 +39,47 @@ class TrainRequest(BaseModel):
         str, Field(description="tree, forest, bayes or regression."), CommandLine(is_argument=True)
     ]
     table: Annotated[str, Field(description="A table of the policy."), CommandLine(is_argument=True)]
-    target: Annotated[str, Field(description="The column to predict.")]
+    target: Annotated[
+        str, Field(description="The column to predict."), CommandLine(panel=MODEL_PANEL, metavar="COLUMN")
+    ]
     epsilon: Annotated[
-        Real | None, Field(description="The epsilon that the model may cost."), *accept_number("`epsilon=`")
+        Real | None,
+        Field(description="The epsilon that the model may cost."),
+        *accept_number("`epsilon=`"),
+        CommandLine(panel=COST_PANEL),
     ] = None
     delta: Annotated[
         Real,
         Field(description="For a forest, if the promise has a tail."),
         *accept_number("`delta=`", nullable=False),
+        CommandLine(panel=COST_PANEL),
     ] = 0
     features: Annotated[
         tuple[str, ...] | None,
-        Field(description="Columns to learn from: a,b,c; all by default."),
-        CommandLine(typed=str, parse=lambda text: split_names(text) or None),
+        Field(description="Columns to learn from; all by default."),
+        CommandLine(
+            typed=str, parse=lambda text: split_names(text) or None, panel=MODEL_PANEL, metavar="A,B"
+        ),
     ] = None
     logarithmic: Annotated[
         tuple[str, ...],
-        Field(description="Columns to divide on a log scale: a,b."),
-        CommandLine(flags=("--log",), typed=str, parse=split_names),
+        Field(description="Columns to divide on a log scale."),
+        CommandLine(flags=("--log",), typed=str, parse=split_names, panel=MODEL_PANEL, metavar="A,B"),
     ] = ()
     depth: Annotated[
         int | None,
         Field(description="The depth of a tree; by default, chosen from the rows and epsilon."),
+        CommandLine(panel=MODEL_PANEL),
     ] = None
     criterion: Annotated[
-        str | None, Field(description="For a tree: gini|max|gain, the score of splits; gini by default.")
+        str | None,
+        Field(description="The score of a tree's splits; gini by default."),
+        CommandLine(panel=MODEL_PANEL, metavar="gini|max|gain"),
     ] = None
     selection: Annotated[
         str | None,
-        Field(description="For a tree: exponential|permute-and-flip|laplace, the selection of splits."),
+        Field(description="How a tree selects splits: exponential, permute-and-flip or laplace."),
+        CommandLine(panel=MODEL_PANEL, metavar="NAME"),
     ] = None
 
     @property

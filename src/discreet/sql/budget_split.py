@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from discreet.core.number_checks import Real, require_positive
+from discreet.core.errors import require_parameter
+from discreet.core.number_checks import Real, is_real
 from discreet.sql.expression_tree import find_columns
 from discreet.sql.measure_decomposition import DecomposedMeasure
 from discreet.sql.query import Query
@@ -70,6 +71,7 @@ def _resolve_split_weights(question: Query, split: Mapping[str, Real]) -> list[t
                 f"split weighs {format_snippet(name)}, which is no measure of the question.",
                 suggest_names(name, [each for each, names in made_of.items() if names]),
             )
-        require_positive("ask", f"split[{format_snippet(name)}]", weight)
+        wanted = f"a finite number above 0 for {format_snippet(name)}"
+        require_parameter(is_real(weight) and weight > 0, "ask", "split", weight, wanted)
         found.append((known[fold_case(name)], Fraction(str(weight))))
     return found

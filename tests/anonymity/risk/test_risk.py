@@ -55,7 +55,7 @@ def test_a_release_of_nothing_risks_nothing() -> None:
 
 
 def test_a_threshold_above_one_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"risk\.threshold must be .*; got 2"):
+    with pytest.raises(InvalidParameterError, match=r"risk: `threshold=` must be .*; got 2"):
         assess_risks(classes_of([(1, 0)], population=False), threshold=Fraction(2))
 
 

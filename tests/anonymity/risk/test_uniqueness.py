@@ -115,7 +115,7 @@ def test_the_whole_population_needs_no_estimate(sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("fraction", [0.0, 1.5, float("nan")])
 def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
-    with pytest.raises(InvalidParameterError, match=r"uniqueness\.fraction must be a sampling fraction"):
+    with pytest.raises(InvalidParameterError, match=r"uniqueness: `fraction=` must be a sampling fraction"):
         estimate_uniqueness(of([1]), fraction)
 
 

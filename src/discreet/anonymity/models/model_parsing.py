@@ -56,7 +56,7 @@ def parse_model_text(text: str) -> ModelSpec:
     options = {option.name.replace("_", "-"): option for option in MODEL_OPTIONS}
     if match is None or match[1] not in options:
         raise InvalidParameterError(
-            "anonymize: a model must be one of discreet.models, or a text such as "
+            "anonymize: `models=` must be of discreet.models, or texts such as "
             f"'l-diversity disease:2:distinct' with one of {', '.join(options)}; got {text!r}."
         )
     option, value = options[match[1]], match[2]

@@ -24,7 +24,7 @@ from discreet.http.console.job_progress import (
     wait_for_progress,
 )
 from discreet.http.console.page import BAR_LENGTH, CustodianPage, Page, redirect_to
-from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
+from discreet.rendering.charts import draw_changes
 from discreet.services.progress import ProgressCallback
 from discreet.services.record_evaluation import (
     BeliefAfterRelease,
@@ -189,21 +189,10 @@ def _describe_observation(trial: RecordEvaluation, observation: BeliefAfterRelea
 
 
 def _draw_beliefs(trial: RecordEvaluation) -> str:
-    rows = [
-        BarRow(
-            name=each.release,
-            bars=(
-                Bar(share=trial.prior, color=GRAY, label=format_percent(trial.prior)),
-                Bar(share=each.posterior, color=VERMILLION, label=format_percent(each.posterior)),
-            ),
-        )
-        for each in trial.beliefs
-    ]
-    return draw_bars(
-        rows,
+    return draw_changes(
+        [(each.release, trial.prior, each.posterior) for each in trial.beliefs],
         title=f"belief; the line is the promised cap of {format_percent_up(trial.promised_cap)}",
         bar_height=14,
         width=BAR_LENGTH,
         cap=trial.promised_cap,
-        legend={"before": GRAY, "after": VERMILLION},
     )

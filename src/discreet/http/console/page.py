@@ -35,7 +35,7 @@ CHART_WIDTH = 240
 """Width of charts, readable on a phone; a wider page scales them up."""
 BAR_LENGTH = 180
 """Length of bars beside their names."""
-COMMAND_PREFIX = re.compile(r"^(ask|attack|check|publish|anonymize|budget|jobs|tokens|user|share): ")
+COMMAND_PREFIX = re.compile(r"^(ask|plan|attack|check|publish|anonymize|budget|jobs|tokens|user|share): ")
 """The prefix of command-line errors, which repeats what the page already says."""
 STATIC_MEDIA_TYPES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 OPENAPI_PATH = "/api/openapi.json"

@@ -18,7 +18,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse
 
-from discreet.belief.wording import format_percent
 from discreet.core.errors import DiscreetError
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
@@ -43,7 +42,7 @@ from discreet.rendering.anonymize_view import (
     list_risk_rows,
 )
 from discreet.rendering.attack_view import describe_verdict
-from discreet.rendering.charts import GRAY, VERMILLION, Bar, BarRow, draw_bars
+from discreet.rendering.charts import draw_changes
 from discreet.rendering.release_report import render_release_report
 from discreet.services.anonymize.anonymize import ANONYMIZATION_STAGES, anonymize, require_anonymizable
 from discreet.services.anonymize.release import Release
@@ -249,17 +248,5 @@ def _build_result_context(
 
 def _draw_risks(release: Release) -> str:
     before, after = class_risk_to_json(release.classes_before), class_risk_to_json(release.classes)
-    rows = [
-        BarRow(
-            name=name,
-            bars=(
-                Bar(share=before[figure], color=GRAY, label=format_percent(before[figure])),
-                Bar(share=after[figure], color=VERMILLION, label=format_percent(after[figure])),
-            ),
-        )
-        for figure, name in RISK_FIGURES.items()
-    ]
-    legend = {"before": GRAY, "after": VERMILLION}
-    return draw_bars(
-        rows, title="risk of being matched to a row", bar_height=14, legend=legend, width=BAR_LENGTH
-    )
+    changes = [(name, before[figure], after[figure]) for figure, name in RISK_FIGURES.items()]
+    return draw_changes(changes, title="risk of being matched to a row", bar_height=14, width=BAR_LENGTH)

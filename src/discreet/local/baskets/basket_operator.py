@@ -38,6 +38,7 @@ import numpy as np
 from scipy.special import expit
 
 from discreet.belief.breaches import require_distribution
+from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import require_count
@@ -112,6 +113,7 @@ class BasketOperator(Operator, Protocol):
         set_shown_items(reports, rows, self.draw_shown_slots(len(rows), random))
         return reports
 
+    @refuse_wrong_types
     def randomize(self, x: Integers, random: Randomness = SYSTEM) -> Reports:
         codes = require_codes(self, x, self.values)
         return self.randomize_baskets(self.enumerate_baskets()[codes], random)
@@ -211,6 +213,7 @@ class BasketOperator(Operator, Protocol):
             found[l] = np.convolve(own, false)
         return found
 
+    @refuse_wrong_types
     def variance(self, k: int, clients: int, partial: Sequence[float] | None = None) -> float:
         """Return the variance of an estimated support, given the baskets.
 
@@ -223,9 +226,9 @@ class BasketOperator(Operator, Protocol):
 
     def require_itemset_size(self, k: int) -> None:
         """Refuse itemset sizes that no basket can hold."""
-        require_count(self, "itemset", k)
+        require_count(self, "k", k)
         require_parameter(
-            k <= self.size, self, "itemset", f"{k} items", f"at most {self.size} items, as baskets are"
+            k <= self.size, self, "k", f"{k} items", f"at most {self.size} items, as baskets are"
         )
 
 

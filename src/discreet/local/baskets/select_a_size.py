@@ -110,7 +110,8 @@ def _bound_gamma(epsilon: Fraction) -> Fraction:
 
 
 def _require_law(owner: SelectASize, kept: Sequence[Real]) -> SizeLaw:
-    wanted = f"{owner.size + 1} probabilities that sum to 1, of 0 to {owner.size} items being shown"
+    most = owner.size
+    wanted = f"{most + 1} probabilities, one more than size, with the sum 1, of 0 to {most} items being shown"
     sized = isinstance(kept, Sequence) and len(kept) == owner.size + 1
     require_parameter(sized, owner, "kept", "another number of them", wanted)
     require_parameter(

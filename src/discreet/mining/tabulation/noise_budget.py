@@ -89,12 +89,12 @@ class NoiseBudget:
         relation: Relation = Relation.PRESENCE,
     ) -> NoiseBudget:
         """Return the largest budget that is (epsilon, delta)-DP; a pure one for delta 0."""
-        require_positive(cls.__name__, "epsilon", epsilon)
+        require_positive("", "epsilon", epsilon)
         if delta == 0:
             return cls(
                 amount=Fraction(epsilon), is_pure=True, rows_per_person=rows_per_person, relation=relation
             )
-        require_probability(cls.__name__, "delta", delta)
+        require_probability("", "delta", delta)
         held = find_largest_rho(lambda held: held.profile(float(epsilon)) <= float(delta), relation)
         return cls.from_guarantee(held, rows_per_person=rows_per_person)
 

@@ -9,6 +9,7 @@ it may fail, and written last. What a request asks for is built from it and the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +42,12 @@ from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.anonymize.counted_table import Sources
 from discreet.services.anonymize.model_check import ModelCheck, check_models
 from discreet.services.anonymize.private_generalizer import PrivateGeneralizer, PrivateRelease
-from discreet.services.anonymize.release import Release, ReportRenderer
+from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import require_own_certificate
 from discreet.services.anonymize.release_publishing import (
     SIGNATURES,
     PrivateReportRenderer,
+    ReportRenderer,
     publish_private_release,
     publish_release,
     require_release_bounds,
@@ -258,9 +260,6 @@ def build_model_context(policy: Policy, table: str, *, k: int | None, has_popula
 def _build_anonymizer(
     request: AnonymizeRequest, resolved: ResolvedTable, report_progress: ProgressCallback
 ) -> Anonymizer:
-    models = _build_models(request, resolved)
-    if not models and request.posterior is None:
-        raise RequestError("anonymize: no privacy model is given.", hint="Start with `k=5`.")
     private = [name for name in request.list_given() if get_panel(name) == PRIVATE_METHOD]
     if private:
         raise RequestError(
@@ -269,7 +268,7 @@ def _build_anonymizer(
     require_keepable(request, resolved.policy.tables[resolved.name])
     return Anonymizer(
         resolved.policy,
-        models=models,
+        models=_build_models(request, resolved),
         posterior=request.posterior,
         suppress=request.suppress,
         objective=find_objective(request.objective),
@@ -277,7 +276,7 @@ def _build_anonymizer(
         weights=request.weights,
         levels=request.levels or None,
         centres=request.centres,
-        pseudonyms=_build_pseudonyms(request.pseudonym, request.key),
+        pseudonyms=build_pseudonyms(request.pseudonym, request.key),
         forced_columns=request.keep if request.force else (),
         earlier=None if request.earlier is None else _read_signatures(request.earlier),
         seconds=request.seconds,
@@ -320,7 +319,8 @@ def _has_effect_privately(name: str) -> bool:
     )
 
 
-def _build_pseudonyms(columns: tuple[str, ...], key: Path | None) -> tuple[Pseudonyms, ...]:
+def build_pseudonyms(columns: Sequence[str], key: Path | None) -> tuple[Pseudonyms, ...]:
+    """Return the pseudonyms of columns under the key of a file, which is created if it does not exist."""
     if not columns and key is None:
         return ()
     if not columns or key is None:

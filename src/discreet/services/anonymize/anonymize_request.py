@@ -33,6 +33,7 @@ from discreet.services.request_fields import (
     get_form,
     split_names,
 )
+from discreet.services.validation_errors import list_choices
 
 MICROAGGREGATE, PRIVATE = "microaggregate", "private"
 METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", MICROAGGREGATE, PRIVATE)
@@ -132,8 +133,8 @@ def _build_model_field(option: ModelOption) -> tuple[Any, Any]:
     read = partial(parse_model, option)
     if option.is_repeated:
         each = Annotated[(ModelSpec, *accept_text(read))]
-        return Annotated[tuple[each, ...], described, line(typed=list[str])], ()
-    single = (*accept_text(read, nullable=True), line(typed=str))
+        return Annotated[tuple[each, ...], described, line(typed=list[str], metavar="MODEL")], ()
+    single = (*accept_text(read, nullable=True), line(typed=str, metavar="MODEL"))
     return Annotated[(ModelSpec | None, described, *single)], None
 
 
@@ -178,7 +179,7 @@ class AnonymizeFields(ModelFields):
             max_length=MOST_VALUES,
         ),
         BeforeValidator(_split_texts),
-        CommandLine(typed=list[str], panel=PUBLISHED),
+        CommandLine(typed=list[str], panel=PUBLISHED, metavar="A,B"),
     ] = ()
     posterior: Annotated[
         PosteriorCap | None,
@@ -187,30 +188,30 @@ class AnonymizeFields(ModelFields):
             description="The highest belief in a sensitive value: 20%, or 20%:recursive|equal.",
         ),
         *accept_text(_read_posterior, nullable=True),
-        CommandLine(typed=str, panel=MODELS),
+        CommandLine(typed=str, panel=MODELS, metavar="SHARE"),
     ] = None
     population: Annotated[
         str | None,
         Field(title="Population", description="A table or file of everybody."),
-        CommandLine(panel=MODELS),
+        CommandLine(panel=MODELS, metavar="TABLE"),
     ] = None
     method: Annotated[
         Name,
-        Field(title="Method", description=f"{'|'.join(METHODS)}: how values are made coarser."),
+        Field(title="Method", description=f"How values are made coarser: {list_choices(METHODS)}."),
         AfterValidator(partial(require_name, "method", METHODS)),
-        CommandLine(panel=METHOD),
+        CommandLine(panel=METHOD, metavar="NAME"),
     ] = "generalize"
     objective: Annotated[
         Name,
-        Field(title="Objective", description=f"{'|'.join(OBJECTIVES)}."),
+        Field(title="Objective", description=f"What is minimized: {list_choices(OBJECTIVES)}."),
         AfterValidator(partial(require_name, "objective", OBJECTIVES)),
-        CommandLine(panel=METHOD),
+        CommandLine(panel=METHOD, metavar="NAME"),
     ] = "loss"
     suppress: Annotated[
         Fraction,
         Field(title="Suppress at most", description="The largest share of records to suppress, such as 2%."),
         *accept_text(parse_suppression_limit),
-        CommandLine(typed=str, panel=METHOD),
+        CommandLine(typed=str, panel=METHOD, metavar="SHARE"),
     ] = Fraction(0)
     levels: Annotated[
         dict[Name, Annotated[int, Field(ge=0, le=999)]],
@@ -223,7 +224,8 @@ class AnonymizeFields(ModelFields):
             flags=("--level",),
             typed=list[str],
             parse=parse_levels,
-            help="COLUMN=2: publish at this level; columns that are not named are at 0.",
+            help="Publish a column at this level; columns that are not named are at 0.",
+            metavar="COLUMN=N",
             panel=METHOD,
         ),
     ] = Field(default_factory=dict)
@@ -238,7 +240,8 @@ class AnonymizeFields(ModelFields):
             flags=("--centre",),
             typed=list[str],
             parse=parse_centres,
-            help="COLUMN=mean|median: show a number for each class instead of a label.",
+            help="Show a column's mean or median in each class instead of a label.",
+            metavar="COLUMN=mean|median",
             panel=METHOD,
         ),
     ] = Field(default_factory=dict)
@@ -253,7 +256,8 @@ class AnonymizeFields(ModelFields):
             flags=("--weight",),
             typed=list[str],
             parse=parse_weights,
-            help="COLUMN=2: information that this column loses counts double.",
+            help="How much the information that a column loses counts; 1 if not named.",
+            metavar="COLUMN=N",
             panel=METHOD,
         ),
     ] = Field(default_factory=dict)
@@ -266,20 +270,22 @@ class AnonymizeFields(ModelFields):
         Literal["row"] | None,
         Field(title="Count", description="row: count rows, even if a person has several."),
         BeforeValidator(_check_unit),
-        CommandLine(typed=str, panel=METHOD),
+        CommandLine(typed=str, panel=METHOD, metavar="row", help="Count rows, even if a person has several."),
     ] = None
     epsilon: Annotated[
-        float | None, Field(description='Of `method="private"`.'), CommandLine(panel=PRIVATE_METHOD)
+        float | None, Field(description="The epsilon that it may cost."), CommandLine(panel=PRIVATE_METHOD)
     ] = None
     delta: Annotated[
-        float | None, Field(description='Of `method="private"`.'), CommandLine(panel=PRIVATE_METHOD)
+        float | None,
+        Field(description="The delta that it may cost, such as 1e-9."),
+        CommandLine(panel=PRIVATE_METHOD),
     ] = None
     analyst: Annotated[
         str | None,
         Field(
             description="The analyst whose share a private release is charged to.", max_length=MAX_NAME_LENGTH
         ),
-        CommandLine(panel=PRIVATE_METHOD),
+        CommandLine(panel=PRIVATE_METHOD, metavar="NAME"),
     ] = None
     at_most: Annotated[
         float | None,
@@ -351,13 +357,13 @@ class AnonymizeRequest(FileModelFields):
     ] = None
     quasi: Annotated[
         tuple[str, ...],
-        Field(description="Quasi-identifiers of a file: a,b,c."),
-        CommandLine(typed=str, parse=split_names, panel=PUBLISHED),
+        Field(description="Quasi-identifiers of a file."),
+        CommandLine(typed=str, parse=split_names, panel=PUBLISHED, metavar="A,B"),
     ] = ()
     sensitive: Annotated[
         tuple[str, ...],
-        Field(description="Sensitive columns of a file: a,b."),
-        CommandLine(typed=str, parse=split_names, panel=PUBLISHED),
+        Field(description="Sensitive columns of a file."),
+        CommandLine(typed=str, parse=split_names, panel=PUBLISHED, metavar="A,B"),
     ] = ()
     person: Annotated[
         str | None,
@@ -365,17 +371,17 @@ class AnonymizeRequest(FileModelFields):
             description="The column of a file that names the person, so that people are counted; row if each "
             "row is another person."
         ),
-        CommandLine(panel=PUBLISHED),
+        CommandLine(panel=PUBLISHED, metavar="COLUMN"),
     ] = None
     hierarchy: Annotated[
         Mapping[str, str],
-        Field(description="COLUMN=FILE, in ARX's format."),
-        CommandLine(typed=list[str], parse=parse_hierarchies, panel=PUBLISHED),
+        Field(description="The hierarchy of a column, in ARX's format."),
+        CommandLine(typed=list[str], parse=parse_hierarchies, panel=PUBLISHED, metavar="COLUMN=FILE"),
     ] = Field(default_factory=dict)
     pseudonym: Annotated[
         tuple[str, ...],
-        Field(description="COLUMN: replace an identifier by keyed pseudonyms, with `key=`."),
-        CommandLine(panel=PUBLISHED),
+        Field(description="Replace an identifier by keyed pseudonyms, with `key=`."),
+        CommandLine(panel=PUBLISHED, metavar="COLUMN"),
     ] = ()
     key: Annotated[
         Path | None,
@@ -385,7 +391,7 @@ class AnonymizeRequest(FileModelFields):
     engine: Annotated[
         str | None,
         Field(description=f"The engine that holds the rows, instead of the policy's: {SERVER_EXAMPLES}."),
-        CommandLine(panel=PUBLISHED),
+        CommandLine(panel=PUBLISHED, metavar="ADDRESS"),
     ] = None
     earlier: Annotated[
         Path | None,
@@ -395,12 +401,12 @@ class AnonymizeRequest(FileModelFields):
     others: Annotated[
         tuple[str | Path, ...],
         Field(description="Another release that attackers also have."),
-        CommandLine(flags=("--with",), typed=list[str], panel=ATTACKERS),
+        CommandLine(flags=("--with",), typed=list[str], panel=ATTACKERS, metavar="FILE"),
     ] = ()
     output: Annotated[
         str | None,
         Field(description=".parquet, .csv, .duckdb, FILE.duckdb#TABLE, or a table of `engine=`."),
-        CommandLine(flags=("-o", "--output"), panel=OUTPUT),
+        CommandLine(flags=("-o", "--output"), panel=OUTPUT, metavar="FILE"),
     ] = None
 
 

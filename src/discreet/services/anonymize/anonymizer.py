@@ -20,7 +20,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from discreet.anonymity.models import KAnonymity, Model, judge_all
+from discreet.anonymity.models import Model, judge_all
 from discreet.anonymity.models.posterior_cap import PosteriorCap, build_posterior_models
 from discreet.anonymity.recoding import Recoding, group_by_recoding, list_column_weights
 from discreet.anonymity.recodings.cell_suppression import suppress_cells
@@ -45,9 +45,9 @@ from discreet.anonymity.search import (
     search_lattice,
 )
 from discreet.anonymity.search.exploration import Progress
-from discreet.anonymity.search.objectives import Loss
 from discreet.anonymity.suppression import parse_suppression_limit
-from discreet.core.errors import ModelNotMetError, RequestError
+from discreet.core.errors import InvalidParameterError, ModelNotMetError, RequestError, require_parameter
+from discreet.core.number_checks import require_count
 from discreet.core.policy import Policy
 from discreet.services.anonymize.counted_table import (
     CountedTable,
@@ -56,36 +56,53 @@ from discreet.services.anonymize.counted_table import (
     require_values,
 )
 from discreet.services.anonymize.exposure import require_reviewed_names
-from discreet.services.anonymize.release import Release, ReportRenderer, list_published_columns
+from discreet.services.anonymize.release import Release, list_published_columns
 from discreet.services.anonymize.release_goal import (
     Method,
     ReleaseGoal,
     describe_nearest_goal,
 )
+from discreet.services.anonymize.release_options import (
+    Texts,
+    read_centres,
+    read_choice,
+    read_levels,
+    read_models,
+    read_objective,
+    read_posterior,
+    read_pseudonyms,
+    read_weights,
+    require_column_names,
+    require_signatures,
+    require_unit,
+)
+from discreet.services.anonymize.table_resolution import ResolvedTable, resolve_population
 from discreet.services.policies import load_policy
 from discreet.services.policy_engines import resolve_frame
 
 __all__ = ["Anonymizer", "Method", "Release", "ReleaseGoal"]
 
-USUAL = KAnonymity(k=5)
 MOST_DECIMALS = 6  # of a centre
 
 
 class Anonymizer:
-    """Finds a release of a table that meets the models; 5-anonymity if none is given."""
+    """Finds a release of a table that meets the models."""
+
+    release_type: type[Release] = Release
+    """The class of the releases that it finds."""
 
     def __init__(
         self,
         policy: Policy | str | Path,
         *,
-        models: Sequence[Model] | None = None,
-        posterior: PosteriorCap | float | None = None,
+        models: Sequence[Model] = (),
+        posterior: PosteriorCap | float | str | None = None,
         suppress: Fraction | float | str = 0,
-        objective: Objective | None = None,
+        objective: Objective | str | None = None,
         method: Method | str = Method.GENERALIZE,
-        weights: Mapping[str, float] | None = None,
-        levels: Mapping[str, int] | None = None,
-        centres: Mapping[str, Centre | str] | None = None,
+        weights: Mapping[str, float] | Texts | None = None,
+        levels: Mapping[str, int] | Texts | None = None,
+        centres: Mapping[str, Centre | str] | Texts | None = None,
         pseudonyms: Sequence[Pseudonyms] = (),
         forced_columns: Sequence[str] = (),
         earlier: pa.Table | None = None,
@@ -96,32 +113,41 @@ class Anonymizer:
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.policy = load_declared_policy(policy)
-        asked = (USUAL,) if models is None and posterior is None else tuple(models or ())
-        wrong = [each for each in asked if not callable(getattr(each, "judge", None))]
-        if wrong:
-            raise RequestError(
-                f"anonymize: {wrong[0]!r} is not a privacy model.", hint="Give models of discreet.models."
-            )
-        if not asked and posterior is None:
-            raise RequestError("anonymize: no privacy model is given.", hint="Start with `k=5`.")
+        self._posterior = read_posterior(posterior)
+        require_unit(unit)
+        require_column_names("forced_columns", forced_columns)
+        require_signatures(earlier)
+        require_parameter(
+            population is None or isinstance(population, str),
+            "anonymize",
+            "population",
+            population,
+            "a table of the policy, or a file",
+        )
+        require_parameter(
+            progress is None or callable(progress), "anonymize", "progress", progress, "a function of a text"
+        )
         self.goal = ReleaseGoal(
-            models=asked,
+            models=read_models(models, has_posterior=posterior is not None),
             suppress=parse_suppression_limit(suppress),
-            objective=objective or Loss(),
-            method=Method(method),
-            weights=dict(weights or {}),
+            objective=read_objective(objective),
+            method=read_choice("method", Method, method),
+            weights=read_weights(weights),
             seconds=seconds,
-            levels=levels,
-            centres={name: Centre(each) for name, each in (centres or {}).items()},
-            pseudonyms=tuple(pseudonyms),
+            levels=read_levels(levels),
+            centres=read_centres(centres),
+            pseudonyms=read_pseudonyms(pseudonyms),
             earlier=earlier,
             sampling=sampling,
         )
         self._unit, self._population = unit, population
         self._forced = tuple(forced_columns)
-        self._posterior = PosteriorCap(cap=posterior) if isinstance(posterior, float | int) else posterior
         self._report_progress = progress or (lambda _: None)
         self.release: Release
+
+    def __repr__(self) -> str:
+        tables, method = ", ".join(self.policy.tables), self.goal.method.value
+        return f"<Anonymizer of {tables}: {method}, {self.goal.model_names}>"
 
     def fit(self, table: object) -> Self:
         """Find the release of a policy's table, or of a frame with the columns of the policy's only table."""
@@ -134,19 +160,14 @@ class Anonymizer:
         self._report_progress("searching")
         recoding, found = recode_table(counted, self._report_progress)
         seen = {each: held for each, held in counted.tuples.sensitive.items() if each != EARLIER}
-        self.release = Release(
+        self.release = self.release_type(
             **vars(counted) | {"tuples": replace(counted.tuples, sensitive=seen)},
             recoding=recoding,
             search_result=found,
             columns=columns,
             seconds=time.perf_counter() - began,
-            render_report=self.get_report_renderer(),
         )
         return self
-
-    def get_report_renderer(self) -> ReportRenderer | None:
-        """Return what renders the reports of releases; services have none, `discreet.Anonymizer` has."""
-        return None
 
     def list_minimal(self, table: object) -> tuple[SearchResult, tuple[str, ...]]:
         """Return all minimal generalizations, and the columns that their levels belong to."""
@@ -155,19 +176,22 @@ class Anonymizer:
 
     def list_best(self, table: object, number: int) -> tuple[SearchResult, tuple[str, ...]]:
         """Return the `number` generalizations with least loss, and the columns of their levels."""
+        require_count("anonymize", "number", number)
         counted = self._count_table(*resolve_frame(self.policy, table))
         return search_generalizations(counted, self._report_progress, top=number), counted.source.quasi
 
     def _count_table(
         self, name: str, frames: dict[str, pa.Table], *, shown: tuple[str, ...] = ()
     ) -> CountedTable:
+        named = ResolvedTable(name=name, policy=self.policy)
+        resolved = resolve_population(named, self._population)
         found = count_table(
-            self.policy,
+            resolved.policy,
             name,
             frames,
             self.goal,
             unit=self._unit,
-            population=self._population,
+            population=resolved.population,
             shown=shown,
             forced=self._forced,
             report_progress=self._report_progress,
@@ -189,8 +213,8 @@ def load_declared_policy(policy: object) -> Policy:
         return policy
     if isinstance(policy, str | Path):
         return load_policy(Path(policy))
-    raise RequestError(
-        "anonymize: policy must be the path of a policy file, or a Policy.",
+    raise InvalidParameterError(
+        "anonymize: `policy=` must be the path of a policy file, or a Policy.",
         hint="Write the policy to privacy.yaml, and pass that path.",
     )
 

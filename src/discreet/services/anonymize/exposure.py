@@ -10,6 +10,7 @@ not declared.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.hierarchies.generalization_hierarchy import TOP
+from discreet.anonymity.hierarchies.label_parsing import parse_number
 from discreet.anonymity.hierarchies.mask_hierarchy import MASK
 from discreet.anonymity.models import Model
 from discreet.anonymity.models.model_option import RequestedModel
@@ -32,6 +34,8 @@ from discreet.engines.inventory import compute_engine_pattern_shares
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS, guess_role, identify_by_content
 
 TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY)
+INVISIBLE = "Cf"
+"""Unicode's category of characters that show nothing, such as a joiner."""
 NAMED = "its name suggests that it identifies people"
 MOST_DISTINCTION = 0.5
 """Different values over rows: above it, a value belongs to fewer than two rows on average."""
@@ -137,6 +141,34 @@ def warn_of_value_models(models: Iterable[Model], columns: Collection[str]) -> l
         for model in models
         if model.column in columns and not bounds_person_belief(model)
     ]
+
+
+def warn_of_similar_values(models: Iterable[Model], values: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return one warning for each column that a model is about, some of whose values mean the same.
+
+    They count as different values, so to whoever reads them as one a class is less diverse than it was judged
+    to be. Which of them mean the same is the custodian's to decide: codes may differ only in case.
+    """
+    return [
+        f"Some values of {name} differ only in case, blanks or the way that a letter or a number is written, "
+        "and count as different: if they mean the same, write them in one way, or models promise too much."
+        for name in dict.fromkeys(model.column for model in models)
+        if name is not None and len({fold_text(each) for each in values[name]}) < len(values[name])
+    ]
+
+
+def fold_text(text: str) -> str:
+    """Return one text for all that a reader takes for the same: of any case, with any blanks, as a number.
+
+    >>> fold_text("Influenza  A") == fold_text("influenza a "), fold_text("07.50") == fold_text("7.5")
+    (True, True)
+    """
+    known = "".join(
+        each for each in unicodedata.normalize("NFKC", text) if unicodedata.category(each) != "Cf"
+    )
+    folded = " ".join(known.casefold().split())
+    number = parse_number(folded)
+    return folded if number is None else str(number.normalize())
 
 
 def warn_of_counted_rows(name: str) -> str:

@@ -30,7 +30,7 @@ from discreet.anonymity.hierarchies import HierarchySpec, Mask, build_column_spe
 from discreet.anonymity.sampled_generalization import SampledGeneralization, for_guarantee
 from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
 from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
-from discreet.core.errors import BudgetError, EngineFault, RequestError
+from discreet.core.errors import BudgetError, EngineFault, RequestError, replace_verb
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import ApproximateDP
 from discreet.core.hierarchy_entry import MissingValues
@@ -247,11 +247,9 @@ class PrivateGeneralizer:
             who, text = resolve_analyst(self.policy, self._analyst), f"anonymize {name} by sampling"
             try:
                 entry = ledger.reserve(who, f"release:{key}", text, self.mechanism.guarantee)
-            except BudgetError as refusal:
-                message = refusal.message.replace("reserve:", "anonymize:", 1)
-                raise BudgetError(
-                    message, hint=self._describe_affordable(ledger, who) or refusal.hint
-                ) from None
+            except RequestError as refusal:
+                hint = self._describe_affordable(ledger, who) if isinstance(refusal, BudgetError) else ""
+                raise replace_verb(refusal, "anonymize", hint=hint) from None
             fault: EngineFault
             try:
                 yield ledger, entry

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -39,10 +38,10 @@ from discreet.services.anonymize.exposure import (
     warn_of_code_lengths,
     warn_of_columns,
     warn_of_counted_rows,
+    warn_of_similar_values,
     warn_of_value_models,
 )
 from discreet.services.anonymize.release_goal import Method
-from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.publishers import parse_release_target
 
 TEXT = (ColumnType.TEXT, ColumnType.CATEGORY)
@@ -50,9 +49,6 @@ UNCOVERED = (
     "This release is not differentially private: with other knowledge or another release an attacker may "
     "believe more."
 )
-
-ReportRenderer = Callable[["Release", AttackEvaluation], str]
-"""Returns the custodian's report on a release as HTML; frontends pass it in."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -63,8 +59,6 @@ class Release(CountedTable):
     search_result: SearchResult | None
     columns: tuple[str, ...]
     seconds: float
-    render_report: ReportRenderer | None = None
-    """Renders the report that `write` puts beside the rows; without it there is none."""
 
     def __repr__(self) -> str:
         """Return the columns, method and models; anything else would print counts of the table."""
@@ -112,9 +106,11 @@ class Release(CountedTable):
     @property
     def warnings(self) -> list[str]:
         """Warnings that a custodian should consider before publishing."""
+        names = {name: each.names for name, each in self.tuples.sensitive.items()}
         return [
             *warn_of_columns(self.table, self.columns),
             *warn_of_value_models(self.goal.models, self.multivalued_columns),
+            *warn_of_similar_values(self.goal.models, names),
             *warn_of_code_lengths(self.hierarchies, self.recoding),
             *([warn_of_counted_rows(self.name)] if self.counts_rows_of_people else []),
         ]
@@ -184,28 +180,6 @@ class Release(CountedTable):
             f"{level} of {self.hierarchies[place].height}" if self.hierarchies[place].is_declared else level
         )
 
-    def write(
-        self,
-        path: str | Path,
-        *,
-        at_most: float | None = None,
-        others: Sequence[str | Path] = (),
-        force: bool = False,
-    ) -> list[Path]:
-        """Attack it; if no bound is broken, publish it with certificate, report and ledger entry.
-
-        `at_most` bounds the belief that any attack may reach; `others` are other releases that attackers
-        have. With `force` it is published even if a bound is broken; the certificate marks it as forced.
-        Return the written paths.
-        """
-        from discreet.services.anonymize.release_publishing import publish_release, require_release_bounds
-
-        trial = require_release_bounds(self, at_most=at_most, others=others, force=force)
-        files = publish_release(
-            self, path, trial, at_most=at_most, forced=force, render_report=self.render_report
-        )
-        return [Path(each) for each in files]
-
     def write_rows(self, path: str | Path) -> None:
         """Write only the published rows: as a file, or as a table of a DuckDB file or of the engine."""
         target = parse_release_target(self.policy, path)
@@ -245,24 +219,11 @@ class Release(CountedTable):
         with self._open_unchanged() as engine:
             return discover_quasi_identifiers(names, make_engine_counter(engine, self.source.table), most=1)
 
-    def to_arrow(self, *, force: bool = False) -> pa.Table:
-        """Return the published rows if no attack breaks a bound; the ledger records only `write`."""
-        from discreet.services.anonymize.release_publishing import require_release_bounds
-
-        require_release_bounds(self, force=force)
+    def read_rows(self) -> pa.Table:
+        """Return the rows to publish; they were not attacked, and the ledger does not know of them."""
         with self._open_unchanged() as engine:
             made = self._build_statement(engine)
             return engine.count(made.sql, made.tables).secret
-
-    def to_pandas(self, *, force: bool = False) -> Any:
-        """Return the published rows as a pandas frame, under the same conditions."""
-        return self.to_arrow(force=force).to_pandas()
-
-    def to_polars(self, *, force: bool = False) -> Any:
-        """Return the published rows as a polars frame, under the same conditions."""
-        import polars as pl  # an optional companion
-
-        return pl.from_arrow(self.to_arrow(force=force))
 
     @contextmanager
     def _open_unchanged(self) -> Iterator[Publisher]:

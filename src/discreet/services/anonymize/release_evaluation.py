@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from discreet.accounting.entries import NonPrivateRelease
 from discreet.anonymity.equivalence_classes import Integers, Tuples
 from discreet.anonymity.recoding import group_by_recoding
 from discreet.attacks.anonymization_criteria import compute_criteria
@@ -27,6 +27,7 @@ from discreet.services.anonymize.release_goal import APART
 from discreet.services.attack.evaluation import (
     AttackEvaluation,
     apply_bounds,
+    bound_from_option,
     count_ruled_out_values,
     derive_model_bounds,
 )
@@ -36,13 +37,10 @@ from discreet.services.attack.table_attacks import (
     build_sensitive_hierarchies,
     find_declared_specs,
 )
+from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import get_promise
 from discreet.services.publishers import open_publisher
 from discreet.services.source_tables import build_file_table
-
-if TYPE_CHECKING:
-    from discreet.accounting.entries import NonPrivateRelease
-from discreet.services.attack.evaluation import bound_from_option
 
 KNOWLEDGE = "everybody in the table by all quasi-identifiers, and that they are in it"
 
@@ -125,8 +123,6 @@ def _list_earlier_releases(release: Release, policy: Policy) -> list[NonPrivateR
     """Return the ledger's releases of the same table."""
     if policy.promise is None:
         return []
-    from discreet.services.ledgers import open_ledger_readonly  # without a promise nothing needs it
-
     with open_ledger_readonly(policy) as ledger:
         return [each for each in ledger.list_releases() if each.certificate.get("table") == release.name]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from discreet.core.output_files import write_output
+from discreet.core.output_files import require_output, write_output
 from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
 from discreet.services.anonymize.private_generalizer import PrivateRelease
-from discreet.services.anonymize.release import Release, ReportRenderer
+from discreet.services.anonymize.release import Release
 from discreet.services.anonymize.release_certificate import (
     build_certificate,
     build_private_certificate,
@@ -23,10 +23,14 @@ from discreet.services.anonymize.release_certificate import (
 )
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.attack.evaluation import AttackEvaluation, bound_from_option
+from discreet.services.ledgers import open_ledger
 from discreet.services.publishers import parse_release_target
 
 SIGNATURES = "signatures.parquet"
 REPORT = "report.html"
+
+ReportRenderer = Callable[[Release, AttackEvaluation], str]
+"""Returns the custodian's report on a release as HTML; frontends pass it in."""
 
 PrivateReportRenderer = Callable[[PrivateRelease], str]
 """Returns the custodian's report on a private release as HTML."""
@@ -59,6 +63,8 @@ def publish_release(
     target = parse_release_target(release.policy, path)
     release.sources.require_safe_target(target)
     require_own_certificate(target)
+    if release.chained_model is not None:
+        require_output(target.make_companion_path(SIGNATURES))
     # rendering may fail, so it comes before anything is published
     report = None if render_report is None else render_report(release, evaluation)
     content = build_certificate(
@@ -99,8 +105,6 @@ def _record_in_ledger(
     """Record the release in the ledger of the policy's promise."""
     if policy.promise is None:
         return
-    from discreet.services.ledgers import open_ledger  # without a promise nothing needs it
-
     with open_ledger(policy) as ledger:
         models = ", ".join(model.name for model in release.goal.models)
         ledger.record_release(target.name, f"{release.name}, {models}", content | target.ledger_record)

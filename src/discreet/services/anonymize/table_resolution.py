@@ -71,12 +71,19 @@ def resolve_table(request: AnonymizeRequest) -> ResolvedTable:
     else:
         _refuse_source(request, policy)
         resolved = _resolve_file(request, policy, engine)
+    return resolve_population(resolved, request.population, engine=engine)
+
+
+def resolve_population(
+    resolved: ResolvedTable, population: str | None, *, engine: str | None = None
+) -> ResolvedTable:
+    """Return a table with that of its population: a table of the policy, or a file, which becomes one."""
     policy, name = resolved.policy, resolved.name
-    if request.population is None or request.population in policy.tables:
-        return replace(resolved, population=resolve_policy_table(policy, name, request.population).population)
-    roles = dict.fromkeys(_list_quasi_identifiers(policy.tables[name]), Role.QUASI)
-    people = build_file_table(request.population, roles, engine=engine)
-    _require_columns(request.population, people, _list_quasi_identifiers(policy.tables[name]))
+    if population is None or population in policy.tables:
+        return replace(resolved, population=resolve_policy_table(policy, name, population).population)
+    quasi = _list_quasi_identifiers(policy.tables[name])
+    people = build_file_table(population, dict.fromkeys(quasi, Role.QUASI), engine=engine or policy.engine)
+    _require_columns(population, people, quasi)
     policy = policy.model_copy(update={"tables": {**policy.tables, "population": people}})
     return replace(resolved, policy=policy, population="population")
 

@@ -299,6 +299,7 @@ def attack_answers(request: AttackRequest, report_progress: ProgressCallback) ->
         runs=apply_bounds(runs, bounds),
         skipped=skipped,
         promise=None,
+        remarks=() if aim.claim_rows else (f"The claim is true of nobody in {name}.",),
         assumptions=(
             f"{len(aim.victims)} people were attacked one by one, each with the whole budget of the promise, "
             "as if nothing had been asked before. Nothing was charged: the ledger was one in memory.",

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from discreet.attacks import Fact
-from discreet.core.errors import InvalidParameterError, RequestError
+from discreet.core.errors import InvalidParameterError, RequestError, shorten_value
 from discreet.core.number_checks import parse_number
 from discreet.services.addresses import SERVER_EXAMPLES
 from discreet.services.attack.evaluation import BeliefBound
@@ -44,9 +44,16 @@ def _read_pairs(argument: str, value: object) -> dict[str, str]:
     if isinstance(value, Mapping):
         return {str(name): str(each) for name, each in value.items()}
     if not isinstance(value, str | Sequence):
-        raise InvalidParameterError(f"{argument} must be COLUMN=VALUE; got {value}.")
+        raise InvalidParameterError(f"{argument} must be COLUMN=VALUE; got {shorten_value(value)}.")
     texts = value.split(",") if isinstance(value, str) else value
     return dict(_parse_pair(argument, str(each)) for each in texts)
+
+
+def _read_victim(value: object) -> dict[str, str]:
+    found = _read_pairs("`victim=`", value)
+    if not found:
+        raise InvalidParameterError("`victim=` must name a person by at least one column.")
+    return found
 
 
 def _accept_pairs(argument: str, *, nullable: bool = False) -> tuple[Any, ...]:
@@ -90,7 +97,7 @@ class AttackFields(BaseModel):
     victim: Annotated[
         Pairs | None,
         Field(description='A person in the register, "name=Joe"; or "age=28,zip=13068".'),
-        *_accept_pairs("`victim=`", nullable=True),
+        *accept_text(_read_victim, nullable=True),
         _option("VALUES", typed=str),
     ] = None
     at_most: Annotated[

@@ -39,7 +39,7 @@ from discreet.core.policy import Policy, Table
 from discreet.services.attack.evaluation import AttackRun, SkippedAttack, skip_attack
 
 DEFAULT_RULED_OUT = 1
-ONE_RELEASE = "there is only one release: name an earlier one, too"
+NO_EARLIER_RELEASE = "no earlier release is given: name an earlier one, too"
 NO_SENSITIVE_COLUMN = "the release has no sensitive column"
 REPEATED_VALUES = "people have several values of {column}, so ruling some out leaves no belief in another"
 DIFFERENT_UNITS = "one release counts people, the other rows"
@@ -53,7 +53,8 @@ class Scenario:
 
     `hierarchies` are those of sensitive columns, `facts` what is known about their values, `ruled_out` how
     many values an attacker without facts rules out. `earlier` are the match sets of the same people in
-    earlier releases. `is_population` is False if the people are one victim.
+    earlier releases, `recorded_releases` the names of those that the ledger has and that are not among them.
+    `is_population` is False if the people are one victim.
     """
 
     sets: MatchSets
@@ -61,6 +62,7 @@ class Scenario:
     facts: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
     ruled_out: Mapping[str, int] = field(default_factory=dict)
     earlier: tuple[MatchSets, ...] = ()
+    recorded_releases: tuple[str, ...] = ()
     is_population: bool = True
 
     @property
@@ -160,12 +162,22 @@ def _run_class_inference(scenario: Scenario, column: str) -> Outcome:
 
 
 def _run_pair_attacks(attack: type[Any], scenario: Scenario) -> Iterator[Outcome]:
-    if not scenario.earlier or not scenario.columns:
-        yield SkippedAttack(name=attack.name, reason=NO_SENSITIVE_COLUMN if scenario.earlier else ONE_RELEASE)
+    if not scenario.earlier:
+        yield SkippedAttack(name=attack.name, reason=_explain_missing_release(scenario))
+        return
+    if not scenario.columns:
+        yield SkippedAttack(name=attack.name, reason=NO_SENSITIVE_COLUMN)
         return
     for earlier in scenario.earlier:
         for column in scenario.columns:
             yield _run_pair_attack(attack, scenario, earlier, column)
+
+
+def _explain_missing_release(scenario: Scenario) -> str:
+    names = scenario.recorded_releases
+    if not names:
+        return NO_EARLIER_RELEASE
+    return f"{NO_EARLIER_RELEASE}; the ledger has {', '.join(names)}"
 
 
 def _run_pair_attack(attack: type[Any], scenario: Scenario, earlier: MatchSets, column: str) -> Outcome:

@@ -41,7 +41,12 @@ from discreet.services.attack.table_attacks import (
     build_sensitive_hierarchies,
     find_declared_specs,
 )
-from discreet.services.attack.target_release import TargetRelease, join_releases, resolve_release
+from discreet.services.attack.target_release import (
+    TargetRelease,
+    join_releases,
+    list_recorded_releases,
+    resolve_release,
+)
 from discreet.services.policies import get_promise
 from discreet.services.policy_draft.column_roles import guess_role
 from discreet.services.progress import ProgressCallback
@@ -365,7 +370,7 @@ def attack_published_table(request: AttackRequest, report_progress: ProgressCall
     with open_publisher(about.engine, tables, frames) as engine:
         stage = prepare_attack(engine, request, about)
         report_progress("attacking")
-        runs, skipped = attack_table(stage.scenario)
+        runs, skipped = attack_table(replace(stage.scenario, recorded_releases=list_recorded_releases(about)))
         if stage.joined_sets is not None:
             runs = (*runs, *attack_joined(stage.joined_sets))
         found = compute_criteria(stage.scenario.sets, stage.scenario.columns)

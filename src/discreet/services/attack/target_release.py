@@ -31,6 +31,7 @@ from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.engine_spec import PATH_SUFFIXES
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import BeliefBound, bound_from_json
+from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy
 from discreet.services.source_tables import build_file_table, choose_engine
 
@@ -57,6 +58,19 @@ class TargetRelease:
     pseudonym_column: str | None = None
     bounds: tuple[BeliefBound, ...] = ()
     remarks: tuple[str, ...] = ()
+
+
+def list_recorded_releases(target: TargetRelease) -> tuple[str, ...]:
+    """Return the names of other releases of the same table that the policy's ledger records."""
+    if target.policy is None or target.policy.promise is None or target.original is None:
+        return ()
+    with open_ledger_readonly(target.policy) as ledger:
+        others = [
+            each.name
+            for each in ledger.list_releases()
+            if each.certificate.get("table") == target.original and each.name != target.name
+        ]
+    return tuple(dict.fromkeys(others))
 
 
 def resolve_release(request: AttackRequest) -> TargetRelease:

@@ -22,6 +22,8 @@ from discreet.core.policy import Column, ColumnType, Policy, Role, Table
 
 CONNECTIVES = (exp.Where, exp.And, exp.Or, exp.Not, exp.Paren)
 ROW_COUNT, VALUE = "_discreet_rows", "_discreet_value"
+NEAR_HALF = 0.25
+"""A claim is good enough to attack if it is true of a quarter to three quarters of the people."""
 EXAMPLE_CLAIM = "`claim=\"disease = 'flu'\"`"
 
 
@@ -112,21 +114,15 @@ def choose_claim(engine: Publisher, name: str, table: Table) -> str:
             f"attack: {name} has no sensitive column to make a claim about.",
             hint=f"State a claim: {EXAMPLE_CLAIM}.",
         )
-    claims = [
-        _choose_column_claim(engine, name, each, table.columns[each]) for each in sensitive or others[:1]
-    ]
+    claims = [_choose_column_claim(engine, name, table, each) for each in sensitive or others[:1]]
     return min(claims)[1]
 
 
-def _choose_column_claim(
-    engine: Publisher, name: str, column: str, column_policy: Column
-) -> tuple[float, str]:
+def _choose_column_claim(engine: Publisher, name: str, table: Table, column: str) -> tuple[float, str]:
     """Return the distance of the claim's share from one half, and the claim."""
+    column_policy = table.columns[column]
     if column_policy.grid_bounds is not None:
-        return (
-            0.0,
-            f"{exp.column(column, quoted=True).sql(dialect='duckdb')} >= {compute_midpoint(column_policy)}",
-        )
+        return _choose_threshold_claim(engine, name, table, column)
     value = exp.cast(exp.column(column, quoted=True), "text")
     counted = (
         exp.select(value.as_(VALUE), exp.Count(this=exp.Star()).as_(ROW_COUNT))
@@ -143,14 +139,37 @@ def _choose_column_claim(
     return off, exp.column(column, quoted=True).eq(exp.Literal.string(said)).sql(dialect="duckdb")
 
 
+def _choose_threshold_claim(engine: Publisher, name: str, table: Table, column: str) -> tuple[float, str]:
+    """Return the claim that a number is at least a threshold, which is searched from the midpoint on.
+
+    Bounds are often wide: a claim about their midpoint may be true of nobody.
+    """
+    column_policy = table.columns[column]
+    low, high = column_policy.grid_bounds or (0, 0)
+    subject = exp.column(column, quoted=True).sql(dialect="duckdb")
+    rows = count_claim_rows(engine, name, table, f"{subject} IS NOT NULL")
+    if not rows:
+        raise DataError(f"attack: {name} has no value of {column}.", hint="State a claim with `claim=`.")
+    best = (1.0, "")
+    while low < high:
+        middle = (low + high + 1) // 2
+        claim = f"{subject} >= {_format_grid_value(column_policy, middle)}"
+        share = count_claim_rows(engine, name, table, claim) / rows
+        best = min(best, (abs(share - 0.5), claim))
+        if abs(share - 0.5) <= NEAR_HALF:
+            break
+        low, high = (middle, high) if share > 0.5 else (low, middle - 1)
+    return best if best[1] else (0.5, f"{subject} >= {_format_grid_value(column_policy, low)}")
+
+
 def compute_midpoint(column: Column) -> str:
     """Return the midpoint of the declared bounds, as SQL."""
     low, high = column.grid_bounds or (0, 0)
-    return str(
-        float((low + high + 1) // 2 * column.grid_step)
-        if column.type is ColumnType.DECIMAL
-        else (low + high + 1) // 2
-    )
+    return _format_grid_value(column, (low + high + 1) // 2)
+
+
+def _format_grid_value(column: Column, value: int) -> str:
+    return str(float(value * column.grid_step) if column.type is ColumnType.DECIMAL else value)
 
 
 def _invalid_claim_error(claim: str) -> RequestError:

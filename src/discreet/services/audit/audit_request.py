@@ -12,6 +12,7 @@ from discreet.mechanisms import MECHANISMS, get_mechanism_name
 from discreet.services.request_fields import CommandLine, accept_number, accept_probability
 
 QUESTION_STARTS = ("select ", "with ")
+CLAIM_PANEL, RUNS_PANEL = "What is checked", "Runs"
 MECHANISM_NAMES = ", ".join(get_mechanism_name(kind) for kind in MECHANISMS)
 
 
@@ -56,25 +57,33 @@ class AuditRequest(BaseModel):
         ),
         *accept_number("`epsilon=`", exclusiveMinimum=0),
         AfterValidator(_check_epsilon),
+        CommandLine(panel=CLAIM_PANEL),
     ] = None
     delta: Annotated[
         float | None,
         Field(description="For mechanisms that have one; 1e-6 by default."),
         *accept_number("`delta=`", minimum=0, exclusiveMaximum=1),
+        CommandLine(panel=CLAIM_PANEL),
     ] = None
     runs: Annotated[
-        int | None, Field(description="How often to run it on each of two neighbouring databases.")
+        int | None,
+        Field(description="How often to run it on each of two neighbouring databases."),
+        CommandLine(panel=RUNS_PANEL),
     ] = None
     confidence: Annotated[
         float,
         Field(description="The confidence of the bound."),
         *accept_probability("`confidence=`", nullable=False),
         AfterValidator(_check_confidence),
-        CommandLine(typed=str, default="95%"),
+        CommandLine(typed=str, default="95%", panel=RUNS_PANEL),
     ] = DEFAULT_CONFIDENCE
     posterior: Annotated[
-        bool, Field(description="For a question: also compare attackers' beliefs with the promise.")
+        bool,
+        Field(description="For a question: also compare attackers' beliefs with the promise."),
+        CommandLine(panel=CLAIM_PANEL),
     ] = False
     session: Annotated[
-        bool, Field(description="Audit the whole curator: ask a question until the budget is spent.")
+        bool,
+        Field(description="Audit the whole curator: ask a question until the budget is spent."),
+        CommandLine(panel=CLAIM_PANEL),
     ] = False

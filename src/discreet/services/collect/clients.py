@@ -30,7 +30,7 @@ from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.number_checks import parse_number
 from discreet.core.sql_quoting import quote_identifier
-from discreet.engines.duckdb_publisher import select_without_negative_zero
+from discreet.engines.duckdb_publisher import select_canonical_value
 from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS
 from discreet.local.baskets.basket_packing import pack_pairs
 from discreet.local.design import design_baskets, design_frequencies, design_mean
@@ -302,7 +302,7 @@ class BasketClients:
         looked_up = (
             f"SELECT basket, people, item IS NOT NULL AS given, {self._code_sql} AS code "
             "FROM (SELECT basket, "
-            f"people, {select_without_negative_zero('item', kind)} FROM ({self._rows_sql()}) AS several) "
+            f"people, {select_canonical_value('item', kind)} FROM ({self._rows_sql()}) AS several) "
             "AS bought "
             f"LEFT JOIN {quote_identifier(DOMAIN)} AS d ON d.value = {text}"
         )

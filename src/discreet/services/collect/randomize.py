@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 
 from discreet.belief import Promise
 from discreet.core.engine import Publisher
-from discreet.core.errors import RequestError
+from discreet.core.errors import BudgetError, RequestError
 from discreet.core.output_files import make_unwritable_error
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS
 from discreet.local.design import require_promise_kept
 from discreet.local.operator import Operator
 from discreet.local.report_formats import Reports
+from discreet.services.budget_units import Charge, compute_charge
 from discreet.services.collect.answer_columns import (
     AnswerColumn,
     add_stand_in,
@@ -48,12 +50,14 @@ from discreet.services.ledgers import open_ledger
 from discreet.services.policies import get_promise, resolve_analyst
 from discreet.services.source_tables import find_source_table
 
+VERB = "collect randomize"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizeResult:
     """The written reports and the number of clients; `other` is the stand-in for answers outside the domain.
 
-    `entry` is the number of the ledger's entry, if one was charged.
+    `entry` is the number of the ledger's entry, and `charge` its cost, if one was charged.
     """
 
     description: ReportDescription
@@ -61,14 +65,48 @@ class RandomizeResult:
     path: Path
     other: str | float | None
     entry: int | None = None
+    charge: Charge | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizePlan:
+    """How a column would be randomized; `charge` is the cost to the policy that covers it, if one does."""
+
+    description: ReportDescription
+    charge: Charge | None
 
 
 def randomize_column(request: RandomizeRequest) -> RandomizeResult:
     """Check the request, charge it, read and randomize the answers, and write the reports."""
+    clients, description = _prepare_randomization(request)
+    return write_randomized_reports(
+        clients, description, request.out, analyst=request.analyst, spend_all=request.spend_all
+    )
+
+
+def plan_randomization(request: RandomizeRequest) -> RandomizePlan:
+    """Return the operator, and the cost to the promise; reads no data and charges nothing."""
+    clients, description = _prepare_randomization(request)
+    policy, who = _find_charged_analyst(clients.answers, request.analyst)
+    if policy is None or who is None:
+        return RandomizePlan(description=description, charge=None)
+    with open_ledger(policy) as ledger:
+        charge = compute_charge(ledger, who, description.operator.guarantee)
+    return RandomizePlan(description=description, charge=charge)
+
+
+def _prepare_randomization(request: RandomizeRequest) -> tuple[Clients, ReportDescription]:
     operator, stated = (None, None) if request.operator is None else load_operator(request.operator)
     clients = find_clients(request, operator)
-    description = describe_randomization(clients, operator, request.promise or stated)
-    return write_randomized_reports(clients, description, request.out, analyst=request.analyst)
+    return clients, describe_randomization(clients, operator, request.promise or stated)
+
+
+def _find_charged_analyst(answers: AnswerColumn, analyst: str | None) -> tuple[Policy | None, str | None]:
+    """Return the policy and the analyst who is charged; None where no promise covers the answers."""
+    policy = answers.policy
+    if policy is None or policy.promise is None:
+        return None, None
+    return policy, resolve_analyst(policy, analyst)
 
 
 def find_clients(request: RandomizeRequest, operator: Operator | None) -> Clients:
@@ -127,12 +165,19 @@ def _require_promise(promise: Promise | None) -> Promise:
 
 
 def write_randomized_reports(
-    clients: Clients, description: ReportDescription, path: Path, *, analyst: str | None = None
+    clients: Clients,
+    description: ReportDescription,
+    path: Path,
+    *,
+    analyst: str | None = None,
+    spend_all: bool = False,
 ) -> RandomizeResult:
-    """Charge the randomization if a policy covers it, randomize the answers, and write the reports."""
+    """Charge the randomization if a policy covers it, randomize the answers, and write the reports.
+
+    Raises RequestError if nothing of the promise would be left, unless `spend_all` confirms it.
+    """
     answers = clients.answers
-    policy = answers.policy
-    who = resolve_analyst(policy, analyst) if policy is not None and policy.promise is not None else None
+    policy, who = _find_charged_analyst(answers, analyst)
     with open_draft(path) as draft, answers.open_publisher(*clients.extra_columns) as publisher:
         _require_other_output(answers, publisher, path)
 
@@ -146,6 +191,16 @@ def write_randomized_reports(
             return RandomizeResult(description=description, clients=people, path=path, other=clients.other)
         text = f"collect randomize {answers.name} --column {answers.column}"
         with Curator(policy, ledger=open_ledger(policy), engine=publisher, analyst=who) as curator:
+            charge = compute_charge(curator.ledger, who, description.operator.guarantee)
+            if not charge.fits:
+                raise BudgetError(
+                    f"{VERB}: this costs {charge}.", hint="Give a smaller promise by `promise=`."
+                )
+            if charge.leaves_nothing and not spend_all:
+                raise RequestError(
+                    f"{VERB}: this costs {charge}.",
+                    hint='Give a smaller promise, such as `promise="1%:2%"`, or confirm it by `spend_all=`.',
+                )
             people, entry = curator.charge_and_release(
                 f"{text} -o {path.absolute()}",
                 text,
@@ -153,9 +208,15 @@ def write_randomized_reports(
                 lambda _, random: write_randomized_values(random),
                 lambda _: b"",
                 {"file": path.name},
+                verb=VERB,
             )
     return RandomizeResult(
-        description=description, clients=people, path=path, other=clients.other, entry=entry.number
+        description=description,
+        clients=people,
+        path=path,
+        other=clients.other,
+        entry=entry.number,
+        charge=charge,
     )
 
 

@@ -32,6 +32,7 @@ import pyarrow as pa
 from discreet.core.engine import Closeable
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
+from discreet.core.output_files import sync_path
 from discreet.services.collect.report_files import (
     ReportDescription,
     description_from_json,
@@ -155,7 +156,7 @@ class ReportStore(Closeable):
                 self._connection.execute("VACUUM")  # lays the rows out in the order of their tickets
                 image = self._connection.serialize()
             self._lock = _replace_file(self.path, image, self._lock)
-            _sync_folder(self.path.parent)
+            sync_path(self.path.parent)
             self._written_count = arrived
 
 
@@ -248,15 +249,6 @@ def _replace_file(path: Path, image: bytes, old_lock: int | None) -> int:
     if old_lock is not None:
         os.close(old_lock)
     return file
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the directory, so that the new name survives a crash."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _not_a_store_error(path: Path) -> RequestError:

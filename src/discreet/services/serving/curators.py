@@ -159,11 +159,11 @@ class Curators(Closeable):
         with self._planning_slots:
             yield
 
-    def plan(self, analyst: str, request: QuestionRequest) -> Plan:
-        """Return the proposal for a question."""
+    def plan(self, analyst: str, request: QuestionRequest, *, verb: str = "ask") -> Plan:
+        """Return the proposal for a question; a refusal begins with the verb."""
         curator = self.for_analyst(analyst)
         with self.hold_planning_slot():
-            return curator.plan_question(request)
+            return curator.plan_question(request, verb=verb)
 
     def ask(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a proposal at its fixed time.

@@ -4,7 +4,7 @@ Stages      A job reports the stage that it has reached, out of a constant list.
             many candidates were judged, which attacks apply) may depend on data and are dropped. The share
             done counts stages, and a fraction of one if that follows from the plan.
 Charging    From its charging stage on, in which the ledger gets an entry, a job cannot be cancelled.
-Orphans     A job whose server process no longer runs has failed.
+Orphans     A job whose server process no longer runs has failed. What it had not finished writing is removed.
 Not stored  Results on real data, which are held in memory only.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from discreet.accounting.process_identity import get_process_identity
 from discreet.core.errors import DataError, DiscreetError, ModelNotMetError, RequestError
+from discreet.core.output_files import remove_leftovers
 from discreet.services.progress import ProgressCallback
 from discreet.services.users.user_storage import UserStorage, get_timestamp
 
@@ -178,17 +179,21 @@ class JobStore:
     @contextmanager
     def open_folder(self, job: Job) -> Iterator[Path]:
         """Yield the private folder of a job: beside the user storage, or a temporary one if there is none."""
-        if self._storage.releases_folder is not None:
-            place = self._storage.releases_folder.absolute() / job.id
-            place.parent.mkdir(mode=0o700, exist_ok=True)
-            place.mkdir(mode=0o700)
-        else:
-            place = Path(tempfile.mkdtemp(prefix="discreet-release-"))
+        found = self._find_folder(job)
+        if found is not None:
+            found.parent.mkdir(mode=0o700, exist_ok=True)
+            found.mkdir(mode=0o700)
+        place = found or Path(tempfile.mkdtemp(prefix="discreet-release-"))
         try:
             yield place
         finally:
             with suppress(OSError):  # not empty: the job wrote files
                 place.rmdir()
+
+    def _find_folder(self, job: Job) -> Path | None:
+        """Return the path of a job's folder beside the user storage, or None if that is no file."""
+        folder = self._storage.releases_folder
+        return None if folder is None else folder.absolute() / job.id
 
     def add(self, job: Job) -> None:
         row = _job_to_row(job) | {"process": self._process}
@@ -214,7 +219,7 @@ class JobStore:
         return None if row is None else _job_from_row(row)
 
     def fail_orphans(self) -> None:
-        """Mark jobs as failed whose server no longer runs."""
+        """Mark jobs as failed whose server no longer runs, and remove their unfinished files."""
         query = f"SELECT process, {STORED_FIELDS} FROM job WHERE {OPEN_CONDITION}"
         with self._storage.read_transaction() as rows:
             found = rows.execute(query).fetchall()
@@ -224,6 +229,11 @@ class JobStore:
         for job in left:
             job.mark_failed(ServerStoppedError())
             self.update(job, where=f"id = :id AND {OPEN_CONDITION}")  # it may have finished meanwhile
+            folder = self._find_folder(job)
+            if folder is not None:
+                remove_leftovers(folder)
+                with suppress(OSError):  # not empty, or never made
+                    folder.rmdir()
 
 
 def _job_to_row(job: Job) -> dict[str, object]:

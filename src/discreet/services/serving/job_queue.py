@@ -52,6 +52,7 @@ class JobQueue:
 
     def __init__(self, storage: UserStorage) -> None:
         self._store = JobStore(storage)
+        self._store.fail_orphans()
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
         self._stop_event = threading.Event()

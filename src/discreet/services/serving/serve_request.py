@@ -15,10 +15,11 @@ from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_positive
 from discreet.services.addresses import ENGINE_EXAMPLES
 from discreet.services.network_addresses import is_loopback
-from discreet.services.request_fields import CommandLine
+from discreet.services.request_fields import POLICY_PANEL, CommandLine
 from discreet.services.serving.tls import TlsCertificate
 
 MAX_PORT = 65535
+ADDRESS_PANEL, TLS_PANEL, TIMING_PANEL = "Addresses", "TLS", "Timing"
 
 
 class ServeRequest(BaseModel):
@@ -29,51 +30,64 @@ class ServeRequest(BaseModel):
     policy: Annotated[
         Path | None,
         Field(description="The custodian's policy."),
-        CommandLine(flags=("-p", "--policy"), shown_default="privacy.yaml, else sample tables"),
+        CommandLine(
+            flags=("-p", "--policy"), shown_default="privacy.yaml, else sample tables", panel=POLICY_PANEL
+        ),
     ] = None
     host: Annotated[
-        str, Field(description="The address to listen on; any but this machine's own needs TLS.")
+        str,
+        Field(description="The address to listen on; any but this machine's own needs TLS."),
+        CommandLine(panel=ADDRESS_PANEL, metavar="ADDRESS"),
     ] = "127.0.0.1"
     names: Annotated[
         tuple[str, ...],
         Field(description="A host name that clients use, besides the address; may be repeated."),
-        CommandLine(flags=("--name",)),
+        CommandLine(flags=("--name",), panel=ADDRESS_PANEL, metavar="NAME"),
     ] = ()
     http: Annotated[
         int,
         Field(description="The HTTP port; 0 picks a free one.", ge=0, le=MAX_PORT),
-        CommandLine(least=0, most=MAX_PORT),
+        CommandLine(least=0, most=MAX_PORT, panel=ADDRESS_PANEL, metavar="PORT"),
     ] = 8000
     postgres: Annotated[
         int,
         Field(description="The PostgreSQL port; 0 picks a free one.", ge=0, le=MAX_PORT),
-        CommandLine(least=0, most=MAX_PORT),
+        CommandLine(least=0, most=MAX_PORT, panel=ADDRESS_PANEL, metavar="PORT"),
     ] = 5433
     engine: Annotated[
         str | None,
         Field(description=f"The engine that holds the rows, instead of the policy's: {ENGINE_EXAMPLES}."),
-        CommandLine(metavar="ADDRESS"),
+        CommandLine(metavar="ADDRESS", panel=POLICY_PANEL),
     ] = None
     ledger: Annotated[
         str | None,
         Field(description="The ledger, instead of the policy's: sqlite:///ledger.db or postgresql://…."),
-        CommandLine(metavar="ADDRESS"),
+        CommandLine(metavar="ADDRESS", panel=POLICY_PANEL),
     ] = None
     catalog: Annotated[
         str | None,
         Field(description="An empty PostgreSQL database to answer catalog queries: postgresql://…."),
+        CommandLine(panel=ADDRESS_PANEL, metavar="ADDRESS"),
     ] = None
-    tls_cert: Annotated[Path | None, Field(description="A certificate, as PEM.")] = None
-    tls_key: Annotated[Path | None, Field(description="Its key, as PEM.")] = None
+    tls_cert: Annotated[
+        Path | None, Field(description="A certificate, as PEM."), CommandLine(panel=TLS_PANEL)
+    ] = None
+    tls_key: Annotated[Path | None, Field(description="Its key, as PEM."), CommandLine(panel=TLS_PANEL)] = (
+        None
+    )
     padding: Annotated[
         bool,
         Field(
             description="Delay answers so that their timing reveals nothing; not needed if analysts are "
             "trusted."
         ),
-        CommandLine(flags=("--padding/--no-padding",)),
+        CommandLine(flags=("--padding/--no-padding",), panel=TIMING_PANEL),
     ] = True
-    slack: Annotated[float, Field(description="Multiply that delay, if questions take longer.")] = 1.0
+    slack: Annotated[
+        float,
+        Field(description="Multiply that delay, if questions take longer."),
+        CommandLine(panel=TIMING_PANEL),
+    ] = 1.0
 
     @property
     def certificate(self) -> TlsCertificate | None:

@@ -16,8 +16,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from discreet.belief.promise import parse_promise
 from discreet.core.errors import RequestError
 from discreet.services.count_requests import Delta, Epsilon
-from discreet.services.request_fields import CommandLine, accept_probability, split_names
+from discreet.services.request_fields import (
+    COST_PANEL,
+    OUTPUT_PANEL,
+    POLICY_PANEL,
+    CommandLine,
+    accept_probability,
+    split_names,
+)
 
+ROWS_PANEL, ATTACKERS_PANEL = "Synthetic rows", "Attackers"
 ALL: Literal["all"] = "all"
 
 
@@ -68,25 +76,25 @@ class SynthesizeFields(BaseModel):
         Literal["lean", "best"],
         Field(description="lean (MST, a second) or best (AIM, minutes)."),
         BeforeValidator(_read_quality),
-        CommandLine(typed=str),
+        CommandLine(typed=str, panel=ROWS_PANEL, metavar="lean|best"),
     ] = "lean"
     columns: Annotated[
         Sequence[str] | None,
-        Field(description="a,b,c; all declared columns by default."),
+        Field(description="The columns to publish; all declared ones by default."),
         BeforeValidator(_read_columns),
-        CommandLine(typed=str),
+        CommandLine(typed=str, panel=ROWS_PANEL, metavar="A,B"),
     ] = None
     logarithmic: Annotated[
         Sequence[str],
-        Field(description="Columns to divide on a log scale: a,b."),
+        Field(description="Columns to divide on a log scale."),
         BeforeValidator(_read_names),
-        CommandLine(flags=("--log",), typed=str),
+        CommandLine(flags=("--log",), typed=str, panel=ROWS_PANEL, metavar="A,B"),
     ] = ()
     earlier: Annotated[
         Sequence[int] | Literal["all"],
         Field(description="Earlier answers to be consistent with, by ledger entry: 3,5 or all."),
         BeforeValidator(_read_entries),
-        CommandLine(flags=("--with",), typed=str),
+        CommandLine(flags=("--with",), typed=str, panel=ROWS_PANEL, metavar="ENTRIES"),
     ] = ()
 
 
@@ -101,7 +109,7 @@ class SynthesizeRequest(SynthesizeFields):
         tuple[float, float] | None,
         Field(description="Instead of `epsilon=`: prior:posterior for this table alone, such as 1%:2%."),
         BeforeValidator(_read_promise),
-        CommandLine(typed=str),
+        CommandLine(typed=str, panel=COST_PANEL, metavar="PRIOR:POSTERIOR"),
     ] = None
 
     @model_validator(mode="after")
@@ -120,16 +128,22 @@ class PublishRequest(SynthesizeRequest):
     output: Annotated[
         Path,
         Field(description=".parquet, .csv, .duckdb or FILE.duckdb#TABLE."),
-        CommandLine(flags=("-o", "--output")),
+        CommandLine(flags=("-o", "--output"), panel=OUTPUT_PANEL, metavar="FILE"),
     ]
-    analyst: Annotated[str | None, Field(description="The analyst whose share is charged.")] = None
+    analyst: Annotated[
+        str | None,
+        Field(description="The analyst whose share is charged."),
+        CommandLine(panel=POLICY_PANEL, metavar="NAME"),
+    ] = None
     panel: Annotated[
         Path | None,
         Field(description="A file of people who are not in the data, as a baseline for attacks."),
+        CommandLine(panel=ATTACKERS_PANEL),
     ] = None
     target: Annotated[
         str | None,
         Field(description="A column to predict from real and from synthetic rows, with `panel=`."),
+        CommandLine(panel=ATTACKERS_PANEL, metavar="COLUMN"),
     ] = None
     at_most: Annotated[
         float | None,
@@ -137,8 +151,10 @@ class PublishRequest(SynthesizeRequest):
             description="The highest belief that any attack may reach, such as 30%; above it, exit code 4."
         ),
         *accept_probability("`at_most=`"),
-        CommandLine(typed=str),
+        CommandLine(typed=str, panel=ATTACKERS_PANEL),
     ] = None
     force: Annotated[
-        bool, Field(description="Publish even if an attack succeeds; the certificate says so.")
+        bool,
+        Field(description="Publish even if an attack succeeds; the certificate says so."),
+        CommandLine(panel=ATTACKERS_PANEL),
     ] = False

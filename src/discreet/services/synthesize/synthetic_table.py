@@ -28,15 +28,13 @@ from discreet.core.randomness import Randomness
 from discreet.mining.attributes import Attribute
 from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan, plan_synthesis, synthesize
 from discreet.mining.tabulation.noise_budget import NoiseBudget
-from discreet.services.answers import answer_from_bytes
+from discreet.services.answer_cache import answer_from_bytes, table_from_bytes, table_to_bytes
 from discreet.services.curator import Curator
 from discreet.services.progress import ProgressCallback
-from discreet.services.release_cache import (
+from discreet.services.stored_releases import (
     release_or_replay,
     require_min_epsilon,
     resolve_epsilon,
-    table_from_bytes,
-    table_to_bytes,
 )
 from discreet.services.synthesize.synthesize_request import ALL, SynthesizeRequest
 from discreet.services.synthesize.synthetic_results import SyntheticTable

@@ -204,7 +204,7 @@ class UserFile(Closeable):
         except (OSError, sqlite3.Error):
             raise self._make_error("cannot be opened") from None
         try:
-            self._create_or_migrate(connection)
+            self.migrate_schema(connection)
         except sqlite3.Error:
             connection.close()
             raise self._make_error("was not written by discreet") from None
@@ -213,7 +213,8 @@ class UserFile(Closeable):
             raise
         return connection
 
-    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
+    def migrate_schema(self, connection: sqlite3.Connection) -> None:
+        """Create the tables of a new file, or bring those of an older format to the current one."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
@@ -248,7 +249,9 @@ class UserDatabase(Closeable):
         self._database = SharedDatabase(strip_sibling_path(ledger))
         try:
             self._database.create_tables(DATABASE_TABLES, DATABASE_SCHEMA)
-            self.secret = self._migrate_and_get_secret()
+            with self.write_transaction() as rows:
+                self.migrate_schema(rows)
+                self.secret = _find_or_draw_secret(rows)
         except BaseException:
             self.close()
             raise
@@ -270,21 +273,25 @@ class UserDatabase(Closeable):
     def close(self) -> None:
         self._database.close()
 
-    def _migrate_and_get_secret(self) -> bytes:
-        """Migrate the tables, and return the signing key of sessions, which the first server draws."""
-        with self.write_transaction() as rows:
-            form, value = rows.execute("SELECT format, value FROM secret").fetchone()
-            if form > STORAGE_FORMAT:
-                what = "has users that a newer version of discreet has written"
-                raise make_ledger_error(self._database.place, what, "Open it with that version.")
-            for later in range(form + 1, STORAGE_FORMAT + 1):
-                for statement in DATABASE_MIGRATIONS.get(later, ()):
-                    rows.execute(statement, {"expires": make_expiry_timestamp(DEFAULT_TOKEN_DAYS)})
-            rows.execute("UPDATE secret SET format = :form", {"form": STORAGE_FORMAT})
-            if value is None:
-                # Drawn by the database server, so that no statement and no statement log contains it.
-                ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
-        return bytes(value)
+    def migrate_schema(self, rows: SqlTransaction) -> None:
+        """Bring the tables of an older format to the current one."""
+        (form,) = rows.execute("SELECT format FROM secret").fetchone()
+        if form > STORAGE_FORMAT:
+            what = "has users that a newer version of discreet has written"
+            raise make_ledger_error(self._database.place, what, "Open it with that version.")
+        for later in range(form + 1, STORAGE_FORMAT + 1):
+            for statement in DATABASE_MIGRATIONS.get(later, ()):
+                rows.execute(statement, {"expires": make_expiry_timestamp(DEFAULT_TOKEN_DAYS)})
+        rows.execute("UPDATE secret SET format = :form", {"form": STORAGE_FORMAT})
+
+
+def _find_or_draw_secret(rows: SqlTransaction) -> bytes:
+    """Return the signing key of sessions, which the first server draws."""
+    (value,) = rows.execute("SELECT value FROM secret").fetchone()
+    if value is None:
+        # drawn by the database server, so that no statement and no log of statements contains it
+        ((value,),) = rows.execute(f"UPDATE secret SET value = {DRAWN} RETURNING value").fetchall()
+    return bytes(value)
 
 
 def open_user_storage(ledger: str) -> UserStorage:

@@ -29,7 +29,9 @@ def find_objective(name: str) -> Objective:
     """
     found = {each.name: each for each in OBJECTIVES}
     if name not in found:
-        raise InvalidParameterError(f"anonymize: objective must be one of {', '.join(found)}; got {name!r}.")
+        raise InvalidParameterError(
+            f"anonymize: `objective=` must be one of {', '.join(found)}; got {name!r}."
+        )
     return found[name]
 
 

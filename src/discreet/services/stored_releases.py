@@ -1,37 +1,29 @@
-"""Cache of releases other than SQL answers: charged before data is read, stored, replayed for free.
+"""Stored releases other than SQL answers: tables of counts, models, synthetic tables.
 
-Released rows are stored in the ledger as the bytes of a Parquet file.
+They are charged before data is read, stored in the ledger, and replayed for free (`answer_cache`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Generic, TypeVar
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from discreet.accounting.entries import StoredAnswer
 from discreet.core.engine import Engine
-from discreet.core.errors import BudgetError, RequestError
+from discreet.core.errors import RequestError
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real, is_real, require_positive
+from discreet.core.number_checks import Real, require_positive
 from discreet.core.randomness import Randomness
-from discreet.services.answers import build_damaged_ledger_error
+from discreet.services.budget_units import GuaranteeAt, build_budget_refusal
 from discreet.services.curator import Curator
-from discreet.services.policies import compute_policy_version
 from discreet.services.request_fields import MIN_EPSILON
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CachedRelease(Generic[T]):
+class StoredRelease(Generic[T]):
     """A release and the number of its ledger entry; `repeated` if it was charged earlier."""
 
     release: T
@@ -73,37 +65,22 @@ def release_or_replay(
     *,
     serialize: Callable[[T], bytes],
     deserialize: Callable[[bytes], T],
+    guarantee_at: GuaranteeAt | None = None,
     stored_verb: str | None = None,
-) -> CachedRelease[T]:
+) -> StoredRelease[T]:
     """Return the release of `compute`; the same terms, analyst, policy and data replay it for free.
 
-    `stored_verb` is the verb in the key of stored releases, for a verb that had another name before.
+    `guarantee_at` returns the guarantee at another epsilon, for the hint of a refusal. `stored_verb` is the
+    verb in the key of stored releases, for a verb that had another name before.
     """
-    key = _compute_key(curator, stored_verb or verb, terms)
+    key = curator.answer_cache.compute_release_key(stored_verb or verb, terms)
     try:
         found = curator.release_or_replay(key, text, guarantee, compute, serialize)
-    except BudgetError as refusal:
-        raise BudgetError(refusal.message.replace("reserve:", f"{verb}:", 1), hint=refusal.hint) from None
+    except RequestError as refusal:
+        raise build_budget_refusal(
+            curator.ledger, curator.analyst, verb, refusal, guarantee, guarantee_at
+        ) from None
     if isinstance(found, StoredAnswer):
-        return CachedRelease(release=deserialize(found.answer), entry=found.entry.number, repeated=True)
+        return StoredRelease(release=deserialize(found.answer), entry=found.entry.number, repeated=True)
     released, entry = found
-    return CachedRelease(release=released, entry=entry.number, repeated=False)
-
-
-def _compute_key(curator: Curator, verb: str, terms: Mapping[str, object]) -> str:
-    told = {name: str(Fraction(str(value))) if is_real(value) else value for name, value in terms.items()}
-    meaning = [verb, told, compute_policy_version(curator.policy), str(curator.policy.data_version)]
-    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
-
-
-def table_to_bytes(table: pa.Table) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()
-
-
-def table_from_bytes(content: bytes) -> pa.Table:
-    try:
-        return pq.read_table(io.BytesIO(content))
-    except (pa.ArrowException, ValueError, OSError):
-        raise build_damaged_ledger_error() from None
+    return StoredRelease(release=released, entry=entry.number, repeated=False)

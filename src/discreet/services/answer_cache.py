@@ -1,0 +1,113 @@
+"""The answer cache: what was released is stored in the ledger under a key, and replayed for free.
+
+Key      A hash of the plan or the request, the policy that bounds the data, and the version of the data. It
+         is the same as in ledgers of earlier versions: what was paid for is never charged again.
+Scope    One analyst. Others pay for the same question: a free answer would show them that it was asked.
+Content  A SQL answer is stored as an Arrow stream with its intervals, any other table as a Parquet file.
+
+Post-processing of a stored answer is free; nothing that was not released is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.accounting.entries import Entry, StoredAnswer
+from discreet.accounting.ledger import Ledger
+from discreet.core.errors import RequestError
+from discreet.core.guarantees import Guarantee
+from discreet.core.number_checks import is_real
+from discreet.core.policy import Policy
+from discreet.services.answers import IntervalBounds
+from discreet.services.policies import compute_policy_version
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerCache:
+    """The stored answers of one analyst under one policy and version of the data."""
+
+    ledger: Ledger
+    analyst: str
+    policy_version: str
+    data_version: str
+
+    @classmethod
+    def for_analyst(cls, ledger: Ledger, policy: Policy, analyst: str) -> AnswerCache:
+        return cls(
+            ledger=ledger,
+            analyst=analyst,
+            policy_version=compute_policy_version(policy),
+            data_version=str(policy.data_version),
+        )
+
+    def compute_question_key(self, release_key: str) -> str:
+        """Return the key of the answer to a planned question."""
+        return _hash_text(f"{release_key}:{self.policy_version}:{self.data_version}")
+
+    def compute_release_key(self, verb: str, terms: Mapping[str, object]) -> str:
+        """Return the key of another release, from the fields of its request."""
+        exact = {
+            name: str(Fraction(str(value))) if is_real(value) else value for name, value in terms.items()
+        }
+        return _hash_text(json.dumps([verb, exact, self.policy_version, self.data_version], sort_keys=True))
+
+    def find(self, key: str) -> StoredAnswer | None:
+        """Return what is stored under a key, which is free, or None."""
+        return self.ledger.find_stored_answer(self.analyst, key)
+
+    def find_or_reserve(self, key: str, text: str, guarantee: Guarantee) -> StoredAnswer | Entry:
+        """Return what is stored under a key, or a new reservation to settle."""
+        return self.find(key) or self.ledger.reserve_or_replay(self.analyst, key, text, guarantee)
+
+
+def _hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def answer_to_bytes(table: pa.Table, intervals: Mapping[str, IntervalBounds]) -> bytes:
+    """Return table and intervals as the bytes that the ledger stores."""
+    sink = io.BytesIO()
+    noted = table.replace_schema_metadata({"intervals": json.dumps(dict(intervals))})
+    with pa.ipc.new_stream(sink, noted.schema) as writer:
+        writer.write_table(noted)
+    return sink.getvalue()
+
+
+def answer_from_bytes(content: bytes) -> tuple[pa.Table, dict[str, IntervalBounds]]:
+    """Return table and intervals from bytes made by `answer_to_bytes`."""
+    try:
+        table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
+        kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
+        intervals = {name: (low, high) for name, (low, high) in kept.items()}
+    except (pa.ArrowException, ValueError, TypeError, AttributeError, OSError):
+        raise build_damaged_ledger_error() from None
+    return table.replace_schema_metadata(None), intervals
+
+
+def build_damaged_ledger_error() -> RequestError:
+    """Return the error for a stored answer that can no longer be read."""
+    return RequestError(
+        "The answer that the ledger stores cannot be read: the ledger is damaged.",
+        hint="Restore it from a backup; without one, treat the whole promise as spent.",
+    )
+
+
+def table_to_bytes(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def table_from_bytes(content: bytes) -> pa.Table:
+    try:
+        return pq.read_table(io.BytesIO(content))
+    except (pa.ArrowException, ValueError, OSError):
+        raise build_damaged_ledger_error() from None
