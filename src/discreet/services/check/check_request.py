@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from discreet.core.errors import RequestError
 from discreet.services.request_fields import CommandLine
 
+ACCEPTANCE_PANEL = "Acceptance"
+
 
 class CheckFields(BaseModel):
     """The tables, and the custodian's decision."""
@@ -23,9 +25,12 @@ class CheckFields(BaseModel):
     accept: Annotated[
         bool,
         Field(description="Accept this version of the data for analysts, and enter that in the ledger."),
+        CommandLine(panel=ACCEPTANCE_PANEL),
     ] = False
     despite: Annotated[
-        bool, Field(description="Accept data that does not fit the policy to the extent of at_most.")
+        bool,
+        Field(description="Accept data of which more does not fit the policy than its at_most."),
+        CommandLine(panel=ACCEPTANCE_PANEL),
     ] = False
 
     @model_validator(mode="after")

@@ -160,7 +160,7 @@ class TableCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class DataCheck:
-    """The tables of a policy that were checked."""
+    """The tables of a policy that were checked, each with its columns, findings and fixes."""
 
     tables: tuple[TableCheck, ...]
 
