@@ -36,7 +36,7 @@ from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult, run_audit
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.check.check import run_check
-from discreet.services.check.check_request import CheckFields
+from discreet.services.check.check_request import make_check_request
 from discreet.services.check.data_check import DataCheck
 from discreet.services.curator import Curator
 from discreet.services.policies import load_policy
@@ -317,6 +317,9 @@ def check(
     """
     if isinstance(source, Curator):
         return source.check(tables, accept=accept, despite=despite)
-    policy = source if isinstance(source, Policy) else load_policy(Path(source))
-    listed = (tables,) if isinstance(tables, str) else tuple(tables)
-    return run_check(policy, make_request(CheckFields, tables=listed, accept=accept, despite=despite))
+    if not isinstance(source, Policy | str | Path):
+        raise InvalidParameterError(
+            f"`source=` must be a curator, a policy or its path; got {shorten_value(source)}."
+        )
+    request = make_check_request(tables, accept=accept, despite=despite)
+    return run_check(source if isinstance(source, Policy) else load_policy(Path(source)), request)

@@ -41,7 +41,7 @@ from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answe
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.budget_units import build_budget_refusal, compute_share
 from discreet.services.check.check import check_at_opening, run_check
-from discreet.services.check.check_request import CheckFields
+from discreet.services.check.check_request import make_check_request
 from discreet.services.check.data_check import DataCheck
 from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Budget, Plan, QuestionPricing, list_errors
@@ -168,8 +168,7 @@ class Curator(Closeable):
         Without `tables`, all are checked. Data that departs from the policy by more than its `at_most` is
         accepted only `despite` that.
         """
-        listed = (tables,) if isinstance(tables, str) else tuple(tables)
-        request = make_request(CheckFields, tables=listed, accept=accept, despite=despite)
+        request = make_check_request(tables, accept=accept, despite=despite)
         return run_check(self.policy, request, frames=self.frames, ledger=self.ledger)
 
     def plan(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from discreet.core.errors import RequestError
-from discreet.services.request_fields import CommandLine
+from discreet.services.request_fields import CommandLine, make_request
 
 ACCEPTANCE_PANEL = "Acceptance"
 
@@ -42,3 +43,9 @@ class CheckFields(BaseModel):
 
 class CheckRequest(CheckFields):
     """A check of a policy's tables."""
+
+
+def make_check_request(tables: Sequence[str] | str, *, accept: bool, despite: bool) -> CheckRequest:
+    """Return the request of a Python call; a text is the name of one table."""
+    listed = (tables,) if isinstance(tables, str) else tables
+    return make_request(CheckRequest, tables=listed, accept=accept, despite=despite)
