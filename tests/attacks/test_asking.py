@@ -133,5 +133,5 @@ def test_an_answer_that_is_no_count_is_refused() -> None:
         def ask(self, sql: str) -> pa.Table | Refusal:
             return pa.table({"said": ["hello"]})
 
-    with pytest.raises(RequestError, match=r"^attack: a COUNT was answered with a value that is not a"):
+    with pytest.raises(RequestError, match=r"^attack: the answerer returned no number for a COUNT"):
         DIFFERENCING.run(Chatty(), [Victim(name="Joe", where="id = 1", truth=True)])

@@ -12,8 +12,8 @@ import pytest
 
 from discreet.core.engine import SupportsWrites
 from discreet.core.errors import RequestError
-from discreet.engines import ENGINES
 from discreet.engines.engine_reference import generate_engine_page
+from discreet.engines.engine_registry import ENGINES
 from discreet.engines.engine_spec import EngineSpec
 from discreet.services.addresses import (
     EXPECTED_ADDRESS,

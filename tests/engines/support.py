@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from discreet import engines
+from discreet.engines import engine_registry
 
 GUIDE = Path(__file__).parents[2] / "docs" / "scale.md"
-ENGINES = {engine.schemes[0]: engine.name for engine in engines.ENGINES}
-FIXTURES = {engine.extra: engine.schemes[0] for engine in engines.ENGINES if not engine.is_embedded}
+ENGINES = {engine.schemes[0]: engine.name for engine in engine_registry.ENGINES}
+FIXTURES = {engine.extra: engine.schemes[0] for engine in engine_registry.ENGINES if not engine.is_embedded}
 """The fixture of an engine's server, named as its extra, and the engine."""
 PLACE = re.compile(r"(<!-- support -->\n).*(<!-- /support -->)", re.S)
 Test = TypeVar("Test", bound=Callable[..., None])

@@ -165,7 +165,7 @@ class Accountant:
         return self.to_cost(Fraction(0), times * Fraction(summed.rho), times * Fraction(summed.delta))
 
     def has_room_for(self, guarantee: Guarantee, *, times: int = 1) -> bool:
-        """Return whether the promise has budget for a release; raise an error if it can never be charged."""
+        """Return whether the promise has budget for a release; raise if its guarantee has no cost."""
         return self._has_room_for_cost(self.compute_cost(guarantee, times=times))
 
     def spend(self, guarantee: Guarantee, *, times: int = 1) -> Accountant:

@@ -222,7 +222,7 @@ def require_same_history(
 ) -> None:
     """Raise an error for a ledger that was rolled back under this process: it lacks what was `seen` of it.
 
-    `after_data` was read, the error is a fault.
+    With `after_data`, data has already been read, so the error is an `EngineFault`.
     """
     if seen is None or transaction.chain.extends(seen):
         return

@@ -62,10 +62,15 @@ def ask_count(answerer: Answerer, table: str, where: str) -> int | None:
     if isinstance(answer, Refusal):
         return None
     if answer.num_rows != 1 or answer.num_columns != 1:
-        raise RequestError("attack: a COUNT was answered with a table instead of one number.")
+        raise RequestError(
+            "attack: the answerer returned a table for a COUNT.",
+            hint="It must return one row with one column.",
+        )
     found = answer.column(0)[0].as_py()
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise RequestError("attack: a COUNT was answered with a value that is not a number.")
+        raise RequestError(
+            "attack: the answerer returned no number for a COUNT.", hint="It must return one number."
+        )
     return round(found)
 
 

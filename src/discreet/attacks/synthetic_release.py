@@ -68,7 +68,7 @@ class SyntheticRelease:
         return np.array([self.columns.index(name) for name in columns], np.int64)
 
     def take_every(self, offset: int, stride: int = 2) -> SyntheticRelease:
-        """Return the release with every `of`-th person, from index `offset` on."""
+        """Return the release with every `stride`-th person, from index `offset` on."""
         return replace(
             self, victim_rows=self.victim_rows[offset::stride], panel_rows=self.panel_rows[offset::stride]
         )

@@ -190,7 +190,7 @@ class HierarchyEntry(StrictModel):
         if any(isinstance(bound, date) != (self.kind == "dates") for bound in (self.low, self.high)):
             raise ValueError(f"low and high must be {'dates' if self.kind == 'dates' else 'numbers'}")
         if any(isinstance(bound, Decimal) and not is_moderate(bound) for bound in (self.low, self.high)):
-            raise ValueError("low and high must be numbers of moderate size")
+            raise ValueError("low and high must be numbers below 1e31 of at most 60 digits")
         if self.low > self.high:  # type: ignore[operator]
             raise ValueError("low must not be above high")
 

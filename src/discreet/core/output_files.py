@@ -182,7 +182,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _hash_hostname() -> str:
-    """Return a hash of the machine or container that a process number belongs to: a folder may be shared."""
+    """Return a hash of the host name: process numbers are of one machine, and a folder may be shared."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 

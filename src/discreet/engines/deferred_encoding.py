@@ -147,7 +147,7 @@ def build_deferring_translator(
     translator: StatementTranslator,
     definitions: dict[str, TranslatedStatement],
 ) -> DeferringTranslator:
-    """Return a translator that defers columns of tables without a person column."""
+    """Return a translator that defers the encoding of columns, in tables without a person column."""
     tables = {
         name: DeferredTable(name=name, table=table, source=sources[name], dialect=translator.dialect)
         for name, table in policy.tables.items()

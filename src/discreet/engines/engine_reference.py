@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from discreet.engines import ENGINES
+from discreet.engines.engine_registry import ENGINES
 from discreet.engines.engine_spec import AddressForm, EngineSpec
 
 INTRODUCTION = """<!-- Generated: python -m discreet.engines.engine_reference > docs/reference/engines.md -->

@@ -140,7 +140,7 @@ KEYS = ("discreet_before", "discreet_after")
 
 
 def write_create_table(name: str, policy: Policy, reading: SourceRelation) -> str:
-    """Return the CREATE TABLE; the two halves of the key are variables of the connection."""
+    """Return the CREATE TABLE; it reads the hash key from two variables of the connection (`KEYS`)."""
     return f"CREATE TABLE {quote_identifier(name)} AS {write_rows(name, policy, reading)}"
 
 

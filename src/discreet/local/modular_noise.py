@@ -121,7 +121,7 @@ class ModularNoise(TwoLevelOperator, LinearOperator):
 
     @refuse_wrong_types
     def variance(self, share: float, clients: int) -> float:
-        """Return the variance of a raw share; all values are alike."""
+        """Return the variance of the unbiased estimate of a share; it is the same for every value."""
         uniform_law = np.full(self.values, 1 / self.values)
         own = self.apply_squared_inverse(self._apply_matrix(np.eye(1, self.values)[0]))[0]
         others = (1 - share) / (self.values - 1)

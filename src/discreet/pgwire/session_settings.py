@@ -147,7 +147,7 @@ def _require_valid_setting(name: str, value: str | None, computed: Mapping[str, 
     if name in DISCREET_SETTINGS:
         DISCREET_SETTINGS[name][1](value)
     if name in CONSTANT_SETTINGS and value.lower() != CONSTANT_SETTINGS[name]:
-        raise WireError("55P02", "That setting cannot be changed.")
+        raise WireError("55P02", f"{name} can only be {CONSTANT_SETTINGS[name]}.")
     if name == "client_encoding" and value.lower() not in UTF8_NAMES:
         raise WireError(
             "22023", "Only the encoding UTF-8 is supported.", hint="SET client_encoding TO 'UTF8'."

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from discreet.core.errors import RequestError
-from discreet.engines import ENGINES
+from discreet.engines.engine_registry import ENGINES
 from discreet.engines.engine_spec import EngineSpec
 
 ADDRESS_FORMS = [text for engine in ENGINES for form in engine.forms for text in form.texts]

@@ -38,7 +38,7 @@ class TradeoffPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Tradeoff:
-    """Points by rising cap, with the error of one measure in `unit`; `promised` is the policy's cap."""
+    """Points by rising cap, with the error of one measure in `unit`; the policy's is at `promised_index`."""
 
     points: tuple[TradeoffPoint, ...]
     promised_index: int

@@ -16,9 +16,9 @@ Scalar = int | Decimal | str | bool | date | datetime | None
 class Column:
     """A column of the rows that the expression is computed over.
 
-    A `scaled` column holds whole steps of its type's grid, as exact numbers do in the prepared store and in
-    subqueries; a column of a released table holds the number itself. Every number of a `clamped` column lies
-    within the bounds of its type; a computed column may leave them by rounding.
+    An `is_scaled` column holds whole steps of its type's grid, as exact numbers do in the prepared store and
+    in subqueries; a column of a released table holds the number itself. Every number of an `is_clamped`
+    column lies within the bounds of its type; a computed column may leave them by rounding.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Column:
     is_clamped: bool = False
 
     def __post_init__(self) -> None:
-        """Clear `known`: a constant of a subquery may be missing outside of it, after a join or a filter."""
+        """Clear `is_constant`: a subquery's constant may be missing outside it, after a join or filter."""
         object.__setattr__(self, "type", replace(self.type, is_constant=False))
 
 

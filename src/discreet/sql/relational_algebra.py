@@ -39,7 +39,7 @@ class RowOrder(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """A table of the prepared store: each person's first `kept` rows by rank, or all if truncated later."""
+    """A table of the prepared store: each person's first `row_limit` rows, or all if truncated later."""
 
     table: str
     alias: str
@@ -92,7 +92,7 @@ class Project:
 class Join:
     """Join of `left` and `right` by person, by a linked key, or by both.
 
-    With `once`, each row of `left` matches at most one row of `right`.
+    With `is_unique_match`, each row of `left` matches at most one row of `right`.
     """
 
     left: Rows
@@ -144,10 +144,10 @@ class PersonTotals:
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedRows:
-    """The first rows of each person by rank: at most `most`, or at most `most` in each of `groups` groups.
+    """The first rows of each person by rank: at most `max_rows`, in all or in each of `max_groups` groups.
 
     Ranks come from a keyed hash of the person's own rows, so they do not depend on other people. With
-    `sorts`, the engine finds the same rows by sorting.
+    `uses_sorting`, the engine finds the same rows by sorting.
     """
 
     source: Rows
@@ -169,9 +169,9 @@ class TruncatedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRows:
-    """All rows with a weight in the hidden column WEIGHT; one person's weights add up to at most `most`.
+    """All rows with a weight in the hidden column WEIGHT; one person's weights add up to at most `max_rows`.
 
-    Weights are computed by a GROUP BY person, which reads the rows twice, or, with `sorts`, by a window.
+    Weights are computed by a GROUP BY person, which reads rows twice, or, with `uses_sorting`, by a window.
     """
 
     source: Rows

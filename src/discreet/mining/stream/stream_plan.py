@@ -56,8 +56,8 @@ MAX_STEPS = 3_456 * 10**9
 class StreamPlan:
     """The plan of a stream of at most `questions` queries, `updates` of them answered by a fresh count.
 
-    `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows_per_person`
-    is the number of rows where it is public, else `row_count_noise` is the noise that it gets.
+    `width` is in rows: how far off counts as hard for weights, how fast r falls for median. `rows` is the
+    table's number of rows, if that is public; otherwise `row_count_noise` is the noise that is added to it.
     `method_errors` has the stated error of every method that fits, where none was named.
     """
 
@@ -177,7 +177,7 @@ def plan_method(
     if method == "median" and size < median_mechanism.MIN_SIZE:
         raise RequestError(
             f"stream: {universe.cells:,} cells are too many for the median mechanism.",
-            hint="Use weights, or fewer columns and bins.",
+            hint='Use `method="weights"`, or fewer columns and bins.',
         )
     often = _choose_updates(universe.cells, questions) if updates is None else updates
     require_count("stream", "updates", often)

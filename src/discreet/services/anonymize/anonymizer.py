@@ -366,10 +366,10 @@ def _require_models_met(counted: CountedTable, recoding: Recoding) -> None:
     if len(classes) == 0:
         raise _build_unmet_error(counted)
     if left_out > goal.suppress * tuples.rows:
+        unit = "rows" if counted.source.person is None else "people"
         raise ModelNotMetError(
-            f"Meeting {goal.model_names} leaves out {left_out:,} of {tuples.rows:,}, more than the "
-            "suppression "
-            "limit allows.",
+            f"Meeting {goal.model_names} leaves out {left_out:,} of {tuples.rows:,} {unit}, more than the "
+            "suppression limit allows.",
             hint=f'Allow `suppress="{ceil(1000 * left_out / tuples.rows) / 10:g}%"`, or ask for less.',
         )
 

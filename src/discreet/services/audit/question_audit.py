@@ -81,7 +81,7 @@ ENOUGH_SHARE = 0.999
 class QuestionAudit:
     """The result of an audit of a question: the bound on epsilon, and attackers' posteriors.
 
-    `audit_posteriors` is None if the promise has a tail and the ledger would not allow the question.
+    `posterior_audit` is None if the promise has a tail and the ledger would not allow the question.
     """
 
     epsilon_audit: EpsilonAudit

@@ -49,7 +49,7 @@ COUNT = Count()
 
 
 def _get_epsilon(curator: Curator, request: SynthesizeRequest) -> Real:
-    """Return the epsilon: as given, or the one of the request's promise about the same secret."""
+    """Return the request's epsilon, or that of its promise with the curator's secret and group."""
     secret, group = curator.promise.secret, curator.promise.group
     epsilon = (
         resolve_epsilon(curator, request.epsilon, "synthesize")

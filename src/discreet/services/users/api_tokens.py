@@ -73,7 +73,9 @@ class ApiTokens:
         with self._storage.write_transaction() as rows:
             kept = rows.execute('SELECT password FROM "user" WHERE name = :user', {"user": user}).fetchone()
             if kept is None or (stamp is not None and stamp != kept[0]):
-                raise RequestError("tokens: the user was removed or changed.", hint="Log in again.")
+                raise RequestError(
+                    "tokens: the account was removed, or its password was changed.", hint="Log in again."
+                )
             rows.execute(DELETE_EXPIRED, {"now": self._get_timestamp()})
             count = rows.execute(COUNT_TOKENS, {"user": user}).fetchone()[0]
             if count >= MAX_TOKENS_PER_USER:

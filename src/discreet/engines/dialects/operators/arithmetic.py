@@ -194,7 +194,7 @@ def write_is_nan_node(writer: ExpressionWriter, node: Any, scope: Scope) -> Type
 
 
 def _combine_magnitudes(family: TypeFamily, operator: str, left: SqlType, right: SqlType) -> SqlType:
-    """Return the type of a result; for floating point and exact products, with its magnitude."""
+    """Return the type of the result; for doubles and decimal products, with bounds on its magnitude."""
     if family is TypeFamily.DECIMAL and operator == "*":
         return SqlType(family=family, least=left.least * right.least, largest=left.largest * right.largest)
     if family is not TypeFamily.DOUBLE:
