@@ -66,7 +66,7 @@ UNDEFINED_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 @dataclass(frozen=True, kw_only=True)
 class CsvDetection:
-    """What a file seems to be: its options, the name and type of each column, and the rows that were seen.
+    """The options that a file seems to need, the name and type of each column, and the rows that were seen.
 
     `open_dates` has the formats between which a person must decide, and `has_short_years` is whether years
     have two digits, so that `two_digit_years` is to be declared.
@@ -285,7 +285,7 @@ class _Sample:
 
     @property
     def is_time(self) -> bool:
-        """Whether most values look like a date: digits, or the name of a month, between marks."""
+        """True if most values look like a date: digits, or the name of a month, between marks."""
         looks = sum(map(_looks_like_time, self.values))
         return bool(self.values) and looks >= MIN_SHARE * len(self.values)
 

@@ -42,7 +42,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, kw_only=True)
 class RowInspection:
-    """What the lines of a file hold: those of rows that are not read, and those within quoted values.
+    """The lines of a file whose rows are not read, and those within quoted values.
 
     `uneven` has the numbers of the first lines with too few or too many fields, `uneven_count` how many there
     are; `quoted_lines` is how many lines are within a value that began in an earlier one.

@@ -70,12 +70,12 @@ class Schema:
 
     @property
     def is_guessed(self) -> bool:
-        """Whether the types are guesses from text."""
+        """True if the types are guesses from text."""
         return self.csv is not None
 
     @property
     def has_header(self) -> bool:
-        """Whether the names are in the file."""
+        """True if the names are in the file."""
         return self.csv is None or self.csv.options.header
 
     @property

@@ -100,7 +100,7 @@ class Source:
 
     @property
     def is_text(self) -> bool:
-        """Whether the rows are text, read by the options of `csv:`."""
+        """True if the rows are text, read by the options of `csv:`."""
         return self.format in TEXT_FORMATS
 
     @property

@@ -64,7 +64,7 @@ class SourceTable:
 
     @property
     def has_header(self) -> bool:
-        """Whether the names of the columns are in the source."""
+        """True if the names of the columns are in the source."""
         return self.csv is None or self.csv.options.header
 
 
