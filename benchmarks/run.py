@@ -21,6 +21,7 @@ from benchmarks import (
     baskets,
     bounds,
     charts,
+    check,
     engines,
     ledger,
     local,
@@ -103,6 +104,7 @@ SECTIONS = {
     ),
     "baskets": Section(title="Randomized baskets", headings=FIGURES, measure=_plain(baskets.rows)),
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
+    "check": Section(title="The check of a table", headings=FIGURES, measure=_plain(check.rows)),
     "serve": Section(title="The PostgreSQL listener", headings=FIGURES, measure=_plain(serve.rows)),
     "work": Section(title="Work per person", headings=work.HEADINGS, measure=work.tables, about=work.ABOUT),
     "ledger": Section(

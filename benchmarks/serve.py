@@ -69,6 +69,12 @@ def _rate(ask: Callable[[], object]) -> str:
     return f"{count / (time.perf_counter() - began):,.0f}/s"
 
 
+def _accept(curators: Curators) -> Curators:
+    """Accept the data as its custodian, so that questions are answered."""
+    curators.ledger.accept_data(curators.table_states)
+    return curators
+
+
 @contextmanager
 def _served(folder: Path) -> Iterator[tuple[int, Curators]]:
     people = {
@@ -91,7 +97,7 @@ def _served(folder: Path) -> Iterator[tuple[int, Curators]]:
     users = UserAccounts(UserFile(":memory:"))
     users.add("analyst", Role.ANALYST, "analyst", PASSWORD)
     with (
-        Curators.open_policy(policy) as curators,
+        _accept(Curators.open_policy(policy)) as curators,
         closing(BuiltinCatalog(policy)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as bound,
     ):

@@ -298,6 +298,7 @@ def list_custodian_calls(curator: discreet.Curator) -> Iterator[Call]:
     yield make_call("require_bounds", discreet.attack(release).require_bounds, is_forced=True)
     yield make_call("audit", discreet.audit, audited="discrete-laplace", runs=200)
     yield make_call("audit question", discreet.audit, audited=SQL, policy=policy, epsilon=1, runs=200)
+    yield make_call("check", discreet.check, source=policy, tables="people")
     yield make_call("draw", discreet.draw, subject=PROMISE)
     yield make_call("write_sample_data", discreet.write_sample_data, folder="made")
     yield make_call("Curator.open", open_and_close(discreet.Curator.open), path=policy)

@@ -4,7 +4,8 @@ Promise, Policy, Curator     what an attacker may come to believe, what is decla
 ask, tabulate, itemsets,     releases under the promise: each is charged to the ledger
 open_stream, synthesize,
 train, learn_bounds
-anonymize, attack, audit     for the custodian: publish a recoded table, attack a release, audit an epsilon
+check, anonymize, attack,    for the custodian: check the data, publish a recoded table, attack a release,
+audit                        audit an epsilon
 draw, write_sample_data      charts, and made-up people to try all of it on
 models, local, mining,       submodules: privacy models, local randomization, estimators as in scikit-learn,
 belief, results              the arithmetic of belief, and the classes of results
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.api.custodian_verbs import anonymize as anonymize
     from discreet.api.custodian_verbs import attack as attack
     from discreet.api.custodian_verbs import audit as audit
+    from discreet.api.custodian_verbs import check as check
     from discreet.api.custodian_verbs import write_sample_data as write_sample_data
     from discreet.belief.promise import Promise as Promise
     from discreet.core.errors import AlreadyRunningError as AlreadyRunningError
@@ -70,6 +72,7 @@ _HOMES = {
     "anonymize": "discreet.api.custodian_verbs",
     "attack": "discreet.api.custodian_verbs",
     "audit": "discreet.api.custodian_verbs",
+    "check": "discreet.api.custodian_verbs",
     "draw": "discreet.api.charts",
     "write_sample_data": "discreet.api.custodian_verbs",
     "DiscreetError": "discreet.core.errors",
@@ -107,6 +110,7 @@ __all__ = [
     "attack",
     "audit",
     "belief",
+    "check",
     "draw",
     "itemsets",
     "learn_bounds",

@@ -862,8 +862,8 @@ def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path) 
 
 
 def test_a_newer_format_is_refused(spent_ledger: Path) -> None:
-    tamper(spent_ledger, "PRAGMA user_version = 5")
-    assert "has format 5; this version of discreet knows formats up to 4" in refusal(spent_ledger)
+    tamper(spent_ledger, "PRAGMA user_version = 6")
+    assert "has format 6; this version of discreet knows formats up to 5" in refusal(spent_ledger)
 
 
 def test_a_guarantee_of_a_newer_kind_is_refused(spent_ledger: Path) -> None:

@@ -250,7 +250,7 @@ def test_tables_of_another_program_are_refused_and_left_as_they_are(postgres: Po
 @pytest.mark.parametrize(
     ("statements", "what"),
     [
-        (["UPDATE ledger SET format = 5"], "has format 5; this version of discreet knows formats up to 4"),
+        (["UPDATE ledger SET format = 6"], "has format 6; this version of discreet knows formats up to 5"),
         (["UPDATE account SET epsilon = '0' WHERE analyst = ''"], "not the sum of everything"),
         (["UPDATE account SET epsilon = '0'"], "is not the sum of the entries"),
         (["DROP TRIGGER entry_stays ON entry", "DELETE FROM entry WHERE id = 3"], "entries are missing"),

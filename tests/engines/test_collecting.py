@@ -312,8 +312,8 @@ def test_lists_of_items_are_looked_up_wherever_they_stand(
     server: Server, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = listed(address(server), server.put({"bought": LISTS})["bought"])
-    words = ("collect", "randomize", "bought", "--column", "items", "--size", "2", "--spend-all")
-    words = (*words, "-o", "out.parquet")
+    asked = ("collect", "randomize", "bought", "--column", "items", "--size", "2", "--spend-all")
+    words = (*asked, "-o", "out.parquet")
     assert discreet(*words, "--policy", str(path), "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["clients"], told["entry"]) == (len(LISTS), 1)

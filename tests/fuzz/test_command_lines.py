@@ -61,6 +61,8 @@ QUICK: tuple[tuple[str, ...], ...] = (
     ("ledger", "restore", "kept.db", "-p", "lost/privacy.yaml"),
     ("ledger", "export", "entries.csv", "-p", "privacy.yaml", "--from", "1", "--limit", "2"),
     ("ledger", "change-unit", "-p", "privacy.yaml"),
+    ("check", "-p", "privacy.yaml", "--json"),
+    ("check", "-p", "privacy.yaml", "--accept", "--despite"),
     ("user", "remove", "emil", "-p", "privacy.yaml"),
     ("collect", "randomize", "baskets.csv", *BASKETS, "--basket", "id", "-o", "baskets.parquet"),
     ("collect", "mine", "baskets.parquet", "--support", "10%", "--longest", "2"),

@@ -81,8 +81,10 @@ def both_listeners(
     slack: float | None = None,
     ledger: str | None = None,
     admission: Admission | None = None,
+    *,
+    accepted: bool = True,
 ) -> Iterator[Server]:
-    """The server, ready; it ends with the block."""
+    """The server, ready, with data that the custodian has accepted; it ends with the block."""
     policy = load_policy(folder / "privacy.yaml", ledger=ledger)
     if not is_database_address(policy.ledger):
         Path(get_user_file_path(policy.ledger)).write_bytes(_people())
@@ -94,6 +96,8 @@ def both_listeners(
         socket.create_server(("127.0.0.1", 0)) as web,
         socket.create_server(("127.0.0.1", 0)) as wire,
     ):
+        if accepted:
+            curators.ledger.accept_data(curators.table_states)
         users = UserAccounts(file)
         if not users.list_all():
             add_people(users)

@@ -18,6 +18,8 @@ from discreet.core.engine import Closeable, Engine
 from discreet.core.exact_values import Exact
 from discreet.pgwire.catalog import BuiltinCatalog, ShadowCatalog
 from discreet.pgwire.listener import serve_postgres
+from discreet.services.check.check import run_check
+from discreet.services.check.check_request import CheckRequest
 from discreet.services.policies import load_policy
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.query_timeouts import Deadlines
@@ -96,6 +98,11 @@ def write_data(folder: Path, people: int = PEOPLE) -> None:
     (folder / "privacy.yaml").write_text(POLICY)
 
 
+def accept_data(folder: Path, ledger: str | None = None) -> None:
+    """Accept the data as the custodian does, so that analysts are answered."""
+    run_check(load_policy(folder / "privacy.yaml", ledger=ledger), CheckRequest(accept=True))
+
+
 @contextmanager
 def served(
     folder: Path,
@@ -116,6 +123,7 @@ def served(
         closing(BuiltinCatalog(policy) if shadow is None else ShadowCatalog(shadow, policy)) as catalog,
         socket.create_server((host, 0)) as bound,
     ):
+        curators.ledger.accept_data(curators.table_states)
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
         serving = serve_postgres(
             curators,

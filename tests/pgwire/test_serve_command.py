@@ -21,7 +21,7 @@ from discreet.services.serving.job import JobState
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import open_user_storage
 from tests.patience import PATIENCE
-from tests.pgwire.served import write_data
+from tests.pgwire.served import accept_data, write_data
 from tests.services.test_promise import discreet
 
 
@@ -32,6 +32,7 @@ def _started(*words: str) -> subprocess.Popen[str]:
 
 def test_it_serves_a_policy_until_it_is_stopped(tmp_path: Path) -> None:
     write_data(tmp_path)
+    accept_data(tmp_path, "sqlite:///kept.db")
     policy = str(tmp_path / "privacy.yaml")
     # a busy machine misses deadlines, which is a fault
     places = ["--http", "0", "--postgres", "0", "--ledger", "sqlite:///kept.db", "--no-padding"]
@@ -98,6 +99,7 @@ def _choose_password(told: dict[str, Any]) -> None:
 
 def test_it_ends_while_a_job_runs_that_would_take_hours(tmp_path: Path) -> None:
     write_data(tmp_path)
+    accept_data(tmp_path)
     server = _started("--policy", str(tmp_path / "privacy.yaml"), "--http", "0", "--postgres", "0", "--json")
     try:
         assert server.stdout is not None

@@ -81,6 +81,7 @@ class LinkKind(StrEnum):
     RELEASE = "release"
     STANDING = "standing"
     UNIT = "unit"
+    ACCEPTANCE = "acceptance"
     SEPARATE = "separate"
     BACKUP = "backup"
     MIGRATION = "migration"

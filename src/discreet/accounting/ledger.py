@@ -31,6 +31,12 @@ from typing import TypeVar
 from discreet.accounting.accountant import LEAK, Accountant, Cost, round_charge
 from discreet.accounting.belief_sentences import describe_ledger_belief, describe_uncovered
 from discreet.accounting.budget import AnalystAccount, BudgetAccounts, parse_shares
+from discreet.accounting.data_acceptance import (
+    DataAcceptance,
+    TableState,
+    list_acceptances,
+    record_acceptance,
+)
 from discreet.accounting.entries import (
     Entry,
     LedgerTransaction,
@@ -225,6 +231,14 @@ class Ledger(Closeable):
         self._units = {**self._units, **units}
         self.write_marks()
         return changed
+
+    def accept_data(self, tables: Mapping[str, TableState], *, despite: bool = False) -> None:
+        """Record that the custodian accepts tables in these states, so that analysts may be answered."""
+        self.transact(lambda transaction: record_acceptance(transaction, tables, despite=despite))
+
+    def list_acceptances(self) -> list[DataAcceptance]:
+        """Return the custodian's acceptances of data, in order."""
+        return self._read(list_acceptances)
 
     def transact(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
         """Return the result of `work`, in one durable transaction that excludes other writers.

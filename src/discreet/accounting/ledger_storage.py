@@ -34,8 +34,11 @@ from discreet.core.errors import DiscreetError, EngineFault, RequestError
 MEMORY = ":memory:"
 DEFAULT_FILE = "ledger.db"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
-FORMAT, CHAINED_FORMAT = 4, 3
-"""The format of new ledgers, and the first that was chained; in 4 shares and suspensions are, too."""
+FORMAT, CHAINED_FORMAT = 5, 3
+"""The format of new ledgers, and the first that was chained.
+
+In 4 shares and suspensions are chained, too; 5 has a link for acceptances of data.
+"""
 PATIENCE = 60.0
 MOST = 128
 """Writes that one commit holds."""

@@ -1,4 +1,4 @@
-"""Verbs for the custodian, who holds the data: publish a recoded table, attack a release, audit an epsilon.
+"""Verbs for the custodian, who holds the data: check it, publish a recoded table, attack a release, audit.
 
 Nothing here is charged. What these verbs return is computed from real data, except an audit: only what
 `Release.write` writes may be published.
@@ -34,6 +34,10 @@ from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult, run_audit
 from discreet.services.audit.audit_request import AuditRequest
+from discreet.services.check.check import run_check
+from discreet.services.check.check_request import make_check_request
+from discreet.services.check.data_check import DataCheck
+from discreet.services.curator import Curator
 from discreet.services.frame_tables import build_published_policy, read_whole_frame, write_frames
 from discreet.services.frames import Frame, is_frame, is_spark_frame
 from discreet.services.policies import load_policy
@@ -341,3 +345,29 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
             f"write_sample_data: `folder=` cannot be written to: {error.strerror}.",
             hint="Name another folder.",
         ) from None
+
+
+@refuse_invalid_arguments
+def check(
+    source: Curator | Policy | Path | str,
+    tables: Sequence[str] | str = (),
+    *,
+    accept: bool = False,
+    despite: bool = False,
+) -> DataCheck:
+    """Return how the data of a policy fits it: unreadable, clamped, undeclared and missing values.
+
+    `accept` enters the custodian's acceptance of this version of the data in the ledger, without which no
+    analyst of a server is answered; past the policy's `at_most` it takes `despite`.
+
+    >>> check("sample/privacy.yaml", "census").verdict  # doctest: +SKIP
+    <Verdict.FITS: 'fits'>
+    """
+    if isinstance(source, Curator):
+        return source.check(tables, accept=accept, despite=despite)
+    if not isinstance(source, Policy | str | Path):
+        raise InvalidParameterError(
+            f"`source=` must be a curator, a policy or its path; got {shorten_value(source)}."
+        )
+    request = make_check_request(tables, accept=accept, despite=despite)
+    return run_check(source if isinstance(source, Policy) else load_policy(Path(source)), request)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.check import confirm_data, print_notices
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import (
@@ -72,6 +73,7 @@ def run_ask(
     require_one_format(as_json=as_json, as_csv=as_csv)
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request)
+        confirm_data(curator)
         if plot is not None:
             # only with --plot: an answer need not wait for the charting library to load
             from discreet.rendering.answer_chart import require_drawable
@@ -80,6 +82,7 @@ def run_ask(
             require_chart_path(plot)
             require_drawable(proposal.query_plan)
         answer = curator.ask(proposal)
+        print_notices(curator, request.sql)
     if plot is not None:
         from discreet.rendering.answer_chart import draw_answer_chart
         from discreet.rendering.charts import save_chart  # see above

@@ -21,6 +21,7 @@ from discreet.services.anonymize.anonymize_request import AnonymizeRequest
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.bounds.bounds_request import BoundsRequest
+from discreet.services.check.check_request import CheckRequest
 from discreet.services.count_requests import ItemsetsRequest, StreamRequest, TabulateRequest
 from discreet.services.question_request import QuestionRequest
 from discreet.services.synthesize.synthesize_request import SynthesizeRequest
@@ -32,7 +33,7 @@ SUBMODULES = ("models", "local", "mining", "belief", "results")
 MEMBERS = {
     "Promise": ("epsilon", "gamma", "epsilon_for", "laplace_scale", "gaussian_scale", "admits", "explain"),
     "Policy": ("load", "draft", "fill", "blanks", "save"),
-    "Curator": ("open", "open_policy", "plan", "ask", "budget", "close"),
+    "Curator": ("open", "open_policy", "check", "plan", "ask", "budget", "close"),
     "Plan": ("cost", "expected_errors", "belief_change", "to_json"),
     "Answer": (
         "measures",
@@ -57,6 +58,7 @@ MEMBERS = {
     "Budget": (),
     "AuditResult": ("holds", "verdict"),
     "LearnedBounds": ("entry", "is_empty", "describe", "to_arrow", "to_pandas", "to_polars"),
+    "DataCheck": ("verdict",),
     "ReleasedCounts": ("to_arrow", "to_pandas", "to_polars"),
     "Stream": ("plan", "ask"),
     "SyntheticTable": ("to_arrow", "to_pandas", "to_polars"),
@@ -81,6 +83,7 @@ REQUESTS: dict[str, type[BaseModel]] = {
     "ask": QuestionRequest,
     "attack": AttackRequest,
     "audit": AuditRequest,
+    "check": CheckRequest,
     "itemsets": ItemsetsRequest,
     "learn_bounds": BoundsRequest,
     "open_stream": StreamRequest,

@@ -19,8 +19,12 @@ from discreet.core.policy import ASSUMED_ROWS, Policy
 from discreet.http.host_names import normalize_host_names
 from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
 from discreet.rendering.charts import chart_to_svg
+from discreet.rendering.check_view import format_notices
 from discreet.rendering.promise_chart import draw_promise
 from discreet.rendering.terminal import Console
+from discreet.services.check.acceptance import list_unaccepted
+from discreet.services.check.check import run_check
+from discreet.services.check.check_request import CheckRequest
 from discreet.services.network_addresses import open_listening_socket, parse_address
 from discreet.services.policies import load_policy
 from discreet.services.sample import write_policy, write_samples
@@ -48,6 +52,8 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         terms = load_policy(place, engine=request.engine, ledger=request.ledger)
         deadlines = Deadlines(policy=terms, slack=request.slack) if request.padding else None
         curators = Curators.open_policy(terms, deadlines=deadlines, progress=tell)
+        if own is None:  # the sample is made here, and fits its policy
+            run_check(terms, CheckRequest(accept=True), ledger=curators.ledger)
         if request.padding:
             tell("timing made-up rows")
             curators.calibrate()
@@ -77,6 +83,7 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
             nonlocal announced
             announced = True
             _print_addresses(place, scheme, host, ports, passwords, assumed, as_json=as_json)
+            _print_check(curators)
 
         try:
             run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped, announce))
@@ -88,6 +95,19 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         # print what an interrupted one left open. The charges are already on disk.
         sys.stdout.flush()
         os._exit(0)
+
+
+def _print_check(curators: Curators) -> None:
+    """Say on stderr what does not fit the policy, and whether analysts are refused for now."""
+    lines = format_notices(curators.check_summaries)
+    if list_unaccepted(curators.ledger, curators.table_states):
+        lines.append(
+            f"Analysts are refused until data version {curators.policy.data_version} is accepted: "
+            "discreet check --accept."
+        )
+    console = Console(stderr=True, soft_wrap=True)
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
 
 
 def _load_chart_library() -> None:

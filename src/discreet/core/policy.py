@@ -470,6 +470,16 @@ class ContributionBounding(StrEnum):
     WEIGHTS = "weights"
 
 
+class AtMost(StrictModel):
+    """The largest shares of a table's rows that may not fit the policy, of each column by itself."""
+
+    unreadable: Probability = Field(
+        default=0.01, description="Rows that are not read, or values that are not of their type."
+    )
+    undeclared: Probability = Field(default=0.01, description="Values that are not among the declared ones.")
+    clamped: Probability = Field(default=0.05, description="Values below or above the bounds.")
+
+
 class Analyst(StrictModel):
     """A person who may ask questions, within a share of the budget."""
 
@@ -531,6 +541,11 @@ class Policy(StrictModel):
     bounding: ContributionBounding | None = Field(
         default=None,
         description="How people with too many rows are bounded: some of their rows, or all with less weight.",
+    )
+    at_most: AtMost = Field(
+        default_factory=AtMost,
+        description="The shares of values that may not fit before accepting the data takes --despite.",
+        examples=[{"unreadable": "1%", "undeclared": "1%", "clamped": "5%"}],
     )
 
     def __repr__(self) -> str:

@@ -43,26 +43,27 @@ DECIMAL_TYPE = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 MAX_BIGINT_DIGITS = 18
 """Decimal digits that 64 bits hold."""
 FRACTIONAL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL")
+WIDEST_STEPS = 2**52
+"""Numbers of more steps are not told apart where values are looked at before they are clamped."""
 
 
 def encode_column(column: Column, name: str, source_type: str) -> str:
     """Return the SQL of the stored value of a source's column `name`, whose type there is `source_type`."""
-    return ENCODERS[column.type](column, *_read_plain_type(name, source_type))
+    return ENCODERS[column.type](column, *read_plain_type(name, source_type))
 
 
-def read_column(column: Column, name: str, source_type: str) -> str:
-    """Return the SQL of a value as its declared type, neither rounded nor clamped; NULL if unreadable."""
-    value, source_type = _read_plain_type(name, source_type)
-    if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL):
-        number = f"TRY_CAST({_read_numeral(value, source_type)} AS DOUBLE)"
-        return f"CASE WHEN NOT isnan({number}) THEN {number} END"
-    if column.type is ColumnType.BOOLEAN:
-        return _encode_boolean(column, value, source_type)
-    if column.type is ColumnType.DATE:
-        return read_date(value)
-    if column.type is ColumnType.TIMESTAMP:
-        return read_timestamp(value, source_type)
-    return _cast_to_text(value)
+def encode_unclamped(column: Column, name: str, source_type: str) -> str:
+    """Return the SQL of a value as its type, but not clamped to the column's bounds; NULL if it is none.
+
+    Numbers with bounds are in steps of the resolution, clamped to WIDEST_STEPS alone.
+    """
+    if column.grid_bounds is None:
+        return encode_column(column.model_copy(update={"low": None, "high": None}), name, source_type)
+    value, source_type = read_plain_type(name, source_type)
+    if source_type == "VARCHAR":
+        # DuckDB also reads underscores among digits (and `+-5`); a pattern takes three times as long
+        value = f"CASE WHEN NOT contains({value}, '_') THEN {value} END"
+    return _encode_steps(column, (-WIDEST_STEPS, WIDEST_STEPS), value, source_type)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class DeferredEncoding:
 
 def defer_encoding(column: Column, name: str, source_type: str) -> DeferredEncoding | None:
     """Return a column's encoding without its last step, or None if no step can be deferred."""
-    value, source_type = _read_plain_type(name, source_type)
+    value, source_type = read_plain_type(name, source_type)
     if column.type is ColumnType.CATEGORY and column.values is not None:
         return DeferredEncoding(text=_cast_to_text(value))
     narrow, each = DECIMAL_TYPE.fullmatch(source_type), column.grid_step.denominator
@@ -99,7 +100,7 @@ def _clamp_exact_number(value: str, low: Decimal, high: Decimal, largest: Decima
 
 def encode_person(column: Column, name: str, source_type: str) -> str:
     """Return the SQL of a person's identifier as text, or NULL if there is no person."""
-    value, source_type = _read_plain_type(name, source_type)
+    value, source_type = read_plain_type(name, source_type)
     text = f"nullif(TRY_CAST({value} AS VARCHAR), '')"
     whole = f"TRY_CAST({_read_numeral(value, source_type)} AS HUGEINT)"
     if source_type.startswith(FRACTIONAL_TYPES):
@@ -125,7 +126,7 @@ def encode_identity(column: Column, name: str, source_type: str) -> str:
     )
 
 
-def _read_plain_type(name: str, source_type: str) -> tuple[str, str]:
+def read_plain_type(name: str, source_type: str) -> tuple[str, str]:
     """Return a value and its type; other than plain types become text, as TRY_CAST raises for some."""
     if PLAIN_TYPES.fullmatch(source_type):
         return quote_identifier(name), source_type
@@ -223,14 +224,14 @@ def read_timestamp(value: str, source_type: str) -> str:
 def _clamp_time(column: Column, value: str, kind: str) -> str:
     """Clamp a time to its declared bounds; without bounds, times outside of the calendar are NULL."""
     if column.low is None or column.high is None:
-        first, last = (_write_time_literal(day, kind) for day in CALENDAR)
+        first, last = (write_time_literal(day, kind) for day in CALENDAR)
         beyond = f"{last} + INTERVAL 1 DAY" if kind == "TIMESTAMP" else f"{last} + 1"
         return f"CASE WHEN {value} >= {first} AND {value} < {beyond} THEN {value} END"
-    low, high = (_write_time_literal(bound, kind) for bound in (column.low, column.high))
+    low, high = (write_time_literal(bound, kind) for bound in (column.low, column.high))
     return f"CASE WHEN {value} IS NOT NULL THEN greatest({low}, least({high}, {value})) END"
 
 
-def _write_time_literal(bound: object, kind: str) -> str:
+def write_time_literal(bound: object, kind: str) -> str:
     if isinstance(bound, datetime) and bound.tzinfo is not None:
         bound = bound.astimezone(UTC).replace(tzinfo=None)
     if isinstance(bound, datetime) and kind == "DATE":

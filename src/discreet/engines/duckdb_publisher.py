@@ -41,8 +41,7 @@ from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import sources
 from discreet.engines.clamping import encode_person
 from discreet.engines.coarse_times import convert_frame
-from discreet.engines.column_readings import VALUE, name_text_view
-from discreet.engines.csv_sources import UNREAD, CsvRelation
+from discreet.engines.csv_sources import write_text_view
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.engines.identifier_types import require_exact_identifiers
 
@@ -52,6 +51,7 @@ FLOAT_TYPES = ("FLOAT", "DOUBLE")
 TEXT_TYPES = ("VARCHAR", "ENUM", "JSON", "INTERVAL")
 FORMULA_CELLS = "formula_cells"
 """The certificate's entry about the marking of formula cells in a CSV file."""
+ROW = "_discreet_row"
 ARRIVING, GIVEN, MOST_WORDS = "_discreet_arriving", "_discreet_given", 10_000
 
 
@@ -138,12 +138,14 @@ class DuckDBPublisher(Closeable):
             else select_published_column(table, each, reading.types.get(each, ""))
             for each in table.columns
         )
-        names = ", ".join(map(quote_identifier, table.columns))  # as declared, whatever case the file has
+        # as declared, whatever case the file has; rows without columns still count
+        names = ", ".join(map(quote_identifier, table.columns or (ROW,)))
+        columns = columns or f"true AS {ROW}"
         # not a temporary view: it would shadow tables of the file that the file's own views name
         text = f"CREATE VIEW {quote_identifier(name)} ({names}) AS SELECT {columns} FROM {reading.relation}"
         run_guarded(lambda: self._connection.execute(text))
         if reading.csv is not None:
-            lines = _write_text_view(name, reading.csv)
+            lines = write_text_view(name, reading.csv)
             run_guarded(lambda: self._connection.execute(lines))
         return reading
 
@@ -201,15 +203,6 @@ class DuckDBPublisher(Closeable):
         finally:
             for name in lookup_tables:
                 self._connection.execute(f"DROP TABLE IF EXISTS {quote_identifier(name)}")
-
-
-def _write_text_view(name: str, csv: CsvRelation) -> str:
-    """Return the CREATE VIEW of a text source's lines, for `column_readings`."""
-    columns = [quote_identifier(column) for column in csv.values]
-    columns += [
-        f"{value} AS {quote_identifier(f'{VALUE} {column}')}" for column, (value, _) in csv.values.items()
-    ]
-    return f"CREATE VIEW {name_text_view(name)} AS SELECT {', '.join([*columns, UNREAD])} FROM {csv.texts}"
 
 
 def has_marked_formulas(path: Path) -> bool:

@@ -19,6 +19,9 @@ from discreet.core.errors import BudgetError, EngineFault, RequestError
 from discreet.http.http_errors import NotFoundError, TooManyRequestsError
 from discreet.http.metrics import Metrics
 from discreet.services.answers import Answer
+from discreet.services.check.check import run_check
+from discreet.services.check.check_request import CheckFields
+from discreet.services.check.data_check import DataCheck
 from discreet.services.plans import Plan
 from discreet.services.question_request import QuestionRequest
 from discreet.services.release_files import find_release_target
@@ -52,6 +55,7 @@ class AppContext:
     throttle: LoginThrottle = field(default_factory=LoginThrottle)
     _pending_queries: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _check_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
     def users(self) -> UserAccounts:
@@ -123,6 +127,11 @@ class AppContext:
         finally:
             self.metrics.increment("discreet_questions_total", outcome=outcome)
         return answer
+
+    def check_data(self, request: CheckFields) -> DataCheck:
+        """Check the data for the custodian, one check at a time, as each reads whole tables."""
+        with self._check_lock:
+            return run_check(self.curators.policy, request, ledger=self.curators.ledger)
 
     def request_budget(self, analyst: str, share: float, reason: str) -> BudgetRequest:
         """Create an analyst's request for a larger share of the promise."""

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from discreet.core.errors import BusyError, DiscreetError, RequestError
 from discreet.http import (
     ask_routes,
+    check_routes,
     job_routes,
     ledger_routes,
     login_routes,
@@ -28,6 +29,7 @@ from discreet.http.console import (
     ask_page,
     attack_page,
     bounds_page,
+    check_page,
     ledger_page,
     promise_pages,
     publish_page,
@@ -54,10 +56,12 @@ CONSOLE_ROUTERS = (
     bounds_page.router,
     attack_page.router,
     publish_page.router,
+    check_page.router,
 )
 API_ROUTERS = (
     login_routes.router,
     ask_routes.router,
+    check_routes.router,
     ledger_routes.router,
     release_routes.router,
     job_routes.router,

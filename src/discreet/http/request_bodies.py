@@ -14,6 +14,7 @@ from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.attack.attack_request import AttackFields
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.bounds.bounds_request import DEFAULT_FALSE_POSITIVES, BoundsRequest
+from discreet.services.check.check_request import CheckFields
 from discreet.services.question_request import QuestionFields, QuestionRequest
 from discreet.services.request_fields import MIN_EPSILON
 from discreet.services.synthesize.synthesize_request import SynthesizeFields
@@ -101,6 +102,12 @@ class ErrorBody(BaseModel):
     error: str
     code: str
     hint: str
+
+
+class CheckBody(CheckFields):
+    """A check of tables of the policy, or of all, and whether to accept them for analysts."""
+
+    tables: ShortTexts = ()
 
 
 class SynthesizeBody(SynthesizeFields):

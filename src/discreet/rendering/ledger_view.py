@@ -55,6 +55,10 @@ def show_ledger(console: Console, ledger: Ledger, analyst: str | None = None) ->
                 highlight=False,
             )
     console.print()
+    for newest in ledger.list_acceptances()[-1:] if analyst is None else []:
+        versions = ", ".join(f"{name} (version {state.version})" for name, state in newest.tables.items())
+        told = f"Accepted for analysts on {newest.time:%Y-%m-%d}: {versions}."
+        console.print(told, markup=False, highlight=False)
     console.print(ledger.describe_belief(), markup=False, highlight=False)
 
 
@@ -174,8 +178,18 @@ def ledger_to_json(
         "analysts": {each.analyst: _account_to_json(each) for each in list_accounts(ledger, analyst)},
         "belief": belief_to_json(now, ledger.promise.posterior),
         "releases": [release_to_json(each) for each in ledger.list_releases()],
+        **({} if analyst is not None else {"accepted": _list_acceptances(ledger)}),
         "sentence": ledger.describe_belief(analyst=belief_scope),
     }
+
+
+def _list_acceptances(ledger: Ledger) -> list[dict[str, object]]:
+    """Return which versions of the data were accepted when, and nothing of what their check found."""
+    return [
+        {"time": each.time.isoformat(), "version": state.version, "table": name}
+        for each in ledger.list_acceptances()
+        for name, state in each.tables.items()
+    ]
 
 
 def list_accounts(ledger: Ledger, analyst: str | None) -> list[AnalystAccount]:

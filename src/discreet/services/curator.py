@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.belief import Promise
 from discreet.core.argument_types import refuse_wrong_types
 from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
@@ -39,6 +40,9 @@ from discreet.services import fault_log, policy_engines
 from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answer_to_bytes
 from discreet.services.answers import Answer, IntervalBounds
 from discreet.services.budget_units import build_budget_refusal, compute_share
+from discreet.services.check.check import check_at_opening, run_check
+from discreet.services.check.check_request import make_check_request
+from discreet.services.check.data_check import DataCheck
 from discreet.services.frames import Frame
 from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Budget, Plan, QuestionPricing, list_errors
@@ -50,6 +54,7 @@ from discreet.services.policy_engines import (
     set_session_version,
 )
 from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
+from discreet.services.progress import ignore_progress
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
 from discreet.services.session_ledger import name_session_ledger
@@ -187,10 +192,12 @@ class Curator(Closeable):
             require_unchanged_sources(policy, read)
             with fault_log.log_faults(policy.ledger):
                 engine = policy_engines.open_engine(policy, frames=read, progress=progress)
+            if policy.is_embedded and policy.ledger != MEMORY and not read:
+                check_at_opening(policy, progress or ignore_progress)
         except BaseException:
             ledger.close()
             raise
-        self._assemble(policy, ledger=ledger, engine=engine, analyst=who, random=random)
+        self._assemble(policy, ledger=ledger, engine=engine, analyst=who, random=random, frames=read)
 
     def _assemble(
         self,
@@ -201,7 +208,9 @@ class Curator(Closeable):
         analyst: str,
         random: Randomness | None,
         slack: float = 1.0,
+        frames: Mapping[str, pa.Table] | None = None,
     ) -> None:
+        self.frames = dict(frames or {})
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self._work_limits = WorkLimits(policy=policy, slack=slack)
         self.promise = get_promise(policy)
@@ -223,6 +232,15 @@ class Curator(Closeable):
             belief=self.ledger.compute_belief(analyst=self.belief_scope),
             sentence=self.ledger.describe_belief(analyst=self.belief_scope),
         )
+
+    def check(self, tables: Sequence[str] = (), *, accept: bool = False, despite: bool = False) -> DataCheck:
+        """Return how the data fits the policy, for the custodian alone; `accept` it for analysts.
+
+        Without `tables`, all are checked. Data that departs from the policy by more than its `at_most` is
+        accepted only `despite` that.
+        """
+        request = make_check_request(tables, accept=accept, despite=despite)
+        return run_check(self.policy, request, frames=self.frames, ledger=self.ledger)
 
     def plan(
         self,

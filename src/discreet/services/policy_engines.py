@@ -219,15 +219,15 @@ def require_unchanged_sources(
         is_read = only is None or name in only
         if table.person == "none" or not is_read:  # a table without people may change
             continue
-        state, frame = FRAME_STATE, frames.get(name)
+        state: object = FRAME_STATE
+        frame = frames.get(name)
         key = name if frame is None else _name_frame(name, table)
         remembered = tables.get(key)
         if frame is not None:
             digest = digest_frame(frame)
         else:
             source = sources.locate_source(name, table)
-            # through JSON, so that tuples compare equal to the stored lists
-            state = json.loads(json.dumps([source.state, source.inner_table]))
+            state = _describe_state(source)
             if remembered is not None and remembered["state"] == state:
                 continue
             digest = digest_contents(source)
@@ -250,6 +250,33 @@ def _name_frame(name: str, table: Table) -> str:
     """
     declared = json.dumps(table.model_dump(mode="json"), sort_keys=True)
     return f"{name} as declared {hashlib.sha256(declared.encode()).hexdigest()[:16]}"
+
+
+def digest_source(policy: Policy, name: str, frames: Collection[str] = ()) -> str | None:
+    """Return the digest of a table's contents: the recorded one if its files have not changed since.
+
+    None for what has no fixed contents: live tables of a database, frames, and tables without people.
+    """
+    table = policy.tables[name]
+    if name in frames or table.person == "none" or not parse_engine_address(policy.engine).is_embedded:
+        return None
+    source, place = sources.locate_source(name, table), find_sibling_file(policy.ledger, DIGESTS_SUFFIX)
+    known = {} if place is None else _read_digests(place).get(policy.data_version, {})
+    if name in known and known[name]["state"] == _describe_state(source):
+        return str(known[name]["digest"])
+    return digest_contents(source)
+
+
+def describe_source_state(policy: Policy, name: str) -> object:
+    """Return path, size and time of a table's files; None for tables of a database."""
+    if not parse_engine_address(policy.engine).is_embedded:
+        return None
+    return _describe_state(sources.locate_source(name, policy.tables[name]))
+
+
+def _describe_state(source: sources.Source) -> object:
+    """Return the state of a source as JSON has it, in which tuples are lists."""
+    return json.loads(json.dumps([source.state, source.inner_table]))
 
 
 def _read_digests(path: Path) -> RecordedDigests:

@@ -115,6 +115,9 @@ class Dialect(Protocol):
     def write_sum(self, operand: TypedSql, *, fits_64_bits: bool) -> str:
         """Write a sum of integers or deferred numbers; `fits_64_bits` if each has 32 bits and the sum 64."""
 
+    def write_distinct_estimate(self, operand: TypedSql) -> str:
+        """Write the number of distinct values, which may be an estimate."""
+
     def write_ordered_sum(self, operand: TypedSql, order: TypedSql) -> str:
         """Write the sum of floating-point numbers in an order, which determines its rounding."""
 

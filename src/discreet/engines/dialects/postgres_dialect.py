@@ -225,6 +225,9 @@ class PostgresDialect:
             return f"CAST({steps} AS bigint)" if fits_64_bits else f"trunc({steps})"
         return f"sum(CAST({operand.text} AS integer))" if fits_64_bits else f"sum({operand.text})"
 
+    def write_distinct_estimate(self, operand: TypedSql) -> str:
+        return f"count(DISTINCT {operand.text})"
+
     def write_ordered_sum(self, operand: TypedSql, order: TypedSql) -> str:
         """Write the ordered sum; NULL if a number is so large that the sum might overflow."""
         fits = f"abs({operand.text}) <= 1e290"

@@ -225,6 +225,9 @@ class SparkDialect:
             return f"sum({operand.text})"
         return f"sum({operand.text})" if fits_64_bits else f"sum(CAST({operand.text} AS DECIMAL(20, 0)))"
 
+    def write_distinct_estimate(self, operand: TypedSql) -> str:
+        return f"approx_count_distinct({operand.text})"
+
     def write_ordered_sum(self, operand: TypedSql, order: TypedSql) -> str:
         pair = f"struct({order.text} AS r, {operand.text} AS x)"
         pairs = f"collect_list(CASE WHEN {operand.text} IS NOT NULL THEN {pair} END)"

@@ -29,13 +29,20 @@ from discreet.services.serving.job import JobFailure
 from discreet.services.users import Role
 
 SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
-CUSTODIAN_SCREENS = (("/bounds", "Bounds"), ("/attack", "Attack"), ("/publish", "Publish"))
+CUSTODIAN_SCREENS = (
+    ("/check", "Check"),
+    ("/bounds", "Bounds"),
+    ("/attack", "Attack"),
+    ("/publish", "Publish"),
+)
 """Screens of the policy, and of results that are computed on real data: custodian only."""
 CHART_WIDTH = 240
 """Width of charts, readable on a phone; a wider page scales them up."""
 BAR_LENGTH = 180
 """Length of bars beside their names."""
-COMMAND_PREFIX = re.compile(r"^(ask|plan|attack|bounds|publish|anonymize|budget|jobs|tokens|user|share): ")
+COMMAND_PREFIX = re.compile(
+    r"^(ask|plan|attack|bounds|check|publish|anonymize|budget|jobs|tokens|user|share): "
+)
 """The prefix of command-line errors, which repeats what the page already says."""
 STATIC_MEDIA_TYPES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 OPENAPI_PATH = "/api/openapi.json"

@@ -6,6 +6,7 @@ In turn     One analyst's questions are answered one after the other, from all l
             another took. Over several servers the ledger ensures the same.
 Admission   A question with a deadline begins when `admission` has a slot for it, or is refused.
 Marks       A server of a shared ledger writes its marks forward every few seconds, to what others charged.
+Accepted    Nobody is answered before the custodian has accepted the data (`check.acceptance`).
 Planning    Only a few plans are made at once: otherwise planning would slow down questions with a deadline.
 """
 
@@ -17,10 +18,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Self
 
 import pyarrow as pa
 
+from discreet.accounting.data_acceptance import TableState
 from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import is_database_address
 from discreet.core.engine import Closeable, Engine
@@ -29,11 +32,14 @@ from discreet.core.policy import Policy
 from discreet.engines.duckdb import query_released_tables
 from discreet.services import fault_log
 from discreet.services.answers import Answer
+from discreet.services.check.acceptance import NotAcceptedError, find_table_states, list_unaccepted
+from discreet.services.check.check import CheckSummary, check_at_opening
 from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger
 from discreet.services.plans import Plan
 from discreet.services.policies import resolve_analyst
 from discreet.services.policy_engines import make_engine_opener, require_unchanged_sources
+from discreet.services.progress import ignore_progress
 from discreet.services.question_request import QuestionRequest
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
@@ -67,6 +73,8 @@ class Curators(Closeable):
         self._planning_slots = threading.BoundedSemaphore(MAX_CONCURRENT_PLANS)
         self._abandoned_work: dict[str, Future[Release]] = {}
         self._closing = threading.Event()
+        self._is_accepted = False
+        self.check_summaries: list[CheckSummary] = []
         self._marks_thread: threading.Thread | None = None
         if is_database_address(ledger.storage.place):
             self._marks_thread = threading.Thread(
@@ -83,17 +91,20 @@ class Curators(Closeable):
         admission: Admission | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Self:
-        """Open the ledger and prepare the store; without deadlines, answers are not delayed."""
+        """Open the ledger, prepare the store, check the data; without deadlines, answers are not delayed."""
         ledger = open_ledger(policy)
         try:
             require_unchanged_sources(policy)
             with fault_log.log_faults(policy.ledger):
                 engine = make_engine_opener(policy, progress=progress)
+            summaries = check_at_opening(policy, progress or ignore_progress)
         except BaseException:
             ledger.close()
             raise
         _load_answer_libraries()
-        return cls(policy, ledger, engine, deadlines, admission)
+        curators = cls(policy, ledger, engine, deadlines, admission)
+        curators.check_summaries = summaries
+        return curators
 
     def for_analyst(self, analyst: str) -> Curator:
         """Return the curator of an analyst; planning with it is free and needs no turn."""
@@ -109,6 +120,18 @@ class Curators(Closeable):
                     slack=1.0 if self.deadlines is None else self.deadlines.slack,
                 )
             return self._curators[analyst]
+
+    @cached_property
+    def table_states(self) -> dict[str, TableState]:
+        """The state of each table that is served, to which the custodian's acceptance is bound."""
+        return find_table_states(self.policy)
+
+    def require_accepted(self) -> None:
+        """Refuse a question as long as the custodian has not accepted the data, whatever is asked."""
+        if not self._is_accepted:
+            if list_unaccepted(self.ledger, self.table_states):
+                raise NotAcceptedError
+            self._is_accepted = True
 
     def calibrate(self) -> None:
         """Lengthen deadlines by the measured slowness of this machine, before the first question."""
@@ -145,9 +168,10 @@ class Curators(Closeable):
     def ask(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a proposal at its fixed time.
 
-        Raises `BusyError` if it cannot begin in time, and `RequestError` if `should_continue` is false when
-        its turn comes.
+        Raises `BusyError` if it cannot begin in time, `NotAcceptedError` before the custodian has accepted
+        the data, and `RequestError` if `should_continue` is false when its turn comes.
         """
+        self.require_accepted()
         deadlines = self.deadlines
         if deadlines is None or proposal.repeated:
             with self.take_turn(analyst) as curator:

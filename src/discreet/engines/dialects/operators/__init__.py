@@ -69,7 +69,7 @@ def write_call(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     return found(writer, writer.write_all(node.expressions, scope))
 
 
-CALLS: FunctionWriters = arithmetic.CALLS | conditions.CALLS | HASH_CALLS
+CALLS: FunctionWriters = arithmetic.CALLS | conditions.CALLS | scalar_functions.CALLS | HASH_CALLS
 
 OPERATORS: OperatorWriters = {
     node: writer

@@ -26,6 +26,16 @@ def write_count(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     return TypedSql(text=f"count({text})", sql_type=sql_types.INTEGER)
 
 
+def write_conditional_count(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    condition = writer.cast_to_boolean(writer.write(node.this, scope))
+    return TypedSql(text=f"count(*) FILTER (WHERE {condition.text})", sql_type=sql_types.INTEGER)
+
+
+def write_distinct_estimate(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    piece = writer.write(node.this, scope)
+    return TypedSql(text=writer.dialect.write_distinct_estimate(piece), sql_type=sql_types.INTEGER)
+
+
 def write_sum(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     if isinstance(node.this, exp.Order):
         (by,) = node.this.expressions
@@ -156,6 +166,8 @@ def write_first_value(writer: ExpressionWriter, node: Any, scope: Scope) -> Type
 
 WRITERS: OperatorWriters = {
     exp.Count: write_count,
+    exp.CountIf: write_conditional_count,
+    exp.ApproxDistinct: write_distinct_estimate,
     exp.Sum: write_sum,
     exp.Avg: write_average,
     exp.Min: write_min_max,

@@ -9,7 +9,13 @@ from sqlglot import exp
 
 from discreet.engines.dialects import sql_types
 from discreet.engines.dialects.dialect import CASE_INSENSITIVE_PREFIX, raise_unsupported
-from discreet.engines.dialects.expression_writer import ExpressionWriter, Node, OperatorWriters, Scope
+from discreet.engines.dialects.expression_writer import (
+    ExpressionWriter,
+    FunctionWriters,
+    Node,
+    OperatorWriters,
+    Scope,
+)
 from discreet.engines.dialects.operators.casts import parse_type
 from discreet.engines.dialects.sql_types import SqlType, TypedSql, TypeFamily
 
@@ -29,6 +35,16 @@ def write_case_change(writer: ExpressionWriter, node: Any, scope: Scope) -> Type
 
 def write_trim(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
     return TypedSql(text=f"trim({_write_as_text(writer, node.this, scope).text})", sql_type=sql_types.TEXT)
+
+
+def write_contains(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
+    text, part = (_write_as_text(writer, each, scope).text for each in (node.this, node.expression))
+    return TypedSql(text=f"(position({part} IN {text}) > 0)", sql_type=sql_types.BOOLEAN)
+
+
+def write_suffix_test(writer: ExpressionWriter, pieces: list[TypedSql]) -> TypedSql:
+    text, ending = (writer.cast_to(each, sql_types.TEXT).text for each in pieces)
+    return TypedSql(text=f"(right({text}, length({ending})) = {ending})", sql_type=sql_types.BOOLEAN)
 
 
 def write_length(writer: ExpressionWriter, node: Any, scope: Scope) -> TypedSql:
@@ -191,6 +207,7 @@ WRITERS: OperatorWriters = {
     exp.Lower: write_case_change,
     exp.Upper: write_case_change,
     exp.Trim: write_trim,
+    exp.Contains: write_contains,
     exp.Length: write_length,
     exp.Substring: write_substring,
     exp.RegexpFullMatch: write_full_match,
@@ -207,3 +224,4 @@ WRITERS: OperatorWriters = {
     exp.ArrayAppend: write_append,
     exp.Explode: write_unnest,
 }
+CALLS: FunctionWriters = {"suffix": write_suffix_test}

@@ -1,0 +1,263 @@
+"""Column profiles: how the values of a table fit the policy, counted by one aggregate statement.
+
+Statement   a SELECT of counts and integer sums in DuckDB's SQL, which other engines get translated: one pass
+            over the table for all columns, or one for each MAX_COLUMNS of a very wide one. No value leaves
+            the engine, except the commonest unfitting texts (`write_commonest`).
+Missing     NULL, NaN, null texts of a text source, and text of nothing but blanks unless '' is a declared
+            value.
+Unreadable  not missing, and NULL once it is read as its type. A category with declared values has undeclared
+            ones instead; text is always readable.
+Clamped     below or above the declared bounds, in whole steps of the resolution.
+Padded      text with blanks before or after it.
+Bins        the values in each of BINS equal parts of the range between the bounds, for a sparkline.
+Distinct    an estimate, for columns that might identify people: text, categories of any value, integers.
+
+What it counts is for the custodian alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from discreet.core.policy import Column, ColumnType, Role
+from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.engines import clamping
+from discreet.engines.csv_sources import RAW, VALUE
+
+BINS = 8
+MAX_COLUMNS = 200
+"""Columns of one statement: planning more of them takes longer than reading the table again."""
+MAX_COMMONEST = 20
+"""Texts that are listed of each column; late ones first, as a day after the 12th is no month."""
+FEW_VALUES = 1_000
+LONGEST_SHOWN = 200
+TWO_DIGIT_YEAR = r"\s*[0-9]{1,2}[-./ ][0-9]{1,2}[-./ ][0-9]{2}(\s.*)?"
+FIRST_CENTURY_END = date(100, 1, 1)
+TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
+IDENTIFYING_TYPES = (ColumnType.TEXT, ColumnType.CATEGORY, ColumnType.INTEGER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnForm:
+    """A declared column as SQL: `raw` as its source has it, `filled` if it is not missing, and its value.
+
+    `value` is a column of the relation that has the DuckDB type `type`. The three differ where a file is read
+    by options; `is_text` if `raw` is text.
+    """
+
+    raw: str
+    filled: str
+    value: str
+    type: str
+    is_text: bool
+    reads_nulls: bool = False
+    """Whether `filled` is NULL for every text that means a missing value."""
+    is_trimmed: bool = False
+    """Whether `filled` is the text without blanks around it."""
+
+    @classmethod
+    def from_column(cls, name: str, source_type: str) -> ColumnForm:
+        """Return the form of a column that is read as it is."""
+        value, kind = clamping.read_plain_type(name, source_type)
+        return cls(raw=value, filled=value, value=name, type=source_type, is_text=kind == "VARCHAR")
+
+    @classmethod
+    def from_text(cls, name: str, value_type: str, *, is_trimmed: bool = True) -> ColumnForm:
+        """Return the form of a column in the view of a text source (`csv_sources.write_text_view`)."""
+        return cls(
+            raw=quote_identifier(f"{RAW} {name}"),
+            filled=quote_identifier(name),
+            value=f"{VALUE} {name}",
+            type=value_type,
+            is_text=True,
+            reads_nulls=True,
+            is_trimmed=is_trimmed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnProfile:
+    """The counts of one column; `total` is the sum of its values in steps, `excess` what clamping takes off.
+
+    `distinct` is None where it was not estimated, `bins` is empty without bounds.
+    """
+
+    missing: int
+    unreadable: int = 0
+    undeclared: int = 0
+    below: int = 0
+    above: int = 0
+    padded: int = 0
+    two_digit_years: int = 0
+    distinct: int | None = None
+    bins: tuple[int, ...] = ()
+    total: int = 0
+    excess: int = 0
+
+
+def write_profiles(relation: str, columns: Mapping[str, tuple[Column, ColumnForm]]) -> Iterator[str]:
+    """Yield the statements that profile a table's columns; the first output of each is the number of rows."""
+    listed = list(columns.values())
+    for first in range(0, len(listed) or 1, MAX_COLUMNS):
+        part = listed[first : first + MAX_COLUMNS]
+        inner = [
+            f"{sql} AS {name}{first + place}"
+            for place, (column, form) in enumerate(part)
+            for name, sql in (("r", form.raw), ("f", form.filled), ("v", _write_value(column, form)))
+        ]
+        outputs = [
+            f"{sql} AS {name}{first + place}"
+            for place, (column, form) in enumerate(part)
+            for name, sql in _list_counts(column, form, first + place).items()
+        ]
+        rows = f"SELECT {', '.join(inner)} FROM {relation}" if inner else f"SELECT 1 AS one FROM {relation}"
+        yield f"SELECT {', '.join(['count(*) AS rows', *outputs])} FROM ({rows})"
+
+
+def parse_profiles(
+    columns: Mapping[str, tuple[Column, ColumnForm]], row: Mapping[str, Any]
+) -> dict[str, ColumnProfile]:
+    """Return the profile of each column from the outputs of all its statements."""
+    return {
+        name: _parse_profile(column, form, place, row)
+        for place, (name, (column, form)) in enumerate(columns.items())
+    }
+
+
+def write_commonest(relation: str, columns: Mapping[str, tuple[Column, ColumnForm]]) -> str:
+    """Return the SELECT of the commonest texts of each column that are unreadable or undeclared.
+
+    Its rows have the column's place, the text and its number of rows.
+    """
+    keys = [f"k{place}" for place in range(len(columns))]
+    texts = [
+        f"CASE WHEN {_write_value(column, form)} IS NULL THEN "
+        f"substr(TRY_CAST({form.filled} AS VARCHAR), 1, {LONGEST_SHOWN}) END AS {key}"
+        for key, (column, form) in zip(keys, columns.values(), strict=True)
+    ]
+    sets = ", ".join(f"({key})" for key in keys)
+    place = "CASE " + " ".join(f"WHEN {key} IS NOT NULL THEN {at}" for at, key in enumerate(keys)) + " END"
+    grouped = (
+        f"SELECT {place} AS place, coalesce({', '.join(keys)}) AS text, count(*) AS n "
+        f"FROM (SELECT {', '.join(texts)} FROM {relation}) GROUP BY GROUPING SETS ({sets})"
+    )
+    ranked = (
+        f"SELECT place, text, n FROM ({grouped}) WHERE place IS NOT NULL "
+        f"QUALIFY row_number() OVER (PARTITION BY place ORDER BY n DESC, text DESC) <= {MAX_COMMONEST}"
+    )
+    return f"SELECT place, text, n FROM ({ranked}) ORDER BY place, n DESC, text DESC"
+
+
+def _write_value(column: Column, form: ColumnForm) -> str:
+    """Return the SQL of a column's value as its type, before it is clamped; NULL if it cannot be read."""
+    return clamping.encode_unclamped(column, form.value, form.type)
+
+
+def _list_counts(column: Column, form: ColumnForm, place: int) -> dict[str, str]:
+    """Return the outputs of one column, by what each counts."""
+    raw, filled, value = f"r{place}", f"f{place}", f"v{place}"
+    found = {"filled": f"count({filled})"}
+    if form.is_text:
+        # blanks and control characters sort below '!', and comparing is much faster than trimming
+        is_padded = f"({raw} < '!' AND {raw} <> '') OR suffix({raw}, ' ')"
+        found["padded"] = f"count_if({f'{raw} <> {filled}' if form.is_trimmed else is_padded})"
+        if not form.reads_nulls and "" not in (column.values or ()):
+            found["blank"] = f"count_if(CASE WHEN {raw} < '!' THEN trim({raw}) = '' ELSE false END)"
+    elif form.type in ("FLOAT", "DOUBLE"):
+        found["blank"] = f"count_if(isnan({raw}))"
+    if column.type is not ColumnType.TEXT and (
+        column.type is not ColumnType.CATEGORY or column.values is not None
+    ):
+        found["read"] = f"count({value})"
+    if column.type in TIMES and form.is_text:
+        is_early = f"coalesce(CAST({value} AS DATE) < {_write_date(FIRST_CENTURY_END)}, true)"
+        matches = f"regexp_full_match({filled}, {quote_literal(TWO_DIGIT_YEAR)})"
+        found["short"] = f"count_if(CASE WHEN {is_early} THEN {matches} ELSE false END)"
+    found |= _list_range_counts(column, value)
+    if can_identify(column):
+        found["distinct"] = f"approx_count_distinct({filled})"
+    return found
+
+
+def can_identify(column: Column) -> bool:
+    """Return whether a column is looked at for near-unique values: it is no identifier, but might be one."""
+    grid = column.grid_bounds
+    has_few_values = column.values is not None or (grid is not None and grid[1] - grid[0] < FEW_VALUES)
+    return column.role is not Role.IDENTIFIER and column.type in IDENTIFYING_TYPES and not has_few_values
+
+
+def _list_range_counts(column: Column, value: str) -> dict[str, str]:
+    """Return the counts of values outside of the bounds and in each bin between them, and their sums."""
+    edges = _list_edges(column)
+    if not edges:
+        return {}
+    low, high = edges[0], edges[-1]
+    found = {
+        "below": f"count_if({value} < {low})",
+        "above": f"count_if({value} > {high})",
+    }
+    found |= {f"under{place}_": f"count_if({value} < {edge})" for place, edge in enumerate(edges[1:-1], 1)}
+    if column.grid_bounds is not None:
+        found |= {
+            "total": f"sum({value})",
+            # NULL is ignored by greatest and least, and adds nothing
+            "over": f"sum(greatest({value} - {high}, 0))",
+            "short_of": f"sum(least({value} - ({low}), 0))",
+        }
+    return found
+
+
+def _list_edges(column: Column) -> list[str]:
+    """Return the bounds of a column and the edges of the bins between them, as SQL; none without bounds."""
+    if column.grid_bounds is not None:
+        low, high = column.grid_bounds
+        # the last bin includes the upper bound
+        return [*(str(low + (high + 1 - low) * place // BINS) for place in range(BINS)), str(high)]
+    if column.type not in TIMES or not isinstance(column.low, date) or not isinstance(column.high, date):
+        return []
+    kind = "DATE" if column.type is ColumnType.DATE else "TIMESTAMP"
+    first, last = (_to_moment(each) for each in (column.low, column.high))
+    step = (last - first + timedelta(days=1)) / BINS
+    edges = [first, *(first + step * place for place in range(1, BINS)), last]
+    return [clamping.write_time_literal(each, kind) for each in edges]
+
+
+def _to_moment(bound: date) -> datetime:
+    return bound if isinstance(bound, datetime) else datetime(bound.year, bound.month, bound.day)
+
+
+def _write_date(day: date) -> str:
+    return clamping.write_time_literal(day, "DATE")
+
+
+def _parse_profile(column: Column, form: ColumnForm, place: int, row: Mapping[str, Any]) -> ColumnProfile:
+    def get(name: str) -> int:
+        return int(row.get(f"{name}{place}") or 0)
+
+    filled = get("filled") - get("blank")
+    unread = filled - get("read") if f"read{place}" in row else 0
+    is_listed = column.type is ColumnType.CATEGORY
+    return ColumnProfile(
+        missing=row["rows"] - filled,
+        unreadable=0 if is_listed else unread,
+        undeclared=unread if is_listed else 0,
+        below=get("below"),
+        above=get("above"),
+        padded=get("padded"),
+        two_digit_years=get("short"),
+        distinct=min(get("distinct"), filled) if f"distinct{place}" in row else None,
+        bins=_parse_bins(column, get, get("read")),
+        total=get("total"),
+        excess=get("over") + get("short_of"),
+    )
+
+
+def _parse_bins(column: Column, get: Callable[[str], int], read: int) -> tuple[int, ...]:
+    if not _list_edges(column):
+        return ()
+    under = [get("below"), *(get(f"under{place}_") for place in range(1, BINS)), read - get("above")]
+    return tuple(max(0, last - first) for first, last in pairwise(under))
