@@ -265,6 +265,7 @@ PLAIN_CALLS = [*list_belief_calls(), *list_local_calls(), *list_model_calls(), *
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "privacy.yaml").write_text(POLICY)
+    (tmp_path / "open.yaml").write_text(POLICY.replace("low: 0, high: 7", "low: ?, high: ?"))
     rows = [f"{i % 8},{'fm'[i % 2]},{str(i % 3 == 0).lower()},{str(i % 5 == 0).lower()}" for i in range(39)]
     (tmp_path / "people.csv").write_text("\n".join(["age,sex,tea,milk", "0,m,true,true", *rows]))
     monkeypatch.chdir(tmp_path)
@@ -317,6 +318,8 @@ def list_charged_calls(curator: discreet.Curator) -> Iterator[Call]:
     yield make_call("train", discreet.train, **given, kind="tree", target="tea")
     asked = {"curator": curator, "table": "people", "columns": ["sex"], "questions": 9, "epsilon": 0.001}
     yield make_call("open_stream", discreet.open_stream, **asked)
+    learned = given | {"source": "open.yaml", "column": "age"}
+    yield make_call("learn_bounds", discreet.learn_bounds, **learned)
     stream = discreet.open_stream(curator, "people", ["sex"], questions=99, epsilon=0.001)
     yield make_call("Stream.ask", stream.ask, sql="SELECT COUNT(*) FROM people WHERE sex = 'f'")
 

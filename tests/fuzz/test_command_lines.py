@@ -62,6 +62,7 @@ QUICK: tuple[tuple[str, ...], ...] = (
     ("ledger", "export", "entries.csv", "-p", "privacy.yaml", "--from", "1", "--limit", "2"),
     ("ledger", "change-unit", "-p", "privacy.yaml"),
     ("check", "-p", "privacy.yaml", "--json"),
+    ("bounds", "patients", "stays", "-p", "open.yaml", "--epsilon", "0.01", "--plan", "--json"),
     ("check", "-p", "privacy.yaml", "--accept", "--despite"),
     ("user", "remove", "emil", "-p", "privacy.yaml"),
     ("collect", "randomize", "baskets.csv", *BASKETS, "--basket", "id", "-o", "baskets.parquet"),
@@ -159,6 +160,8 @@ def write_beside(place: Path) -> None:
     (place / "questions.sql").write_text("SELECT COUNT(*) FROM patients WHERE sex = 'f'\n")
     (place / "answers.csv").write_text("a,b\n" + "yes,no\nno,no\n" * 50)
     (place / "answers.yaml").write_text(ANSWERS)
+    declared = (place / "privacy.yaml").read_text()
+    (place / "open.yaml").write_text(declared.replace("low: 0, high: 9", "low: ?, high: ?"))
 
 
 def write_attacked(place: Path) -> None:
