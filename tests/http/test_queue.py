@@ -16,7 +16,13 @@ from discreet.core.errors import ModelNotMetError
 from discreet.core.guarantees import PureDP
 from discreet.services.progress import ProgressCallback
 from discreet.services.serving.job import JobOutcome, JobState, JobWork, NotCancellableError, QueueFullError
-from discreet.services.serving.job_queue import MAX_OPEN_JOBS, JobQueue, has_job_threads
+from discreet.services.serving.job_queue import (
+    MAX_OPEN_JOBS,
+    JobInterrupted,
+    JobQueue,
+    _hide_stray_interruptions,
+    has_job_threads,
+)
 from discreet.services.users import UserFile
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
@@ -307,3 +313,23 @@ def test_a_file_of_users_that_knew_no_jobs_learns_them(path: str) -> None:
         rows.execute("PRAGMA user_version = 1")
     with UserFile(path) as file:
         assert JobQueue(file).list_jobs() == []
+
+
+class Interrupted:
+    """What is interrupted where nobody can handle it."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        self.kind = kind
+
+    def __del__(self) -> None:
+        raise self.kind
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_another_thread_gets_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda each: printed.append(each.exc_type))
+    with _hide_stray_interruptions():
+        for kind in (JobInterrupted, ValueError):
+            Interrupted(kind)
+    assert printed == [ValueError]

@@ -13,10 +13,11 @@ Results     on real data are held in memory, for the custodian; a restart forget
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DiscreetError
@@ -118,10 +119,11 @@ class JobQueue:
         self._thread.shutdown(wait=False, cancel_futures=True)
         begun = [each for each in self._futures if not each.cancelled()]
         if wait(begun, timeout=GRACE_PERIOD).not_done:
-            with self._lock:
-                if self._working_thread is not None:
-                    _interrupt_thread(self._working_thread)
-            wait(begun, timeout=GRACE_PERIOD)
+            with _hide_stray_interruptions():
+                with self._lock:
+                    if self._working_thread is not None:
+                        _interrupt_thread(self._working_thread)
+                wait(begun, timeout=GRACE_PERIOD)
         for job in unfinished:
             with self._lock:
                 if not job.is_over:
@@ -181,6 +183,21 @@ def has_job_threads() -> bool:
     for each in working:
         each.join(JOIN_TIMEOUT)
     return bool(working)
+
+
+@contextmanager
+def _hide_stray_interruptions() -> Iterator[None]:
+    """Keep Python from printing an interruption that arrives in a thread which the job is just starting.
+
+    CPython lets a thread that has not begun yet have the number of the thread that starts it, and finds it
+    first by that number. The job itself then goes on, and is abandoned when the process exits.
+    """
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda each: None if each.exc_type is JobInterrupted else before(each)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _interrupt_thread(thread: int) -> None:
