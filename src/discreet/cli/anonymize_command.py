@@ -36,8 +36,10 @@ def run_anonymize(
     if sum((check, minimal, top is not None)) > 1:
         raise RequestError("--check, --minimal and --top exclude each other.", hint="Give only one of them.")
     resolved = resolve_request(request, generalizes=not check)
-    if sys.stdin.isatty() and (column := find_shared_person(resolved)) is not None:
-        request = request.model_copy(update={"person": _ask_for_person(column)})
+    if sys.stdin.isatty() and resolved.likely_person is not None:
+        column = find_shared_person(resolved)
+        person = "row" if column is None else _ask_for_person(column)
+        request = request.model_copy(update={"person": person})  # so that nobody reads the file for it again
         resolved = resolve_request(request, generalizes=not check)
     if check:
         _run_check(request, resolved, as_json=as_json)

@@ -311,13 +311,6 @@ class TwoLevelOperator(Operator, Protocol):
         size, low = int(held[0].sum()), 1 / self.gamma
         return np.where(held, 1.0, low) / (size + low * (self.outputs - size))
 
-    def _require_likelihood(self, y: int | Reports) -> Floats:
-        try:
-            return self.likelihood(np.asarray(y))
-        except InvalidParameterError:
-            kind = type(self).__name__
-            raise InvalidParameterError(f"{kind}.y must be one report of this operator.") from None
-
     @refuse_wrong_types
     def worst_case_information(self, prior: ArrayLike) -> float:
         mass, low = (

@@ -23,7 +23,7 @@ from discreet.services.frames import Frame, find_library, is_frame, is_spark_fra
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
 from discreet.services.policy_errors import find_nearest_name
 from discreet.services.policy_values import expand_column, validate_policy
-from discreet.services.source_tables import build_column, choose_kind
+from discreet.services.source_tables import assign_roles, build_column, choose_kind
 
 SPARK_KINDS = {
     "boolean": ColumnType.BOOLEAN,
@@ -158,18 +158,13 @@ def build_published_policy(
     without bounds is text, so that its characters are masked.
     """
     known, declared = dict(describe_frame(frame)), dict(columns or {})
-    both = set(quasi) & set(sensitive)
-    if both:
-        raise RequestError(
-            f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
-        )
+    roles = assign_roles(quasi, sensitive)
     if not quasi and not any(_has_role(form, Role.QUASI) for form in declared.values()):
         raise RequestError(
             "anonymize: no column of the frame is named as a quasi-identifier.",
             hint='Name those that others may know, `quasi=["age", "zip"]`, and those that are secret, '
             '`sensitive="disease"`.',
         )
-    roles = dict.fromkeys(quasi, Role.QUASI) | dict.fromkeys(sensitive, Role.SENSITIVE)
     if person is not None:
         roles = {person: Role.IDENTIFIER} | roles
     made: dict[str, Any] = {}

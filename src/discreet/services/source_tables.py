@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from glob import iglob
 from pathlib import Path
 
@@ -51,6 +51,16 @@ def _is_same_file(path: str, other: str) -> bool:
     if Path(path).resolve() == Path(other).resolve():
         return True
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
+def assign_roles(quasi: Sequence[str], sensitive: Sequence[str]) -> dict[str, Role]:
+    """Return the roles of columns that are named as quasi-identifiers or sensitive; raise if one is both."""
+    both = set(quasi) & set(sensitive)
+    if both:
+        raise RequestError(
+            f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
+        )
+    return dict.fromkeys(quasi, Role.QUASI) | dict.fromkeys(sensitive, Role.SENSITIVE)
 
 
 def build_file_table(

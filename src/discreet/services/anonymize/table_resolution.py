@@ -27,6 +27,7 @@ from discreet.services.anonymize.anonymize_request import MICROAGGREGATE, Anonym
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import is_code, is_person_key
 from discreet.services.source_tables import (
+    assign_roles,
     build_file_table,
     choose_engine,
     find_source_table,
@@ -160,13 +161,7 @@ def _build_table(request: AnonymizeRequest, policy: Policy | None, engine: str) 
             f"There is no table {request.table} in the policy and no such file.",
             hint=f"{known} Name one of its tables, or a CSV, Parquet or DuckDB file.",
         )
-    roles = dict.fromkeys(request.quasi, Role.QUASI) | dict.fromkeys(request.sensitive, Role.SENSITIVE)
-    roles = dict.fromkeys(request.pseudonym, Role.IDENTIFIER) | roles
-    both = set(request.quasi) & set(request.sensitive)
-    if both:
-        raise RequestError(
-            f"{min(both)} is both a quasi-identifier and sensitive.", hint="Name it in one of the two."
-        )
+    roles = dict.fromkeys(request.pseudonym, Role.IDENTIFIER) | assign_roles(request.quasi, request.sensitive)
     table = build_file_table(request.table, roles, request.hierarchy, engine=engine, unreviewed=request.keep)
     _require_columns(request.table, table, [*roles, *request.hierarchy, *request.keep])
     person = request.person
