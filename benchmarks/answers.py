@@ -16,8 +16,9 @@ from discreet.core.exact_values import Exact
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
+from discreet.engines.released_queries import query_released_tables
 from discreet.services import sample
 from discreet.services.policies import get_promise, load_policy
 from discreet.sql.plan_execution import execute_plan

@@ -24,7 +24,7 @@ from discreet.accounting.ledger_storage import MEMORY
 from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services import policy_engines
 from discreet.services.curator import Curator

@@ -1,8 +1,8 @@
 """The check of a table against its policy, beside a raw scan of the same file that counts every column.
 
 A table of twenty columns: whole and decimal numbers, categories, dates, a time, identifiers and text, all of
-which fit the policy but for a tenth of the numbers. The raw scan of a CSV file is DuckDB's reader with the
-settings that the package reads it with, by one thread.
+which fit the policy but for a tenth of the numbers. The raw scan of a CSV file is DuckDB's reader by one
+thread; the check reads a file without quote marks, such as this one, by all threads, and others by one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.column_entry import Column
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path
 from discreet.services.check.data_check import check_data
 

@@ -57,7 +57,7 @@ COPIES = (31, 308)
 
 def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
     """The rows of the report, and the notes under them."""
-    folder = _folder()
+    folder = find_adult()
     if folder is None:
         return [], ["There is no Adult data: set DISCREET_ADULT to a folder with adult.data."]
     found = [(name, "", *(f"{bar:.3f}" for bar in bars)) for name, bars in BARS.items()]
@@ -75,7 +75,8 @@ def tables(progress: Progress) -> tuple[list[tuple[str, ...]], list[str]]:
     return found, [*notes, *_times(folder)]
 
 
-def _folder() -> str | None:
+def find_adult() -> str | None:
+    """Return the folder of UCI Adult, or None where it is missing."""
     place = Path(
         os.environ.get("DISCREET_ADULT", Path(__file__).parents[2] / "shared" / "data" / "adult_uci")
     )

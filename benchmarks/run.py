@@ -23,6 +23,7 @@ from benchmarks import (
     charts,
     check,
     engines,
+    exploration,
     ledger,
     local,
     machine,
@@ -106,6 +107,12 @@ SECTIONS = {
     "attacks": Section(title="Attacks on made-up people", headings=FIGURES, measure=_plain(attacks.rows)),
     "check": Section(title="The check of a table", headings=FIGURES, measure=_plain(check.rows)),
     "serve": Section(title="The PostgreSQL listener", headings=FIGURES, measure=_plain(serve.rows)),
+    "sessions": Section(
+        title="Exploration sessions",
+        headings=exploration.HEADINGS,
+        measure=exploration.tables,
+        about=exploration.ABOUT,
+    ),
     "work": Section(title="Work per person", headings=work.HEADINGS, measure=work.tables, about=work.ABOUT),
     "ledger": Section(
         title="Ledger throughput",

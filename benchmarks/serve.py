@@ -23,6 +23,7 @@ from discreet.core.policy import Policy
 from discreet.pgwire.catalog import BuiltinCatalog
 from discreet.pgwire.listener import serve_postgres
 from discreet.services.serving.curators import Curators
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.users import Role, UserAccounts, UserFile
 
 PEOPLE = 100_000
@@ -102,7 +103,9 @@ def _served(folder: Path) -> Iterator[tuple[int, Curators]]:
         socket.create_server(("127.0.0.1", 0)) as bound,
     ):
         loop, ready, stopped = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-        serving = serve_postgres(curators, users, catalog, bound, on_ready=ready.set, stop_event=stopped)
+        serving = serve_postgres(
+            ServedPolicy(curators), users, catalog, bound, on_ready=ready.set, stop_event=stopped
+        )
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()
         ready.wait()

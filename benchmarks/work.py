@@ -28,13 +28,15 @@ from scipy.stats import beta
 
 from benchmarks import clusters
 from benchmarks.peers.environments import Progress
+from discreet.core.column_entry import LONGEST_TEXT
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
-from discreet.core.policy import LONGEST_TEXT, Policy
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
+from discreet.engines.released_queries import query_released_tables
 from discreet.services.policies import get_promise
 from discreet.services.serving.query_timeouts import measure_slowness
 from discreet.services.work_limits import WorkLimits

@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tests", "benchmarks")
+MAX_BYTES = 10_000
+MIN_TERMS = 40
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -61,9 +63,28 @@ def test_every_file_that_a_page_names_exists(page: str) -> None:
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_name_that_a_page_finds_in_a_file_is_there(page: str) -> None:
+    found = re.findall(r"`(\w+)` of `([\w/]+\.py)`", (ROOT / page).read_text())
+    there = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    for name, file in found:
+        texts = [path.read_text() for path in there if f"/{path.relative_to(ROOT)}".endswith(f"/{file}")]
+        assert any(re.search(rf"\b{name}\b", text) for text in texts), f"{name} of {file}"
+
+
 def test_every_term_of_the_glossary_has_one_meaning_and_the_names_that_peers_use() -> None:
     rows = re.findall(r"^\| \*\*(.+?)\*\*(.*)$", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
     terms = [term for names, _ in rows for term in names.split(", ")]
     assert 0 < len(rows) <= 60
     assert [term for term, times in Counter(terms).items() if times > 1] == []
     assert [term for term, rest in rows if rest.count("|") != 6] == []
+
+
+def test_the_way_in_is_read_at_one_sitting() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| .*`[\w/]+\.py`", page.partition("## If you look for")[2], re.MULTILINE)
+    terms = [term for row in rows for term in re.split(r", (?![^()]*\))", row)]
+    assert len(page.encode()) <= MAX_BYTES
+    assert page.count("![") == 1
+    assert len(terms) >= MIN_TERMS
+    assert [term for term, times in Counter(terms).items() if times > 1] == []

@@ -52,6 +52,7 @@ EXCEPTIONS = {
     "exceed": "a verb",
     "feed": "a verb: to feed bytes to a parser",
     "need": "a verb and a noun",
+    "repeated": "a public attribute of answers, plans and releases, where most of them have it as a field",
     "seed": "a noun of random generators",
     "speed": "a noun",
 }

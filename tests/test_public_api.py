@@ -420,8 +420,7 @@ def _answer(table: pa.Table) -> Answer:
         confidence=0.95,
         epsilon=0.1,
         belief=belief,
-        entry=1,
-        repeated=False,
+        entries=(1,),
         sentence="An attacker <b>can</b> now be at most 2% sure.",
     )
 
@@ -488,6 +487,7 @@ def test_a_stream_an_anonymizer_and_a_belief_show_what_was_asked_for(folder: Pat
         stream = discreet.open_stream(curator, "census", ["sex"], questions=9, epsilon=0.1)
         html = stream._repr_html_()
         assert "Stream over census" in html
+        assert stream.sentence in html
         assert "9" in html
         belief = curator.budget.belief
         assert f"{100 * belief.prior:g}%" in belief._repr_html_()

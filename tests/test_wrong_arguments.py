@@ -10,7 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from discreet.belief import Promise
 from discreet.core.errors import DiscreetError, InvalidParameterError
 from discreet.core.guarantees import PureDP
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from tests.conformance.test_models import EXAMPLES as MODEL_EXAMPLES
 
 WRONG: dict[str, Any] = {
     "3": 3,
@@ -214,26 +215,11 @@ def list_local_calls() -> Iterator[Call]:
 
 
 def list_model_calls() -> Iterator[Call]:
-    given: dict[type[models.Model], dict[str, Any]] = {
-        models.AlphaKAnonymity: {"column": "tea", "alpha": THIRD, "k": 2},
-        models.AverageRisk: {"risk": THIRD},
-        models.BetaLikeness: {"column": "tea", "beta": THIRD},
-        models.DeltaDisclosure: {"column": "tea", "delta": THIRD},
-        models.DeltaPresence: {"delta_min": 0, "delta_max": THIRD},
-        models.DistinctDiversity: {"column": "tea", "l": 2},
-        models.EntropyDiversity: {"column": "tea", "l": 2},
-        models.EqualCloseness: {"column": "tea", "t": THIRD},
-        models.KAnonymity: {"k": 2},
-        models.KMap: {"k": 2},
-        models.MInvariance: {"column": "tea", "m": 2},
-        models.OrderedCloseness: {"column": "tea", "t": THIRD},
-        models.PSensitiveKAnonymity: {"column": "tea", "p": 2, "k": 2},
-        models.ProbabilisticDiversity: {"column": "tea", "l": 2},
-        models.RecursiveDiversity: {"column": "tea", "c": 2, "l": 2},
-        models.StrictRisk: {"risk": THIRD},
-    }
-    for kind, arguments in given.items():
-        yield make_call(f"models.{kind.__name__}", kind, **arguments)
+    for kind in models.MODELS:
+        example = MODEL_EXAMPLES[kind.__name__][-1]
+        arguments = {each.name: getattr(example, each.name) for each in fields(example)}
+        if "hierarchy" not in arguments:  # which a policy declares
+            yield make_call(f"models.{kind.__name__}", kind, **arguments)
 
 
 def list_mining_calls() -> Iterator[Call]:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.number_checks import require_count
-from discreet.core.policy import ColumnType
 
 COLUMN_TYPES = {
     "age": ColumnType.INTEGER,

@@ -147,7 +147,8 @@ def _sample_ratings(
     ratings: Ratings, victims: int, known: int, draw: np.random.Generator
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return some people with enough ratings, and `known` ratings of each as tables of victims by ratings."""
-    starts, places = ratings.person_index
+    starts = np.concatenate([[0], np.cumsum(np.bincount(ratings.person, minlength=ratings.people))])
+    places = np.argsort(ratings.person, kind="stable")  # one person's ratings after another's
     enough = np.flatnonzero(np.diff(starts) >= known)
     wanted = f"at most the number of people with {known} ratings"
     require_parameter(enough.size >= victims, "overhear", "victims", victims, wanted)

@@ -9,7 +9,7 @@ from discreet.belief import Belief
 from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult
 from discreet.services.bounds.learn_bounds import LearnedBounds
-from discreet.services.check.data_check import DataCheck
+from discreet.services.check.check_report import DataCheck
 from discreet.services.count_publication import ReleasedCounts
 from discreet.services.plans import Budget
 from discreet.services.stream import Stream

@@ -26,7 +26,7 @@ from discreet.accounting.accountant import format_remaining
 from discreet.accounting.entries import EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_file import LedgerFile
-from discreet.accounting.ledger_storage import is_database_address
+from discreet.accounting.ledger_storage import FORMAT, is_database_address
 from discreet.belief import Promise
 from discreet.core.errors import BudgetError, EngineFault, InvalidParameterError, RequestError
 from discreet.core.guarantees import (
@@ -862,8 +862,9 @@ def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path) 
 
 
 def test_a_newer_format_is_refused(spent_ledger: Path) -> None:
-    tamper(spent_ledger, "PRAGMA user_version = 6")
-    assert "has format 6; this version of discreet knows formats up to 5" in refusal(spent_ledger)
+    tamper(spent_ledger, f"PRAGMA user_version = {FORMAT + 1}")
+    told = f"has format {FORMAT + 1}; this version of discreet knows formats up to {FORMAT}"
+    assert told in refusal(spent_ledger)
 
 
 def test_a_guarantee_of_a_newer_kind_is_refused(spent_ledger: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
-from discreet.accounting.ledger_storage import GroupCommit, SqlTransaction
+from discreet.accounting.ledger_storage import FORMAT, GroupCommit, SqlTransaction
 from discreet.core.errors import BudgetError, EngineFault, RequestError
 from tests.accounting.ledger_rivals import PROMISE
 from tests.accounting.test_ledger import HALVES, SQL, beneath, dump, is_accepted, pure, tamper
@@ -250,7 +250,10 @@ def test_tables_of_another_program_are_refused_and_left_as_they_are(postgres: Po
 @pytest.mark.parametrize(
     ("statements", "what"),
     [
-        (["UPDATE ledger SET format = 6"], "has format 6; this version of discreet knows formats up to 5"),
+        (
+            [f"UPDATE ledger SET format = {FORMAT + 1}"],
+            f"has format {FORMAT + 1}; this version of discreet knows formats up to {FORMAT}",
+        ),
         (["UPDATE account SET epsilon = '0' WHERE analyst = ''"], "not the sum of everything"),
         (["UPDATE account SET epsilon = '0'"], "is not the sum of the entries"),
         (["DROP TRIGGER entry_stays ON entry", "DELETE FROM entry WHERE id = 3"], "entries are missing"),

@@ -211,7 +211,10 @@ def test_columns_may_be_declared_differently_from_question_to_question(
     for repeated in (False, True):
         for columns in declared:
             answer = discreet.ask(rows, COUNT, columns=columns, epsilon=0.1, ledger=ledger)
-            assert answer.repeated is repeated
+            # the count reads no column, so it is the same measurement however columns are declared; without
+            # a named ledger the version of a frame follows from the columns that are read
+            is_known = columns is declared[1] or (columns is declared[2] and ledger is not None)
+            assert answer.repeated is (repeated or is_known)
 
 
 def test_a_new_frame_is_not_taken_for_one_that_is_gone(rows: pa.Table) -> None:

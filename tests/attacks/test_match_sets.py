@@ -19,7 +19,7 @@ from discreet.attacks.class_matching import match_people
 from discreet.attacks.engine_tables import count_distinct_tuples
 from discreet.attacks.label_coverage import compute_coverage
 from discreet.attacks.match_sets import MatchSets, from_classes
-from discreet.attacks.published_table import from_recoding, read_release
+from discreet.attacks.published_table import PublishedTable, from_recoding, read_release
 from discreet.core.errors import DataError, RequestError
 from tests.anonymity import tables
 from tests.anonymity.hierarchies.labels import parse_label
@@ -60,6 +60,11 @@ def test_a_covering_is_what_each_label_reads_as(
             assert covering_it == ([label_place] if label_place >= 0 else [])
 
 
+def list_class_labels(published: PublishedTable, place: int) -> tuple[str, ...]:
+    codes = published.classes.codes[place].tolist()
+    return tuple(labels[code] for labels, code in zip(published.labels, codes, strict=True))
+
+
 def by_definition(sets: MatchSets) -> list[set[int]]:
     """The classes of every known tuple, label by label and value by value."""
     published, known = sets.published, sets.known
@@ -75,7 +80,7 @@ def by_definition(sets: MatchSets) -> list[set[int]]:
             if all(
                 (known.blank_is_unknown and not value)
                 or parse_label(
-                    published.class_labels(place)[j], published.hierarchies.get(published.columns[j])
+                    list_class_labels(published, place)[j], published.hierarchies.get(published.columns[j])
                 )(value)
                 for j, value in values.items()
             )
@@ -176,7 +181,9 @@ def test_a_recoding_and_its_file_are_one_published_table(drawn: tables.Table) ->
         sets = from_classes(published)  # type: ignore[arg-type]
         counts, values = sets.counts("illness").toarray(), sets.names("illness")
         return {
-            sets.published.class_labels(i): {v: int(n) for v, n in zip(values, counts[i], strict=True) if n}
+            list_class_labels(sets.published, i): {
+                v: int(n) for v, n in zip(values, counts[i], strict=True) if n
+            }
             for i in range(len(sets))
         }
 

@@ -28,8 +28,8 @@ from discreet.attacks.synthetic_attacks import AttributeInference, Linkability, 
 from discreet.attacks.synthetic_release import build_synthetic_release
 from discreet.attacks.synthetic_sweep import find_revealing_column_sets, sweep_attacks
 from discreet.core.binomial import clopper_pearson
+from discreet.core.column_entry import ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType
 from tests.attacks.cases.synthetic import PEOPLE, released
 from tests.attacks.releases import engine
 from tests.statistical import FALSE_ALARM

@@ -89,6 +89,15 @@ def _token(page: Page) -> None:
     page.goto("/account")  # a token is no picture's
 
 
+def _check_table(page: Page) -> None:
+    page.locator("button[value=check]:not(.quiet)").click()
+    page.locator("#found").wait_for()
+    # as tall as the page: the bar at the bottom of the window would hide a part of it
+    height = int(page.evaluate("document.documentElement.scrollHeight"))
+    assert page.viewport_size is not None
+    page.set_viewport_size(ViewportSize(width=page.viewport_size["width"], height=height))
+
+
 SHOTS = (
     Shot(name="login", path="/login", user=None),
     Shot(name="promise", path="/promise"),
@@ -97,6 +106,8 @@ SHOTS = (
     Shot(name="ask", path="/ask", do=_ask, dark=True),
     Shot(name="ledger", path="/ledger"),
     Shot(name="account", path="/account", user=ANALYST, do=_token),
+    Shot(name="data", path="/data"),
+    Shot(name="table", path="/data/table/hospital", do=_check_table, dark=True),
     Shot(name="attack", path="/attack", do=_attack),
     Shot(name="publish", path="/publish?table=hospital", do=_publish),
 )

@@ -41,6 +41,7 @@ from discreet.sql.refusal import Refusal
 from discreet.sql.true_values import compute_true_values
 from tests.sql.claims import Claims, World, halved
 from tests.sql.tables import Tables
+from tests.sql.tampered_plans import replace_in_core
 
 LABELS = ("Measures", "Sensitivity", "Estimate", "Error")
 CALLS: dict[str, tuple[str, ...]] = {
@@ -193,13 +194,13 @@ def test_documentation_is_sentences_and_its_example_plans(kind: type[Aggregate])
     assert kind.documentation.endswith(".")
     assert kind.documentation in sql_reference.format_reference()
     made = plan_query(kind.example, sql_reference.POLICY, sql_reference.PROMISE, epsilon=1)
-    assert any(type(measure) is kind for _, measure in made.question.measures)
+    assert any(type(measure) is kind for _, measure in made.core.question.measures)
 
 
 @every_aggregate
 def test_calls_are_resolved_to_it_under_its_stored_identity(kind: type[Aggregate]) -> None:
     for sql in questions(kind):
-        ((_, measure),) = plan(sql).question.measures
+        ((_, measure),) = plan(sql).core.question.measures
         assert type(measure) is kind is get_aggregate(kind.name)
         assert repr(measure).startswith(f"Measure(function={kind.name!r}, argument=")
 
@@ -262,7 +263,7 @@ def test_claims_of_half_the_size_are_found_wrong(
     if kind.name == "mode":
         sql = f"SELECT {CALLS[kind.name][0]} AS m FROM t"  # within one group there is nothing to choose
     twin = halved(plan(sql, relation))
-    twin = replace(
+    twin = replace_in_core(
         twin,
         value_selections={
             name: replace(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.attacks.neighbor_pairs import PAIR_BUILDERS
 from discreet.core.errors import InvalidParameterError
 from discreet.core.exact_values import Exact, Released
 from discreet.core.neighbor_relations import Relation
@@ -66,6 +67,10 @@ def secret_of(kind: Any) -> Any:
 
 def test_every_listed_mechanism_has_an_example() -> None:
     assert sorted(EXAMPLES) == sorted(kind.__name__ for kind in MECHANISMS)
+
+
+def test_every_listed_mechanism_can_be_audited() -> None:
+    assert set(PAIR_BUILDERS) == set(MECHANISMS)
 
 
 @every_mechanism

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.csv_escaping import escape_cell, escape_cell_sql, unescape_cell, unescape_cell_sql
-from discreet.core.policy import Table
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.services.answers import Answer
 

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from discreet.core.policy import Column, ColumnType, Policy, PromiseTerms, Table, ValueRange
+from discreet.core.column_entry import Column, ColumnType
+from discreet.core.policy import Policy, PromiseTerms
+from discreet.core.table_entry import Table, ValueRange
 
 ROW: dict[str, Any] = {"source": "x.csv", "columns": {"a": {}}}
 

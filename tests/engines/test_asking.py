@@ -108,6 +108,11 @@ def test_the_command_line_takes_the_address(
 ) -> None:
     policy = str(written(tmp_path, server, engine="duckdb"))
     question = ("ask", "SELECT COUNT(*) AS n FROM visits", "--policy", policy, "--epsilon", "10", "--json")
+    # what is far from the policy is refused until it is accepted
+    assert discreet(*question, "--engine", address(server)) == 2
+    accept = ("check", "--policy", policy, "--accept", "--despite", "--engine", address(server))
+    assert discreet(*accept) == 0
+    capsys.readouterr()
     assert discreet(*question, "--engine", address(server)) == 0
     assert json.loads(capsys.readouterr().out)["columns"] == ["n"]
 

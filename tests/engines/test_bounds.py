@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.core.column_entry import Column
 from discreet.core.engine import Engine
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.mining.bin_counters import EngineCounter

@@ -10,8 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.core.policy import Column, Link, Policy, Table
-from discreet.services.check.data_check import ColumnCheck, DataCheck, check_data
+from discreet.core.column_entry import Column
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Link, Table
+from discreet.services.check.check_report import ColumnCheck, DataCheck
+from discreet.services.check.data_check import check_data
 from tests.engines.servers import ADDRESS, PostgresServer, Server
 
 ROWS = 100
@@ -78,8 +81,8 @@ def require_exact_counts(check: DataCheck) -> None:
         name: (
             each.profile.missing,
             each.profile.unreadable,
-            each.profile.below,
-            each.profile.above,
+            each.profile.clamped_low,
+            each.profile.clamped_high,
             each.profile.undeclared,
         )
         for name, each in columns.items()
@@ -92,8 +95,8 @@ def require_exact_counts(check: DataCheck) -> None:
     assert found["doctor"] == (10, 0, 0, 0, 0)
     day = columns["day"].profile
     # a year of two digits is unreadable, or read as one of the first century
-    assert (day.missing, day.two_digit_years, day.above) == (1, 9, 0)
-    assert day.unreadable + day.below == 9 + 6 + 4
+    assert (day.missing, day.two_digit_years, day.clamped_high) == (1, 9, 0)
+    assert day.unreadable + day.clamped_low == 9 + 6 + 4
     assert columns["age"].profile.padded in (0, 1)
     assert sum(columns["age"].profile.bins) == 73
     assert columns["age"].profile.bins[2] == 73  # of 0 to 120 in eight parts
@@ -165,7 +168,7 @@ def test_in_a_csv_file_blanks_around_values_are_counted_and_read(tmp_path: Path)
     assert (sex.missing, sex.undeclared) == (4, 14)
     assert sex.padded in (6, 7)
     day = by_name(found)["day"].profile
-    assert (day.missing, day.unreadable, day.two_digit_years, day.below) == (1, 15, 9, 4)
+    assert (day.missing, day.unreadable, day.two_digit_years, day.clamped_low) == (1, 15, 9, 4)
 
 
 def test_rows_that_are_no_rows_are_counted_with_their_lines(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_thousands_of_columns_are_checked_in_several_statements(tmp_path: Path) 
     columns = {name: declare(type="integer", low=0, high=500) for name in names}
     policy = Policy(tables={"wide": Table(source=str(path), columns=columns)}, ledger=":memory:")
     (table,) = check_data(policy).tables
-    assert {column.profile.above for column in table.columns} == {1}
+    assert {column.profile.clamped_high for column in table.columns} == {1}
     assert [column.profile.total for column in table.columns] == [place + 999 for place in range(450)]
 
 
@@ -224,8 +227,8 @@ def test_values_are_read_by_the_declared_options_before_they_are_counted(tmp_pat
     (found,) = check_data(Policy.model_validate({"tables": {"t": table}, "ledger": ":memory:"})).tables
     assert (found.rows, found.unread.count, found.unread.lines) == (4, 2, (("t.csv", 6), ("t.csv", 7)))
     counted = {
-        each.name: (each.profile.missing, each.profile.unreadable, each.profile.below, each.profile.above)
-        for each in found.columns
+        name: (profile.missing, profile.unreadable, profile.clamped_low, profile.clamped_high)
+        for name, profile in ((each.name, each.profile) for each in found.columns)
     }
     assert counted["n"] == (1, 1, 0, 1)
     assert counted["kg"] == (1, 1, 1, 0)

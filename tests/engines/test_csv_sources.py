@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from discreet.core.csv_options import CsvOptions, find_ambiguous_text
 from discreet.core.errors import RequestError
-from discreet.core.policy import Table
+from discreet.core.table_entry import Table
 from discreet.engines import csv_quotes
 from discreet.engines.csv_sources import UNREAD, write_csv_relation
 from discreet.engines.sources import inspect_texts, locate_source, make_texts
@@ -304,3 +304,22 @@ def test_passing_over_lines_without_quotes_finds_the_same_open_quotes(
         assert found[0] == found[1], text
         refused += found[0] != ""
     assert 200 < refused < 1800
+
+
+def test_a_comment_is_a_whole_line_and_no_other_line_is_lost(path: Path) -> None:
+    path.write_text("# made by hand\na,n\n# one\nx,1\ny,#2\nz, # nothing\n#two\nw\n")
+    table = Table.model_validate(
+        {"source": str(path), "columns": {"a": TEXT, "n": TEXT}, "csv": {"comment": "#"}}
+    )
+    source = make_texts(locate_source("t", table), path.parent)
+    with duckdb.connect() as connection:
+        unread = inspect_texts(source, connection)
+        csv = write_csv_relation("t", table, source.texts)
+        found = connection.execute(f"SELECT a, n FROM {csv.relation}").fetchall()
+    assert found == [("x", "1"), ("y", "#2"), ("z", "# nothing")]
+    assert (unread.count, [line for _, line in unread.lines]) == (1, [8])
+
+
+def test_a_comment_mark_within_a_quoted_text_is_text(path: Path) -> None:
+    text = 'a,n\n"first\n# second",1\n# a comment\ny,2\n'
+    assert read(path, text, {"a": TEXT, "n": NUMBER}, comment="#") == [("first\n# second", "1"), ("y", "2")]

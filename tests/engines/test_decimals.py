@@ -33,6 +33,7 @@ SAMPLE = (
         "LEAST(n, 0.5)",
     ),
     *("ROUND(wide * 1.005, 2)", "CASE WHEN n > 2 THEN n ELSE 0.5 END", "CAST(f AS DECIMAL(9, 2))"),
+    whole_domain.CONSTANT_FROM_TEXT,
 )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.core.policy import ColumnType, Role
+from discreet.core.column_entry import ColumnType, Role
 from discreet.services.policies import load_policy
 from tests.engines.servers import PostgresServer, Server, SparkServer
 from tests.engines.support import shows

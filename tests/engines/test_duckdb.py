@@ -16,7 +16,7 @@ import pytest
 from discreet.core.engine import Engine
 from discreet.core.engine_faults import FAULT_MESSAGE, run_guarded
 from discreet.core.errors import EngineFault, RequestError
-from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import PreparedStore, prepare_store
 from discreet.engines.row_ranking import KEYS
 from tests.engines.stores import policy_of
@@ -200,7 +200,8 @@ def test_nothing_is_left_on_disk_after_closing(
 
 def test_no_progress_bar_is_written_among_the_results() -> None:
     """DuckDB takes a process without a script for an interactive one."""
-    script = """from discreet.engines.duckdb import DuckDB, query_released_tables
+    script = """from discreet.engines.duckdb import DuckDB
+from discreet.engines.released_queries import query_released_tables
 sql = "SELECT current_setting('enable_progress_bar') AS bar"
 print(DuckDB({}).count(sql).secret.to_pylist(), query_released_tables(sql, {}).to_pylist())"""
     told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
@@ -257,36 +258,7 @@ def test_the_key_of_a_store_cannot_be_asked_for(prepared: PreparedStore) -> None
             assert engine.count(f"SELECT getvariable('{key}') AS k").secret.to_pylist() == [{"k": None}]
 
 
-# Over released tables
-
-RELEASED = pa.table({"team": ["x", "y"], "n": [3, 1]})
-
-
-def test_released_tables_are_computed_on() -> None:
-    sql = "SELECT a.team, a.n - b.n AS d FROM a JOIN b USING (team) ORDER BY d DESC LIMIT 1"
-    found = query_released_tables(sql, {"a": RELEASED, "b": pa.table({"team": ["y", "x"], "n": [0, 0]})})
-    assert found.to_pylist() == [{"team": "x", "d": 3}]
-
-
-def test_each_computation_on_released_tables_sees_its_own() -> None:
-    query_released_tables("SELECT * FROM released", {"released": RELEASED, "other": RELEASED})
-    with pytest.raises(EngineFault):
-        query_released_tables("SELECT * FROM other", {"released": RELEASED})
-    assert query_released_tables("SELECT * FROM released", {"released": RELEASED.slice(0, 1)}).num_rows == 1
-
-
-@pytest.mark.parametrize("sql", [*READS, "SELECT * FROM people"])
-def test_released_tables_are_all_that_is_reached(engine: Engine, people: Path, sql: str) -> None:
-    PEOPLE_OF_THIS_PROCESS = PEOPLE  # noqa: F841, N806  (a replacement scan would find it)
-    with pytest.raises(EngineFault):
-        query_released_tables(sql.format(people=people), {"released": RELEASED})
-
-
-@pytest.mark.parametrize("sql", ["DROP TABLE released", "SELECT 1; SELECT 2", "ATTACH 'x.db'", ""])
-def test_released_tables_take_one_select(sql: str) -> None:
-    with pytest.raises(RequestError, match="query_released_tables: the engine runs one SELECT"):
-        query_released_tables(sql, {"released": RELEASED})
-
+# What statistics must not decide
 
 UNKNOWN = pa.table({"age": [30, 40], "note": pa.nulls(2, pa.string())})
 REWRITTEN = "SELECT count(*) AS n FROM people WHERE if(note IS NULL, NULL, 'a') LIKE 'abc'"

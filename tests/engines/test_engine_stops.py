@@ -26,7 +26,7 @@ from discreet.services.curator import Curator
 from discreet.services.ledgers import open_ledger as opened_ledger
 from discreet.services.ledgers import open_ledger_readonly
 from discreet.services.policies import load_policy, resolve_analyst
-from discreet.sql.plan_execution import Release
+from discreet.sql.plan_execution import MeasuredCores
 from tests.engines import servers
 from tests.engines.test_limits import ASKED, ROWS, policy_over
 from tests.patience import PATIENCE
@@ -44,7 +44,7 @@ def test_a_database_that_is_gone_after_the_charge_is_a_fault() -> None:
         engine, who = PostgreSQL.open(policy, server.url, servers.KEY), resolve_analyst(policy, None)
         with Curator.from_parts(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
 
-            def stopped(work: object) -> Release:
+            def stopped(work: object) -> MeasuredCores:
                 stack.close()
                 return work()  # type: ignore[operator, no-any-return]
 
@@ -69,7 +69,7 @@ def test_a_spark_connect_server_that_is_gone_after_the_charge_is_a_fault(tmp_pat
         assert [each.max_retries for each in engine._session.client.get_retry_policies()] == [CONNECT_RETRIES]
         with Curator.from_parts(policy, ledger=opened_ledger(policy), engine=engine, analyst=who) as curator:
 
-            def stopped(work: object) -> Release:
+            def stopped(work: object) -> MeasuredCores:
                 stack.close()
                 return work()  # type: ignore[operator, no-any-return]
 
@@ -108,7 +108,7 @@ def test_what_is_wrong_with_the_data_is_said_with_the_charge(tmp_path: Path) -> 
 def test_duckdb_that_is_closed_after_the_charge_is_a_fault(tmp_path: Path) -> None:
     with Curator.open(patients.write(tmp_path)) as curator:
 
-        def stopped(work: object) -> Release:
+        def stopped(work: object) -> MeasuredCores:
             curator._engine.close()
             return work()  # type: ignore[operator, no-any-return]
 

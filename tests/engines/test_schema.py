@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType
-from discreet.engines.inventory import describe_file, read_schemas
+from discreet.engines.inventory import read_schemas
 
 
 def test_a_parquet_file_has_its_own_schema(tmp_path: Path) -> None:
@@ -33,7 +33,8 @@ def test_a_parquet_file_has_its_own_schema(tmp_path: Path) -> None:
         }
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    assert {name: kind and kind.value for name, kind in describe_file(tmp_path / "a.parquet")} == {
+    (schema,) = read_schemas(tmp_path / "a.parquet")
+    assert {name: kind and kind.value for name, kind in schema.columns} == {
         "n": "integer",
         "x": "decimal",
         "money": "decimal",
@@ -58,13 +59,14 @@ def test_a_csv_file_may_have_any_separator(tmp_path: Path, separator: str) -> No
     ]
     path = tmp_path / "a.csv"
     path.write_text("".join(separator.join(row) + "\n" for row in rows))
-    assert describe_file(path) == [
+    (schema,) = read_schemas(path)
+    assert schema.columns == (
         ("who", ColumnType.TEXT),
         ("zip", ColumnType.TEXT),
         ("paid", ColumnType.DECIMAL),
         ("on", ColumnType.DATE),
-    ]
-    assert read_schemas(path)[0].is_guessed
+    )
+    assert schema.is_guessed
 
 
 def test_a_csv_file_without_a_header_gets_names_that_are_no_values(tmp_path: Path) -> None:
@@ -99,7 +101,8 @@ def test_a_duckdb_file_has_all_its_tables_and_keeps_their_values(tmp_path: Path)
 def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({"right": [1]}), tmp_path / name)
     pq.write_table(pa.table({"wrong": [1]}), tmp_path / "aXbYc.parquet")
-    assert describe_file(tmp_path / name) == [("right", ColumnType.INTEGER)]
+    (schema,) = read_schemas(tmp_path / name)
+    assert schema.columns == (("right", ColumnType.INTEGER),)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
         ("a.csv.gz", b"name,size\nAda,5\n", "cannot be decompressed"),
         ("a.arrow", b"name,size\nAda,5\n", "cannot be read in the format of its suffix"),
         ("a.parquet", b"Ada,30\n", "cannot be read in the format of its suffix"),
-        ("a.duckdb", b"Ada,30\n" * 1000, "cannot be read in the format of its suffix"),
+        ("a.duckdb", b"Ada,30\n" * 1000, "is not a DuckDB file"),
     ],
 )
 def test_a_file_that_cannot_be_described_is_refused_without_quoting_it(

@@ -18,7 +18,7 @@ from discreet.core.engine_faults import run_charged
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.engines.spark import Spark
 from discreet.engines.spark_publisher import SparkPublisher
 from discreet.engines.spark_session import SETTINGS, find_engine_table, start_session

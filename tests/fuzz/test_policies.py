@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from discreet.core.errors import RequestError
-from discreet.services.policies import compute_policy_version, get_promise, list_blanks, load_policy
+from discreet.services.policies import get_promise, load_policy
+from discreet.services.policy_blanks import list_blanks
+from discreet.services.policy_version import compute_policy_version
 from tests.fuzz.mutations import Mutations
 from tests.pgwire.served import POLICY
 from tests.services import patients

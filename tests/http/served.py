@@ -18,11 +18,12 @@ from discreet.accounting.ledger_storage import is_database_address
 from discreet.cli.server_process import ServerProcess
 from discreet.http.authentication import SESSION_COOKIE
 from discreet.http.csrf import CSRF_HEADER
-from discreet.pgwire.catalog import BuiltinCatalog
-from discreet.services.policies import load_policy
+from discreet.pgwire.catalog import BuiltinCatalog, ServedCatalog
+from discreet.services.policies import load_policy, make_empty_policy
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.query_timeouts import Deadlines
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users import Role, UserAccounts, UserFile, get_user_file_path, open_user_storage
 from discreet.services.users.sessions import Sessions
@@ -39,9 +40,13 @@ class Server:
 
     url: str
     postgres: int
-    curators: Curators
+    served: ServedPolicy
     users: UserAccounts
     folder: Path
+
+    @property
+    def curators(self) -> Curators:
+        return self.served.curators
 
     @contextmanager
     def client(self, user: str | None = "alice") -> Iterator[httpx.Client]:
@@ -84,32 +89,33 @@ def both_listeners(
     *,
     accepted: bool = True,
 ) -> Iterator[Server]:
-    """The server, ready, with data that the custodian has accepted; it ends with the block."""
-    policy = load_policy(folder / "privacy.yaml", ledger=ledger)
-    if not is_database_address(policy.ledger):
-        Path(get_user_file_path(policy.ledger)).write_bytes(_people())
-    deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
+    """The server, ready, with data that the custodian has accepted, or empty; it ends with the block."""
+    path = folder / "privacy.yaml"
+
+    def open_curators() -> Curators:
+        policy = load_policy(path, ledger=ledger)
+        deadlines = None if slack is None else Deadlines(policy=policy, slack=slack)
+        return Curators.open_policy(policy, deadlines=deadlines, admission=admission)
+
+    known = load_policy(path, ledger=ledger) if path.exists() else make_empty_policy(folder, ledger=ledger)
+    if not is_database_address(known.ledger):
+        Path(get_user_file_path(known.ledger)).write_bytes(_people())
+    first = open_curators() if path.exists() else None
     with (
-        Curators.open_policy(policy, deadlines=deadlines, admission=admission) as curators,
-        open_user_storage(policy.ledger) as file,
-        closing(BuiltinCatalog(policy)) as catalog,
+        ServedPolicy(first, path=path, ledger=ledger, open_curators=open_curators) as served,
+        open_user_storage(served.policy.ledger) as file,
+        closing(ServedCatalog(served, BuiltinCatalog)) as catalog,
         socket.create_server(("127.0.0.1", 0)) as web,
         socket.create_server(("127.0.0.1", 0)) as wire,
     ):
-        if accepted:
-            curators.ledger.accept_data(curators.table_states)
+        if accepted and not served.is_empty:
+            served.curators.ledger.accept_data(served.curators.table_states)
         users = UserAccounts(file)
         if not users.list_all():
             add_people(users)
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
-        served = ServerProcess(
-            curators=curators,
-            user_storage=file,
-            catalog=catalog,
-            certificate=certificate,
-            policy_file=folder / "privacy.yaml",
-        )
-        serving = served.run_listeners(web, wire, stopped, ready.set)
+        process = ServerProcess(served=served, user_storage=file, catalog=catalog, certificate=certificate)
+        serving = process.run_listeners(web, wire, stopped, ready.set)
         thread = threading.Thread(target=lambda: loop.run_until_complete(serving))
         thread.start()
         assert ready.wait(PATIENCE)
@@ -118,7 +124,7 @@ def both_listeners(
             yield Server(
                 url=f"{scheme}://127.0.0.1:{web.getsockname()[1]}",
                 postgres=wire.getsockname()[1],
-                curators=curators,
+                served=served,
                 users=users,
                 folder=folder,
             )

@@ -16,7 +16,6 @@ import pytest
 
 from discreet.accounting.entries import EntryState
 from discreet.core.guarantees import PureDP
-from discreet.services.answer_cache import answer_from_bytes
 from tests.http.served import COUNT, Server
 from tests.patience import PATIENCE
 from tests.pgwire.served import PASSWORD, slowed
@@ -49,17 +48,28 @@ def test_what_it_may_cost_is_said_in_one_of_three_ways(server: Server) -> None:
 
 
 def test_no_error_bar_is_sent_where_none_holds_and_none_can_be_asked_for(server: Server) -> None:
-    having = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1"
+    many = "SELECT sex, COUNT(*) > 1 AS many FROM people GROUP BY sex"
     with server.client() as client:
-        within = client.post("/api/ask", json={"sql": having, "within": 20})
+        within = client.post("/api/ask", json={"sql": many, "within": 20})
         assert (within.status_code, server.charges()) == (400, 0)
-        answer = client.post("/api/ask", json={"sql": having}).json()
-        file = client.post("/api/ask", params={"format": "csv"}, json={"sql": having})
-        plan = client.post("/api/plan", json={"sql": having}).json()
+        answer = client.post("/api/ask", json={"sql": many}).json()
+        file = client.post("/api/ask", params={"format": "csv"}, json={"sql": many})
+        plan = client.post("/api/plan", json={"sql": many}).json()
     assert answer["intervals"] is None
-    assert "HAVING selects rows by noisy values" in answer["no_interval"]["n"]
+    assert "computed from noisy values" in answer["no_interval"]["many"]
     assert json.loads(file.headers["Discreet-Facts"])["no_interval"] == answer["no_interval"]
     assert plan["measures"][0]["error95"] is None
+
+
+def test_the_kind_of_an_interval_is_sent_in_plans_answers_and_files(server: Server) -> None:
+    having = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1"
+    with server.client() as client:
+        plan = client.post("/api/plan", json={"sql": having}).json()
+        answer = client.post("/api/ask", json={"sql": having}).json()
+        file = client.post("/api/ask", params={"format": "csv"}, json={"sql": having})
+    assert plan["measures"][0]["interval_kind"] == "all_rows"
+    assert answer["interval_kind"] == {"n": "all_rows"}
+    assert json.loads(file.headers["Discreet-Facts"])["interval_kind"] == {"n": "all_rows"}
 
 
 def test_an_answer_is_the_same_in_every_form(server: Server) -> None:
@@ -81,7 +91,7 @@ def test_an_answer_is_the_same_in_every_form(server: Server) -> None:
             dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]
         ]
         facts = json.loads(told[form].headers["discreet-facts"])
-        assert (facts["entry"], facts["epsilon"]) == (answer["entry"], answer["epsilon"])
+        assert (facts["entry"], facts["epsilon"]) == (answer["entry"], 0)  # the other forms are free
     assert json.loads(tables["parquet"].schema.metadata[b"discreet"])["entry"] == answer["entry"]
 
 
@@ -127,9 +137,9 @@ def test_the_answer_to_a_client_that_hung_up_is_kept_under_its_key(server: Serve
     assert told[0].content == told[1].content
     (entry,) = server.curators.ledger.list_entries("alice")
     assert entry.state is EntryState.SETTLED
-    stored = server.curators.ledger.find_stored_answer("alice", entry.question_key)
-    assert stored is not None
-    assert answer_from_bytes(stored.answer)[0]["n"].to_pylist() == told[0].json()["rows"][0]
+    with server.curators.take_turn("alice") as curator:
+        free = curator.ask(COUNT, free=True)
+    assert free.rows == told[0].json()["rows"]
 
 
 def test_a_refused_question_leaves_its_key_free(server: Server) -> None:

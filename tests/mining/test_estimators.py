@@ -19,9 +19,9 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.belief import Promise
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import InvalidParameterError
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Column, ColumnType
 from discreet.mining import (
     ESTIMATORS,
     PrivateForestClassifier,

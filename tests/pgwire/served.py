@@ -23,6 +23,7 @@ from discreet.services.check.check_request import CheckRequest
 from discreet.services.policies import load_policy
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.query_timeouts import Deadlines
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users import Role, UserAccounts, UserFile
 from discreet.services.users.login_throttle import LoginThrottle
@@ -126,7 +127,7 @@ def served(
         curators.ledger.accept_data(curators.table_states)
         ready, loop, stopped = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
         serving = serve_postgres(
-            curators,
+            ServedPolicy(curators),
             users,
             catalog,
             bound,

@@ -124,7 +124,9 @@ def test_psycopg_binds_parameters_of_every_kind(server: Served, connection: psyc
 
 @pytest.mark.parametrize("value", ["Male' OR '1'='1", "'; DROP TABLE people; --", "$1", "\\'", "Ünï\u2028"])
 def test_a_parameter_is_never_read_as_sql(server: Served, connection: psycopg.Connection, value: str) -> None:
-    found = connection.execute("SELECT COUNT(*) AS n FROM people WHERE sex = %s", (value,)).fetchone()
+    # a computed text may be compared with any other
+    sql = "SELECT COUNT(*) AS n FROM people WHERE LOWER(sex) = %s"
+    found = connection.execute(sql, (value,)).fetchone()
     assert found is not None
     assert found[0] < 300
     assert server.charges() == 1
@@ -180,7 +182,7 @@ def test_notices_reach_the_client(connection: psycopg.Connection) -> None:
     connection.execute("SELECT COUNT(*) AS n FROM people")
     connection.execute("SELECT COUNT(*) AS n FROM people")
     assert said[0] == "cost: epsilon 0.1 (entry 1)"
-    assert said[3] == "cost: nothing: the same question was answered before (entry 1)"
+    assert said[3] == "cost: nothing: everything that it needs was released before (entry 1)"
     assert str(said[2]).startswith("belief: From the answers to alice alone, an attacker who was")
 
 
@@ -300,11 +302,11 @@ def test_no_error_bar_reaches_the_client_where_none_holds(
 ) -> None:
     said: list[str | None] = []
     connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
-    top = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1"
+    top = "SELECT sex, COUNT(*) > 1 AS n FROM people GROUP BY sex"
     connection.execute("SET discreet.intervals = on")
     cursor = connection.execute(top)
     assert [column.name for column in cursor.description or ()] == ["sex", "n"]
-    assert any("No error bar for n: ORDER BY … LIMIT" in (each or "") for each in said)
+    assert any("No error bar for n: it is computed from noisy values" in (each or "") for each in said)
     plan = connection.execute(f"EXPLAIN {top}").fetchall()
     assert not any("±" in (each or "") for each in [*said, *(line for (line,) in plan)])
     connection.execute("SET discreet.within = 100")

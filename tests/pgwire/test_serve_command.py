@@ -20,6 +20,7 @@ from discreet.services.policies import load_policy
 from discreet.services.serving.job import JobState
 from discreet.services.serving.job_queue import JobQueue
 from discreet.services.users import open_user_storage
+from tests.http.data_forms import read_page
 from tests.patience import PATIENCE
 from tests.pgwire.served import accept_data, write_data
 from tests.services.test_promise import discreet
@@ -174,3 +175,45 @@ def test_the_policy_beside_it_is_served_and_named(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         server.communicate(timeout=PATIENCE)
     assert not (tmp_path / "sample").exists()
+
+
+def test_an_empty_folder_is_set_up_in_the_console_and_served_again(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age\n" + "\n".join(map(str, range(90))))
+    words = (
+        "--policy",
+        str(tmp_path / "privacy.yaml"),
+        "--setup",
+        "--http",
+        "0",
+        "--postgres",
+        "0",
+        "--json",
+    )
+    server = _started(*words, "--no-padding")
+    try:
+        assert server.stdout is not None
+        told = json.loads(server.stdout.readline())
+        assert set(told["passwords"]) == {"custodian", "analyst"}
+        url = f"http://127.0.0.1:{told['http']['port']}"
+        with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE) as client:
+            first = told["passwords"]["custodian"]
+            entered = client.post("/api/login", json={"name": "custodian", "password": first}).json()
+            client.headers["X-CSRF-Token"] = entered["csrf"]
+            changed = client.post("/api/password", json={"old": first, "new": "another password"})
+            form = read_page(client.get("/data/new?source=people.csv").text).fields
+            assert form["csrf"] == changed.json()["csrf"]
+            form |= {"entries.person": "row", "columns.0.low": "0", "columns.0.high": "120", "do": "save"}
+            assert client.post("/data/form", data=form).headers["location"] == "/check?saved=people"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        said = server.communicate(timeout=PATIENCE)
+    assert (server.returncode, said[1]) == (0, "")
+    again = _started(*words)
+    try:
+        assert again.stdout is not None
+        assert json.loads(again.stdout.readline())["passwords"] == {}
+    finally:
+        again.send_signal(signal.SIGTERM)
+        said = again.communicate(timeout=PATIENCE)
+    assert again.returncode == 0
+    assert "Analysts are refused until data version 1 is accepted" in said[1]

@@ -354,7 +354,7 @@ def test_a_prepared_table_that_was_granted_to_others_is_refused(attacked: Attack
         ("INSERT", "PUBLIC"),
     ):
         attacked.run("reader", f'GRANT {grant} ON prepared."{name}" TO {others}')
-        with pytest.raises(RequestError, match=f"prepared of table visits.*{others}") as refused:
+        with pytest.raises(RequestError, match=f"prepared copy of table visits.*{others}") as refused:
             PostgreSQL.open(policy, address, KEY)
         assert "REVOKE" in refused.value.hint
         attacked.run("reader", f'REVOKE {grant} ON prepared."{name}" FROM {others}')
@@ -370,5 +370,5 @@ def test_a_prepared_table_of_another_role_is_refused(attacked: Attacked) -> None
         f'ALTER TABLE prepared."{name}" OWNER TO mallory',
         f'GRANT SELECT ON prepared."{name}" TO reader',
     )
-    with pytest.raises(RequestError, match="prepared of table visits belongs to the role mallory"):
+    with pytest.raises(RequestError, match="prepared copy of table visits belongs to the role mallory"):
         PostgreSQL.open(policy, address, KEY)

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import clusters, work
+from discreet.core.column_entry import LONGEST_TEXT
 from discreet.core.errors import RequestError
-from discreet.core.policy import LONGEST_TEXT, Policy
+from discreet.core.policy import Policy
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.services.curator import Curator

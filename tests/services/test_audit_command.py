@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.entries import Entry, StoredAnswer
-from discreet.accounting.ledger import LONGEST_WAIT, Ledger
+from discreet.accounting.accountant import Cost
+from discreet.accounting.ledger import Ledger
 from discreet.attacks.neighbor_pairs import PAIR_BUILDERS, NeighborPair
 from discreet.attacks.privacy_audit import EpsilonAudit
 from discreet.core.errors import RequestError
@@ -210,17 +210,8 @@ def test_a_question_is_audited_under_the_policy_that_is_here(
 class Uncharged(Ledger):
     """A ledger that charges next to nothing, whatever a question costs."""
 
-    def reserve_or_replay(
-        self,
-        analyst: str,
-        question_key: str,
-        question_text: str,
-        guarantee: Guarantee,
-        *,
-        timeout: float = LONGEST_WAIT,
-    ) -> Entry | StoredAnswer:
-        little = PureDP(epsilon=Fraction(1, 10**6))
-        return super().reserve_or_replay(analyst, question_key, question_text, little, timeout=timeout)
+    def price_guarantee(self, guarantee: Guarantee) -> tuple[str, Cost]:
+        return super().price_guarantee(PureDP(epsilon=Fraction(1, 10**6)))
 
 
 def test_a_curator_whose_budget_is_not_charged_is_caught(policy: Path) -> None:

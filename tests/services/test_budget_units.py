@@ -86,7 +86,7 @@ def test_a_plan_of_a_stored_answer_is_free(policy: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert discreet("plan", COUNT, "--epsilon", "0.1") == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "cost nothing: the same question was answered before (entry 1)" in told
+    assert "cost nothing: everything that it needs was released before (entry 1)" in told
 
 
 @pytest.mark.parametrize("words", [("tabulate", "patients", "--columns", "sex")])

@@ -76,8 +76,9 @@ def test_an_answer_has_values_intervals_cost_and_belief(curator: Curator) -> Non
 
 def test_a_count_is_an_integer_and_not_negative_unless_asked_raw(curator: Curator) -> None:
     nobody = "SELECT COUNT(*) AS n FROM people WHERE age > 80"
-    counts = [curator.ask(nobody, epsilon=0.01 + i / 1e6).table["n"][0].as_py() for i in range(30)]
-    raw = [curator.ask(nobody, epsilon=0.01 + i / 1e6, raw=True).table["n"][0].as_py() for i in range(30)]
+    drawn = {"epsilon": 0.01, "fresh": True}
+    counts = [curator.ask(nobody, **drawn).table["n"][0].as_py() for _ in range(30)]  # type: ignore[arg-type]
+    raw = [curator.ask(nobody, **drawn, raw=True).table["n"][0].as_py() for _ in range(30)]  # type: ignore[arg-type]
     assert all(isinstance(n, int) and n >= 0 for n in counts)
     assert min(raw) < 0
 
@@ -90,6 +91,14 @@ def test_a_plan_costs_nothing_and_foretells_cost_error_and_belief(curator: Curat
     assert plan.belief_after.highest == pytest.approx(0.01638, abs=1e-4)
     assert curator.ledger.list_entries() == []
     assert curator.ask(plan).belief.highest == pytest.approx(plan.belief_after.highest)
+
+
+def test_a_plan_whose_measures_share_a_count_says_why_their_shares_exceed_the_whole(curator: Curator) -> None:
+    shared = curator.plan("SELECT COUNT(age) AS n, AVG(age) AS age FROM people", epsilon=0.5)
+    alone = curator.plan("SELECT COUNT(*) AS n FROM people", epsilon=0.5)
+    assert sum(each.share for each in shared.expected_errors) > 1.01
+    assert "more than 100%" in dict(shared.list_facts())["shares"]
+    assert "shares" not in dict(alone.list_facts())
 
 
 @pytest.mark.parametrize(
@@ -109,12 +118,15 @@ def test_the_same_question_gets_the_same_answer_for_nothing(curator: Curator, ag
     assert len(curator.ledger.list_entries()) == 1
 
 
-@pytest.mark.parametrize("changed", [{"epsilon": 0.4}, {"epsilon": 0.5, "confidence": 0.9}])
-def test_another_budget_or_confidence_is_another_question(
-    curator: Curator, changed: dict[str, float]
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [({"epsilon": 0.6}, False), ({"epsilon": 0.4}, True), ({"epsilon": 0.5, "confidence": 0.9}, True)],
+)
+def test_a_larger_budget_is_charged_and_a_smaller_one_or_another_confidence_is_not(
+    curator: Curator, changed: dict[str, float], expected: bool
 ) -> None:
     curator.ask(BY_SEX, epsilon=0.5)
-    assert not curator.ask(BY_SEX, **changed).repeated  # type: ignore[arg-type]
+    assert curator.ask(BY_SEX, **changed).repeated is expected  # type: ignore[arg-type]
 
 
 def test_the_ledger_outlives_the_curator_and_a_new_data_version_resets_nothing(policy: Path) -> None:

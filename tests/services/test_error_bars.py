@@ -23,11 +23,15 @@ from discreet.services.tradeoff import compute_tradeoff
 from tests.services import patients
 from tests.services.test_promise import discreet
 
-TOP = "SELECT age, COUNT(*) AS n FROM patients GROUP BY age ORDER BY n DESC LIMIT 3"
-TOTAL = "SELECT SUM(n) AS total FROM (SELECT age, COUNT(*) AS n FROM patients GROUP BY age)"
-MANY = "SELECT sex, COUNT(*) AS n, MEDIAN(age) AS m FROM patients GROUP BY sex HAVING COUNT(*) > 10"
+BY_AGE = "SELECT age, COUNT(*) AS n FROM patients GROUP BY age"
+TOP = f"{BY_AGE} ORDER BY n DESC LIMIT 3"
+TOTAL = f"SELECT SUM(n) AS total FROM ({BY_AGE})"
 TWICE = "SELECT sex, COUNT(*) * 2 AS twice FROM patients GROUP BY sex"
-WITHOUT = [TOP, TOTAL, MANY, TWICE]
+HOW_MANY = f"SELECT COUNT(*) AS ages FROM ({BY_AGE}) WHERE n > 10"
+PICKED = "SELECT sex, MEDIAN(age) AS m FROM patients GROUP BY sex HAVING COUNT(*) > 10"
+DECIDED = "SELECT sex, COUNT(*) > 10 AS many FROM patients GROUP BY sex"
+WITH = {TOP: ("n", "all_rows"), TOTAL: ("total", "per_row"), TWICE: ("twice", "per_row")}
+WITHOUT = [HOW_MANY, PICKED, DECIDED]
 
 
 @pytest.fixture
@@ -72,15 +76,52 @@ def test_within_is_refused_and_nothing_is_charged_where_no_error_bar_holds(
             compute_tradeoff(sql, curator.policy, curator.promise)
 
 
-def test_an_answer_in_python_on_the_wire_and_as_a_picture_has_none_either(policy: str) -> None:
+@pytest.mark.parametrize("sql", WITH)
+def test_an_error_bar_and_its_kind_are_shown_where_one_holds(
+    policy: str, sql: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    column, kind = WITH[sql]
+    together = "hold together" if kind == "all_rows" else "Intervals cover the noise"
+    assert discreet("plan", sql, "--policy", policy, "--json") == 0
+    planned = json.loads(capsys.readouterr().out)["measures"][-1]
+    assert (planned["name"], planned["interval_kind"]) == (column, kind)
+    assert discreet("ask", sql, "--policy", policy) == 0
+    told = capsys.readouterr().out
+    assert "±" in told
+    assert together in " ".join(told.split())
+    assert discreet("ask", sql, "--policy", policy, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["interval_kind"] == {column: kind}
+    place = found["columns"].index(column)
+    for row, (low, high) in zip(found["rows"], found["intervals"][column], strict=True):
+        assert max(high - row[place], row[place] - low) <= planned["error95"]
+    assert discreet("ask", sql, "--policy", policy, "--csv") == 0
+    assert f"{column}.low" in capsys.readouterr().out
+    assert discreet("plan", sql, "--policy", policy, "--within", str(2 * planned["error95"])) == 0
+
+
+def test_the_kind_of_an_interval_is_told_on_the_wire_and_in_pictures(policy: str) -> None:
     with Curator.open(policy) as curator:
         proposal = curator.plan(TOP)
+        assert any("±" in line and "all rows together" in line for line in format_explain(proposal))
+        answer = curator.ask(proposal)
+        assert answer.interval_kind == {"n": "all_rows"}
+        (bar,) = (line for line in format_notices(answer) if line.startswith("error"))
+        assert "all rows together" in bar
+        drawn = json.dumps(draw_answer_chart(answer).to_dict(), ensure_ascii=False)
+        assert "all rows together" in drawn
+        assert "hold together" in answer._repr_html_()
+
+
+def test_an_answer_without_error_bars_has_none_in_python_on_the_wire_and_as_a_picture(policy: str) -> None:
+    with Curator.open(policy) as curator:
+        proposal = curator.plan(HOW_MANY)
         assert not any("±" in line for line in format_explain(proposal))
         answer = curator.ask(proposal)
         assert answer.intervals == {}
-        assert answer.measures == ["n"]
+        assert answer.measures == ["ages"]
         (reason,) = (line for line in format_notices(answer) if line.startswith("error"))
-        assert reason.startswith("error: No error bar for n: ORDER BY … LIMIT selects rows by noisy values")
+        assert reason.startswith("error: No error bar for ages: it is computed over rows that noisy values")
         drawn = draw_answer_chart(answer).to_dict()
         assert "±" not in json.dumps(drawn, ensure_ascii=False)
         assert "No error bar" in json.dumps(drawn)
@@ -105,6 +146,7 @@ def test_an_answer_that_an_earlier_version_stored_loses_the_error_bars_that_do_n
     assert answer.repeated
     assert answer.table == table
     assert answer.intervals == {}
+    assert "earlier version" in answer.no_interval["n"]
 
 
 # -- Digits --------------------------------------------------------------------------------------------------
@@ -119,8 +161,7 @@ def test_the_printed_error_bar_covers_the_interval(value: float, below: float, a
         confidence=0.95,
         epsilon=1,
         belief=Belief(prior=0.01, highest=0.05, lowest=0, tail=0),
-        entry=1,
-        repeated=False,
+        entries=(1,),
         sentence="",
     )
     middle, half = (float(part.replace(",", "")) for part in format_cell(answer, "x", 0, value).split(" ± "))

@@ -23,8 +23,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, ColumnType, Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
 from discreet.services.frames import is_frame, read_frame

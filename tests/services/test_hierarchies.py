@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from discreet.anonymity.hierarchies import build_column_spec
+from discreet.core.column_entry import ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.column_roles import (
     HIPAA_IDENTIFIERS,

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType, Role
 from discreet.services.policies import get_promise, load_policy
 from discreet.services.policy_draft.column_roles import guess_role, is_key, is_person_key
 from discreet.services.sample import SAMPLES, write_samples

@@ -6,10 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from discreet.core.policy import Role
+import discreet as discreet_api
+from discreet.core.column_entry import Role
 from discreet.services.policy_draft.column_roles import HIPAA_IDENTIFIERS, guess_role, is_person_key
 from tests.services.test_promise import discreet
 
@@ -187,3 +189,20 @@ def test_values_are_known_by_their_form(label: str, values: list[str]) -> None:
         assert re.fullmatch(pattern, value), value
     for other in ("2024-01-05", "05.06.2024", "asthma", "80331", "12.5"):
         assert not re.fullmatch(pattern, other), other
+
+
+def test_a_frame_says_who_the_person_is_as_a_file_does() -> None:
+    rows = {
+        "patient": [f"p{i // 2}" for i in range(20)],
+        "age": [30 + i // 2 % 2 for i in range(20)],
+        "ill": ["flu", "cold"] * 10,
+    }
+    frame = pa.table(rows)
+    with pytest.raises(discreet_api.DiscreetError, match="patient seems to name the person") as refused:
+        discreet_api.anonymize(frame, quasi="age", sensitive="ill", k=2)
+    assert '`person="patient"`' in str(refused.value)
+    for person in ("row", "patient"):
+        release = discreet_api.anonymize(frame, quasi="age", sensitive="ill", k=2, person=person)
+        assert "patient" not in release.to_pandas().columns
+    single = pa.table(rows | {"patient": [f"p{i}" for i in range(20)]})
+    discreet_api.anonymize(single, quasi="age", sensitive="ill", k=2)

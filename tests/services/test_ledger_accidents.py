@@ -62,9 +62,38 @@ def ask_and_verify(folder: Path) -> list[Callable[[], int]]:
     return [lambda: ask(folder, 0.1), lambda: upkeep(folder, "verify")]
 
 
+@pytest.mark.parametrize("named", ["ledger.db", "wards.db"])
+def test_a_policy_of_other_tables_does_not_share_a_ledger_unless_it_says_so(
+    tmp_path: Path, named: str
+) -> None:
+    folder = make_folder(tmp_path)
+    assert ask(folder, 0.1) == 0
+    other = folder / "wards.yaml"
+    text = POLICY.replace("visits:", "wards:").replace("visits.csv", "wards.csv")
+    (folder / "data" / "wards.csv").write_text("patient,ward\n1,a\n2,b\n")
+    other.write_text(text)
+    words = ["ask", SQL.replace("visits", "wards"), "--policy", str(other), "--epsilon", "0.1"]
+    assert discreet(*words) == 2
+    other.write_text(f"ledger: {named}\n{text}")
+    assert discreet(*words) == 0
+    with Curator.open(other) as curator:
+        assert len(curator.ledger.list_entries()) == (2 if named == "ledger.db" else 1)
+
+
+def test_a_policy_keeps_its_ledger_when_tables_come_and_go(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    assert ask(folder, 0.1) == 0
+    (folder / "data" / "wards.csv").write_text("patient,ward\n1,a\n2,b\n")
+    more = POLICY + POLICY.partition("tables:")[2].replace("visits", "wards")
+    (folder / "privacy.yaml").write_text(more)
+    assert ask(folder, 0.1, sql=SQL.replace("visits", "wards")) == 0
+    (folder / "privacy.yaml").write_text(POLICY.replace("visits:", "stays:"))  # another name for the rows
+    assert ask(folder, 0.1, sql=SQL.replace("visits", "stays")) == 0
+
+
 def test_one_entry_is_called_an_entry(folder: Path, capsys: Shown) -> None:
-    for number, entries in ((1, "1 entry"), (2, "2 entries")):
-        assert ask(folder, 0.1, sql=f"{SQL} WHERE ward <> '{number}'") == 0
+    for number, ward, entries in ((1, "a", "1 entry"), (2, "b", "2 entries")):
+        assert ask(folder, 0.1, sql=f"{SQL} WHERE ward <> '{ward}'") == 0
         capsys.readouterr()
         assert upkeep(folder, "verify") == 0
         assert f": {entries}, " in capsys.readouterr().out
@@ -81,7 +110,7 @@ def refused(capsys: Shown, *parts: str) -> None:
 
 def spend(folder: Path, *epsilons: float) -> None:
     for number, epsilon in enumerate(epsilons):
-        assert ask(folder, epsilon, sql=f"SELECT COUNT(*) AS n{number} FROM visits") == 0
+        assert ask(folder, epsilon, "--fresh", sql=f"SELECT COUNT(*) AS n{number} FROM visits") == 0
 
 
 def copy_ledger(folder: Path, name: str) -> Path:
@@ -149,8 +178,8 @@ def test_an_older_copy_is_refused_until_what_is_lost_is_charged(folder: Path, ca
         refused(capsys, "is behind its mark", "discreet ledger restore")
     assert upkeep(folder, "restore") == 0
     assert "at most 3.25%" in capsys.readouterr().out
-    assert ask(folder, 0.5) == 3
-    assert ask(folder, 0.45) == 0
+    assert ask(folder, 0.5, "--fresh") == 3
+    assert ask(folder, 0.45, "--fresh") == 0
     assert upkeep(folder, "verify") == 0
 
 
@@ -170,7 +199,7 @@ def test_a_recorded_backup_is_charged_for_exactly_what_came_after(folder: Path, 
     assert [each["question"] for each in found["entries"]][
         -1
     ] == "what was asked after the backup, and is lost"
-    assert ask(folder, 0.45) == 0
+    assert ask(folder, 0.45, "--fresh") == 0
     assert ask(folder, 0.3, sql="SELECT COUNT(*) AS n0 FROM visits") == 0, "a stored answer is still free"
     assert upkeep(folder, "verify") == 0
 
@@ -183,7 +212,7 @@ def test_without_marks_a_restored_ledger_has_nothing_left(folder: Path, capsys: 
     capsys.readouterr()
     assert upkeep(folder, "restore", str(folder / "backup.db")) == 0
     assert "all that was left is charged" in capsys.readouterr().out
-    assert ask(folder, 0.001) == 3
+    assert ask(folder, 0.001, "--fresh") == 3
 
 
 def test_a_ledger_that_is_whole_is_not_replaced(folder: Path, capsys: Shown) -> None:
@@ -364,7 +393,7 @@ def test_a_second_place_is_written_before_data_is_read_and_checked(folder: Path,
     assert upkeep(folder, "verify") == 0
     assert "safe/study.mark" in capsys.readouterr().out
     shutil.rmtree(folder / "safe")
-    assert ask(folder, 0.01) == 2
+    assert ask(folder, 0.01, "--fresh") == 2
     refused(capsys, "safe/study.mark cannot be written")
 
 
@@ -372,7 +401,7 @@ def test_a_copy_that_went_on_elsewhere_is_noticed(folder: Path) -> None:
     spend(folder, 0.2)
     copy_ledger(folder, "copy.db")
     with Curator.open(folder / "privacy.yaml") as curator:
-        curator.ask(SQL, epsilon=0.1)
+        curator.ask(SQL, epsilon=0.1, fresh=True)
         with pytest.raises(RequestError, match="is behind its mark"):
             Curator.open(folder / "privacy.yaml", ledger="copy.db")
 

@@ -219,6 +219,59 @@ def write_xlsx(path: Path, text: str) -> None:
     book.save(path)
 
 
+def test_the_fullest_sheet_is_drafted_and_named(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Notes"
+    book.active.append(["as of 2024"])
+    for row in (["Visits"], ["who", "kg"], *([n, n + 0.5] for n in range(ROWS))):
+        book["Visits 2024" if "Visits 2024" in book else book.create_sheet("Visits 2024").title].append(row)
+    path = tmp_path / "t.xlsx"
+    book.save(path)
+    policy = draft(path)
+    options = policy.tables["t"].csv
+    assert options is not None
+    assert (options.sheet, options.skip) == ("Visits 2024", 1)
+    total = sum(n + 0.5 for n in range(ROWS))
+    assert count(policy, "SELECT count(*), sum(kg) / 100 FROM t") == [(ROWS, total)]
+    other = policy.tables["t"].model_copy(update={"csv": options.model_copy(update={"sheet": "Visits 2023"})})
+    with pytest.raises(RequestError, match=r"no sheet Visits 2023\. It has Notes, Visits 2024"):
+        count(policy.model_copy(update={"tables": {"t": other}}), "SELECT 1")
+
+
+def test_a_sheet_is_for_excel_files_alone(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n")
+    draft(path)
+    policy = tmp_path / "privacy.yaml"
+    policy.write_text(policy.read_text().replace("    person:", '    csv: {sheet: "X"}\n    person:', 1))
+    with pytest.raises(RequestError, match=r"t\.csv is not an Excel file, so it has no sheets"):
+        load_policy(policy)
+
+
+@pytest.mark.parametrize("text", ["\n\n\n", "\ufeff", " \n"])
+def test_a_file_of_blanks_is_empty(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(RequestError, match=r"t\.csv is empty\. Name a file with columns"):
+        draft(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("town,2019,2020\n" + "Bonn,1,2\nUlm,3,4\n" * 20, ["town", "c_2019", "c_2020"]),
+        ("m,Bonn\nw,Bonn\n" * 20, ["column0", "column1"]),
+        ("name\nMoe, Jane\nRoe, Jo\n", ["name"]),
+        ("note\nfell, hurt, left\nwell\n", ["note"]),
+    ],
+)
+def test_a_header_is_told_from_values(tmp_path: Path, text: str, names: list[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert list(draft(path).tables["t"].columns) == names
+
+
 def write_arrow(path: Path, text: str) -> None:
     feather.write_feather(arrow_table(text), str(path))
 

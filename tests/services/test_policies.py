@@ -14,10 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discreet.accounting.ledger_storage import find_sibling_file, strip_sibling_path
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import ColumnType, Policy, Role
-from discreet.services.policies import compute_policy_version, get_promise, list_blanks, load_policy
+from discreet.core.policy import Policy
+from discreet.services.policies import get_promise, load_policy
+from discreet.services.policy_blanks import list_blanks
+from discreet.services.policy_version import compute_policy_version
 
 GOOD = """\
 # what the custodian declares

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Curator, Policy, Promise, RequestError, anonymize, ask
-from discreet.core.policy import Column, ColumnType, Role
+from discreet.core.column_entry import Column, ColumnType, Role
 
 ROWS = pa.table(
     {

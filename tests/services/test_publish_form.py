@@ -16,8 +16,9 @@ from discreet.anonymity.models import (
 )
 from discreet.anonymity.models.model_option import ModelContext
 from discreet.anonymity.models.posterior_cap import PosteriorCap
+from discreet.core.column_entry import Role
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy, Role
+from discreet.core.policy import Policy
 from discreet.http.console.publish_form import PublishForm, list_publishable_tables
 from discreet.services.anonymize.anonymize_request import AnonymizeFields
 from discreet.services.policies import load_policy

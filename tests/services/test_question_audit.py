@@ -31,6 +31,7 @@ from discreet.services.audit.question_simulation import (
 from discreet.services.policies import get_promise, load_policy
 from discreet.sql.planner import QueryPlan
 from tests.conftest import seeded
+from tests.sql.tampered_plans import replace_in_core
 from tests.statistical import FALSE_ALARM
 
 POLICY = """
@@ -142,7 +143,7 @@ def is_caught(worlds: NeighborCounts, runs: int = 12_000) -> bool:
 
 
 def with_half_the_noise(plan: QueryPlan) -> QueryPlan:
-    return replace(
+    return replace_in_core(
         plan,
         noisy_primitives={
             name: replace(each, noise=replace(each.noise, epsilon=2 * each.noise.epsilon))
@@ -165,7 +166,7 @@ def test_a_twin_whose_median_is_picked_four_times_as_keenly_is_caught(tmp_path: 
     assert not isinstance(counted.mechanism, Exponential)
     keen = replace(counted, mechanism=replace(counted.mechanism, epsilon=Fraction(4)))
     assert not is_caught(worlds, 4_000)
-    assert is_caught(replace(worlds, plan=replace(worlds.plan, value_selections={name: keen})), 4_000)
+    assert is_caught(replace(worlds, plan=replace_in_core(worlds.plan, value_selections={name: keen})), 4_000)
 
 
 def test_a_twin_that_does_not_clamp_lets_attackers_pass_the_promised_belief(tmp_path: Path) -> None:

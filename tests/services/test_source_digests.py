@@ -13,7 +13,7 @@ import pytest
 
 from discreet import Curator
 from discreet.core.errors import RequestError
-from discreet.services.policy_engines import DIGESTS_SUFFIX
+from discreet.services.source_digests import DIGESTS_SUFFIX
 from tests.services import patients
 from tests.services.test_promise import discreet
 
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
     return patients.write(tmp_path)
 
 
-def ask(path: Path) -> int:
+def ask(path: Path) -> int | None:
     with Curator.open(path) as curator:
         return curator.ask(COUNT).entry
 
@@ -82,7 +82,7 @@ def test_a_table_in_a_database_is_told_from_its_neighbours(path: Path, tmp_path:
 def test_a_frame_in_place_of_a_table_has_a_version_too(path: Path) -> None:
     first, second = (patients.patients().slice(0, rows) for rows in (100, 50))
 
-    def ask_frame(frame: pa.Table, version: str) -> int:
+    def ask_frame(frame: pa.Table, version: str) -> int | None:
         with Curator(path, tables={"patients": frame}, data_version=version) as curator:
             return curator.ask(COUNT).entry
 

@@ -27,6 +27,7 @@ from discreet.sql.refusal import Refusal
 from discreet.sql.value_selection import ValueSelection
 from tests.conftest import seeded
 from tests.sql.tables import COLUMNS, Tables, policy
+from tests.sql.tampered_plans import replace_in_core
 
 Key = tuple[Any, ...]
 Numbers = dict[Key, int]
@@ -86,7 +87,7 @@ class Claims:
 
     @property
     def names(self) -> list[str]:
-        return [column.name for column, _ in self.plan.question.keys]
+        return [column.name for column, _ in self.plan.core.question.keys]
 
     @cached_property
     def tables(self) -> list[pa.Table]:
@@ -161,7 +162,7 @@ def halved(plan: QueryPlan) -> QueryPlan:
         claimed = vector.primitive.sensitivity
         less = replace(claimed, l1=max(1, claimed.l1 // 2), squared_l2=max(1, claimed.squared_l2 // 4))
         vectors[name] = replace(vector, primitive=replace(vector.primitive, sensitivity=less))
-    return replace(plan, noisy_primitives=vectors)
+    return replace_in_core(plan, noisy_primitives=vectors)
 
 
 def _texts(table: pa.Table, name: str) -> list[Any]:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
+from sqlglot import exp, parse_one
 
+from discreet.sql.empty_results import has_false_condition
 from tests.sql.tables import COLUMNS, LINKS, Choose, identifier
 
 
@@ -199,7 +201,13 @@ class Writer:
         return expression if re.search(r"\bt\d+\.", expression) else str(self.one(*self.source.numbers))
 
     def where(self, word: str, depth: int) -> str:
-        return str(self.one("", "", f" {word} {self.condition(depth)}"))
+        """A condition, or none; never one that is literally false, over which nothing is measured."""
+        made = str(self.one("", "", f" {word} {self.condition(depth)}"))
+        if not made.startswith(" WHERE"):
+            return made
+        select = parse_one(f"SELECT 1 FROM t{made}", read="duckdb")
+        assert isinstance(select, exp.Select)
+        return "" if has_false_condition(select) else made
 
     def measure(self, depth: int) -> str:
         x, filtered = self.of_rows(self.bounded(depth)), self.one(False, False, False, True)

@@ -1,7 +1,7 @@
--- READ_CSV in «READ_CSV('/etc/passwd')» is not answered.
+-- «READ_CSV('/etc/passwd')» is no table of the policy.
 SELECT * FROM read_csv('/etc/passwd')
 
--- READ_CSV in «READ_CSV('/etc/passwd')» is not answered.
+-- «READ_CSV('/etc/passwd')» is no table of the policy.
 SELECT COUNT(*) FROM read_csv('/etc/passwd')
 
 -- COPY is not a question.
@@ -37,13 +37,13 @@ SELECT COUNT(*) FROM query('select 1')
 -- «QUERY_TABLE('people')» is no table of the policy.
 SELECT COUNT(*) FROM query_table('people')
 
--- the question reads no table.
+-- the function json_execute_serialized_sql is not answered.
 SELECT json_execute_serialized_sql('x')
 
 -- SET is not a question.
 SET VARIABLE a = 1
 
--- the question reads no table.
+-- the function getenv is not answered.
 SELECT getenv('HOME')
 
 -- the function getvariable is not answered.
@@ -67,32 +67,14 @@ WITH RECURSIVE a AS (SELECT * FROM people) SELECT COUNT(*) FROM a
 -- VALUES is not a question.
 VALUES (1)
 
--- VALUES in «(VALUES (1)) AS t(a)» is not answered.
-SELECT COUNT(*) FROM (VALUES (1)) AS t(a)
-
--- UNION is not a question.
-SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits
-
--- is not answered
+-- «SELECT age FROM people UNION ALL SELECT days FROM visits» would put rows of people together.
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT days FROM visits)
 
--- INTERSECT is not a question.
-SELECT COUNT(*) FROM people INTERSECT SELECT 1
-
--- OVER in «ROW_NUMBER() OVER ()» is not answered.
+-- the question would show rows.
 SELECT ROW_NUMBER() OVER () FROM people
 
--- OVER in «COUNT(*) OVER ()» is not answered.
+-- the question would show rows.
 SELECT COUNT(*) OVER () FROM people
-
--- DISTINCT in «SELECT DISTINCT COUNT(*) FROM people» is not answered.
-SELECT DISTINCT COUNT(*) FROM people
-
--- DISTINCT in «SELECT DISTINCT age FROM people» is not answered.
-SELECT DISTINCT age FROM people
-
--- SUBQUERY in «(SELECT COUNT(*) FROM people)» is not allowed here.
-SELECT COUNT(*), (SELECT COUNT(*) FROM people) FROM people
 
 -- SUBQUERY in «(SELECT AVG(age) FROM people)» is not allowed here.
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)
@@ -109,10 +91,10 @@ SELECT COUNT(*) FROM people, LATERAL (SELECT 1)
 -- UNNEST in «UNNEST([1, 2])» is not answered.
 SELECT COUNT(*) FROM people, UNNEST([1,2])
 
--- EXPLODE in «UNNEST([1, 2])» is not answered.
+-- the question would show rows.
 SELECT UNNEST([1,2]) FROM people
 
--- PIVOT is not a question.
+-- PIVOT in «PIVOT people ON sex USING COUNT(*)» is not answered.
 PIVOT people ON sex USING COUNT(*)
 
 -- PIVOT in «people PIVOT(COUNT(*) FOR sex IN ('f'))» is not answered.
@@ -123,21 +105,6 @@ SELECT COUNT(*) FROM people TABLESAMPLE 10%
 
 -- is not answered
 SELECT COUNT(*) FROM people USING SAMPLE 10
-
--- is not answered
-SELECT COUNT(*) FROM people QUALIFY ROW_NUMBER() OVER () = 1
-
--- GROUPING SETS in «GROUPING SETS (sex, ())» is not answered.
-SELECT sex, COUNT(*) FROM people GROUP BY GROUPING SETS (sex, ())
-
--- ROLLUP in «ROLLUP (sex)» is not answered.
-SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)
-
--- CUBE in «CUBE (sex)» is not answered.
-SELECT sex, COUNT(*) FROM people GROUP BY CUBE (sex)
-
--- ROLLUP in «GROUP BY sex WITH ROLLUP» is not answered.
-SELECT sex, COUNT(*) FROM people GROUP BY sex WITH ROLLUP
 
 -- there is no table x.parquet.
 SELECT COUNT(*) FROM 'x.parquet'
@@ -271,12 +238,6 @@ SELECT COUNT(*) FROM visits JOIN visits ON visits.patient = visits.patient
 -- HAVING, ORDER BY and LIMIT need an aggregate.
 SELECT COUNT(*) FROM (SELECT age FROM people ORDER BY age)
 
--- is not answered
-SELECT COUNT(*) FROM people LIMIT 1 OFFSET 1
-
--- OFFSET in «SELECT COUNT(*) FROM people OFFSET 1» is not answered.
-SELECT COUNT(*) FROM people OFFSET 1
-
 -- FETCH in «FETCH FIRST 3 ROWS ONLY» is not answered.
 SELECT COUNT(*) FROM people FETCH FIRST 3 ROWS ONLY
 
@@ -373,18 +334,6 @@ SELECT COUNT(*) FILTER (WHERE age) FROM people
 -- FILTER needs a condition; «city» is none.
 SELECT COUNT(*) FILTER (WHERE city) FROM people
 
--- «sex» is neither grouped by nor aggregated.
-SELECT MAX(n), sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)
-
--- SUM in «SUM(n)» is not allowed here.
-SELECT MAX(SUM(n)) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)
-
--- «SUM(sex)» needs a number.
-SELECT SUM(sex) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)
-
--- there is no table nope in FROM.
-SELECT nope.n FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS a
-
 -- a list of column names after an alias in «p(a, b)» is not answered.
 SELECT COUNT(*) FROM people AS p(a, b)
 
@@ -421,9 +370,6 @@ SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 5 AND 3
 -- is not answered
 SELECT FLOOR(age, 1), COUNT(*) FROM people GROUP BY 1
 
--- NULLS FIRST in «sex NULLS FIRST» is not answered.
-SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY sex NULLS FIRST
-
 -- a key's values are not declared, so groups would have to be
 SELECT COALESCE(seen, TIMESTAMP '2020-01-01') AS x, COUNT(*) FROM people GROUP BY 1
 
@@ -445,7 +391,7 @@ SELECT COUNT(*) FROM people WHERE age = ALL([1])
 -- a list in parentheses in «(age, height)» is not answered.
 SELECT COUNT(*) FROM people WHERE (age, height) = (1, 2)
 
--- COLUMNS in «COLUMNS('a.*')» is not answered.
+-- the question would show rows.
 SELECT COLUMNS('a.*') FROM people
 
 -- COLUMNS in «COLUMNS(*)» is not answered.
@@ -481,7 +427,7 @@ SELECT FIRST(age) FROM people
 -- ARG_MAX in «ARG_MAX(city, age)» is not answered.
 SELECT ARG_MAX(city, age) FROM people
 
--- the function ENTROPY is not answered.
+-- the question would show rows.
 SELECT ENTROPY(age) FROM people
 
 -- APPROX_DISTINCT in «APPROX_COUNT_DISTINCT(age)» is not answered.
@@ -523,15 +469,6 @@ SELECT COUNT(*) FROM people WHERE age
 -- «age» is neither grouped by nor aggregated.
 SELECT COUNT(*) FROM people HAVING age > 1
 
--- ORDER BY would mean another column than m0
-SELECT COUNT(*) AS m1, SUM(age) AS m0 FROM people GROUP BY sex ORDER BY COUNT(*) + 1
-
--- ORDER BY would mean another column than n
-SELECT x.sex AS n, x.n AS sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS x ORDER BY x.n * 2
-
--- EXCEPT is not a question.
-SELECT COUNT(*) FROM people EXCEPT SELECT 1
-
 -- is not answered
 SELECT COUNT(*) FROM people NATURAL JOIN visits
 
@@ -552,9 +489,6 @@ SELECT COUNT(DISTINCT p.patient) FROM visits v LEFT JOIN patients p ON v.patient
 
 -- joins by columns that are neither the person nor a declared link
 SELECT COUNT(*) FROM clinics c LEFT JOIN visits v ON v.clinic = c.id
-
--- the question reads only public tables.
-SELECT COUNT(*) FROM clinics
 
 -- is no join by one equality
 SELECT COUNT(*) FROM visits v LEFT JOIN patients p ON v.patient = p.patient AND p.age > 3
@@ -579,9 +513,6 @@ SELECT COUNT(*) AS "n.low" FROM people
 
 -- an answer cannot be joined with rows.
 SELECT n FROM (SELECT COUNT(*) AS n FROM people) JOIN people ON n = age
-
--- the answer has no column missing.
-SELECT missing FROM (SELECT COUNT(*) AS n FROM people)
 
 -- «cost» is neither grouped by nor aggregated.
 SELECT AVG(t) FROM (SELECT patient, SUM(days) / cost AS t FROM visits GROUP BY patient)
@@ -640,9 +571,6 @@ WITH a AS (SELECT * FROM b), b AS (SELECT * FROM people) SELECT COUNT(*) FROM a
 -- ORDER BY 7 names no column of SELECT.
 SELECT COUNT(*) FROM people ORDER BY 7
 
--- the question aggregates nothing.
-SELECT sex FROM people GROUP BY sex
-
 -- «city» is neither grouped by nor aggregated.
 SELECT city, sex, COUNT(*) FROM people GROUP BY sex
 
@@ -667,7 +595,7 @@ LOAD httpfs
 -- the question is not SQL that can be read.
 EXPORT DATABASE 'x'
 
--- the question reads no table.
+-- SELECT names no column.
 SELECT
 
 -- BOOL_OR needs a condition; «age» is none.
@@ -676,8 +604,5 @@ SELECT BOOL_OR(age) FROM people
 -- «BOOL_AND(DISTINCT smoker)» is not answered.
 SELECT BOOL_AND(DISTINCT smoker) FROM people
 
--- the function EVERY is not answered.
+-- the question would show rows.
 SELECT EVERY(smoker) FROM people
-
--- «BOOL_OR(n)» needs a condition.
-SELECT BOOL_OR(n) FROM (SELECT COUNT(*) AS n FROM people)

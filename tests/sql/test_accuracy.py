@@ -15,7 +15,7 @@ from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile, ValueCounts
@@ -28,7 +28,7 @@ from discreet.sql.accuracy import (
 )
 from discreet.sql.aggregates.average import estimate_mean
 from discreet.sql.interval_estimates import ReleasedPrimitive, split_confidence
-from discreet.sql.plan_execution import execute_plan
+from discreet.sql.plan_execution import build_released_table, execute_plan, measure_core
 from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.refusal import Refusal
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED
@@ -92,10 +92,8 @@ def test_means_of_enough_rows_keep_to_the_error_that_was_asked_for(
     )
     kept, engine = 0, Remembering(example_engine)
     for _ in range(RUNS):
-        release = execute_plan(made, engine, random, lambda _, tables: tables["released"])
-        value, low, high = (release.table["m0"], *release.intervals["m0"])
-        shown = value[0].as_py()
-        ends = (low[0], high[0])
+        released = build_released_table(made, made.core, measure_core(made.core, engine, random))
+        shown, *ends = (released[name][0].as_py() for name in ("m0", "m0.low", "m0.high"))
         assert ends[0] is not None
         assert ends[1] is not None
         within = shown is not None and max(ends[1] - shown, shown - ends[0]) <= 5 + 1e-9

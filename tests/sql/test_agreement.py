@@ -14,8 +14,8 @@ from random import Random
 import duckdb
 import pytest
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Column, ColumnType
 from discreet.sql import type_inference
 from discreet.sql.expression_types import count_decimal_places
 from discreet.sql.planner import DecomposedMeasure

@@ -17,7 +17,7 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.sql.plan_execution import Release, execute_plan
 from discreet.sql.planner import plan_query
 from tests.sql.example import LEAK, POLICY, PROMISE, TAILED

@@ -7,7 +7,7 @@ the mechanisms and what follows them. The twin's engine keeps more of a person's
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from discreet.attacks.privacy_audit import compute_epsilon_lower_bound
 from discreet.belief import Promise
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.sql.plan_execution import execute_plan
+from discreet.sql.plan_execution import build_released_table, measure_core
 from discreet.sql.planner import QueryPlan, plan_query
 from tests.conftest import seeded
 from tests.sql.claims import engine
 from tests.sql.remembering import Remembering
 from tests.sql.tables import Row, Tables, policy
+from tests.sql.tampered_plans import replace_statement
 from tests.statistical import FALSE_ALARM
 
 RUNS = 1_500
@@ -47,7 +48,7 @@ class Audited:
         """With more rows per person than one, the engine's statements are those of a wider policy."""
         terms = policy(str(folder))
         wider = self._planned(terms, rows_per_person)
-        made = replace(self._planned(terms, 1), statement=wider.statement)
+        made = replace_statement(self._planned(terms, 1), wider.statement)
         here, there = (self._hits(_visits(kind, self.others), made, folder, terms) for kind in "zm")
         return here, there
 
@@ -64,7 +65,7 @@ class Audited:
 
 def _shown(made: QueryPlan, over: Remembering, random: Randomness) -> dict[str, dict[str, Any]]:
     """The released table by group; nothing is done with it afterwards."""
-    table = execute_plan(made, over, random, lambda _, tables: tables["released"]).table
+    table = build_released_table(made, made.core, measure_core(made.core, over, random))
     return {row["k0"]: row for row in table.to_pylist()}
 
 

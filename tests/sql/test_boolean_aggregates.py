@@ -10,7 +10,7 @@ import pytest
 from discreet.core.engine import Engine
 from discreet.core.policy import ContributionBounding
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.sql.accuracy import find_error_bound, find_least_epsilon, find_rank_error
 from discreet.sql.aggregates.base import Decomposition

@@ -13,9 +13,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from discreet.core.column_entry import Column as Declared
+from discreet.core.column_entry import ColumnType
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Column as Declared
-from discreet.core.policy import ColumnType, Link, Policy
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Link
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import PreparedStore
 from discreet.mechanisms.sensitivity import ContributionBounds

@@ -50,10 +50,10 @@ def complete(random: Random, missing: tuple[str | None, ...] = ()) -> Tables:
 def counted(made: tuple[str, Policy], over: DuckDB) -> tuple[bool, int, int]:
     """Whether COUNT(y) of a question may leave rows out, its rows, and those where y is known."""
     planned = plan_query(*made, PROMISE, epsilon=1)
-    argument = planned.question.measures[0][1].argument
+    argument = planned.core.question.measures[0][1].argument
     assert argument is not None
     totals = f"count(*) AS r, count({expression_sql.compile_value(argument)}) AS n"
-    statement = f"SELECT {totals} FROM ({compiled.compile_rows(planned.question.rows)}) AS s"
+    statement = f"SELECT {totals} FROM ({compiled.compile_rows(planned.core.question.rows)}) AS s"
     (row,) = over.count(statement).secret.to_pylist()
     return argument.type.is_nullable, row["r"], row["n"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.sql.plan_execution import build_empty_release, execute_plan
 from discreet.sql.planner import plan_query
 from tests.sql.example import LEAK, POLICY, TAILED

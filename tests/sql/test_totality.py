@@ -20,8 +20,9 @@ from sqlglot import exp
 from discreet.core.engine import Engine
 from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
-from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
+from discreet.engines.released_queries import query_released_tables
 from discreet.sql import expression_sql
 from discreet.sql import sql_compiler as compiled
 from discreet.sql.allowed_functions import FUNCTIONS

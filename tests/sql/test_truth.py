@@ -7,7 +7,7 @@ import pytest
 
 from discreet.core.engine import Engine
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.sql.plan_execution import execute_plan
 from discreet.sql.planner import QueryPlan, plan_query
 from discreet.sql.true_values import compute_true_values

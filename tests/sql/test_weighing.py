@@ -20,8 +20,9 @@ from scipy.stats import binom
 
 from discreet.core.engine import Engine
 from discreet.core.policy import ContributionBounding, Policy
-from discreet.engines.duckdb import DuckDB, query_released_tables
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store
+from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.plans import compute_expected_errors
 from discreet.sql.accuracy import find_error_bound, find_least_epsilon
@@ -35,6 +36,7 @@ from tests.sql.claims import TAIL, Claims, World, halved
 from tests.sql.example import PROMISE, TAILED
 from tests.sql.questions import question
 from tests.sql.tables import extremes
+from tests.sql.tampered_plans import replace_statement
 from tests.sql.test_sensitivity import drawn_worlds
 
 WEIGHTS = {"bounding": ContributionBounding.WEIGHTS}
@@ -413,7 +415,7 @@ def test_rows_that_weigh_more_are_found(worlds: list[World], right: str, wrong: 
         found = world.plan(text, tail=0)
         assert found is not None
         assert right in found.statement
-        twin = replace(found, statement=found.statement.replace(right, wrong))
+        twin = replace_statement(found, found.statement.replace(right, wrong))
         broken += list(Claims(found, world, twin=twin).broken())
     assert broken
 

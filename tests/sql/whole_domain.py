@@ -104,6 +104,7 @@ TESTED = [
 ROUNDED = [*NUMBERS, "n * 1.005", "m * 0.5", "q * q", "d * 0.05", "wide * 1.005", "wide * 0.1", "n / 8"]
 TYPES = ("INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", "DECIMAL", "DECIMAL(9, 2)", "DECIMAL(4)")
 PARTS = ("year", "quarter", "month", "week", "day", "dow")
+CONSTANT_FROM_TEXT = "n * CAST(CAST(3 AS VARCHAR) AS DOUBLE)"
 CASES: dict[str, list[str]] = {
     "add": [f"{a} + {b}" for a, b in OPERANDS],
     "subtract": [f"{a} - {b}" for a, b in OPERANDS],
@@ -174,6 +175,7 @@ CASES: dict[str, list[str]] = {
         *("CAST(0.5 AS INTEGER) + n", "CAST(d AS DECIMAL(2, 1))", "CAST(n * 0.10 AS VARCHAR)"),
         *("CAST(w AS DATE)", "CAST(seen AS DATE)", "CAST(day AS VARCHAR)", "CAST(c AS VARCHAR)"),
         *("CAST(CAST(n AS DECIMAL(9, 2)) AS VARCHAR)", "CAST(ROUND(m, 1) AS VARCHAR)"),
+        *(CONSTANT_FROM_TEXT, "n / CAST(0.4 AS INTEGER)"),
     ],
 }
 

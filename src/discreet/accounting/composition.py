@@ -36,6 +36,7 @@ from fractions import Fraction
 from discreet.accounting.loss_distribution import LossDistribution
 from discreet.accounting.optimal_composition import RepeatedDP
 from discreet.accounting.profile_inversion import find_least_epsilon
+from discreet.accounting.renyi import compose_renyi
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -127,6 +128,7 @@ def compose_parallel(guarantees: Iterable[Guarantee], relation: Relation | str) 
         )
     bounds = [_find_epsilon_delta(each) for each in parts]
     sums = [getattr(each, "zcdp", None) for each in parts]
+    # the largest of each suffices: one person is in one part only
     if all(each is not None for each in bounds):
         epsilon, delta = (max((each[i] for each in bounds if each), default=Fraction(0)) for i in (0, 1))
         return convert_guarantee(_make_guarantee(epsilon, delta, Relation.PRESENCE), wanted)
@@ -156,6 +158,7 @@ def compose_advanced(events: Events, relation: Relation, delta: float) -> Approx
     """Return the guarantee by advanced composition; the slack is `delta` less the deltas of the events."""
     bounds = [(n, found) for each, n in events.items() if (found := _find_epsilon_delta(each)) is not None]
     slack = Fraction(delta) - sum((n * found[1] for n, found in bounds), Fraction(0))
+    # e * expm1(e) is then far above the plain sum, which `compose_sequential` gives
     if len(bounds) < len(events) or slack <= 0 or any(e > 100 for _, (e, _) in bounds):
         return None
     squares = math.fsum(n * float(e) ** 2 for n, (e, _) in bounds)
@@ -201,19 +204,13 @@ def _take_single(events: Events, relation: Relation, delta: float) -> Guarantee 
     return next(iter(events)) if sum(events.values()) == 1 else None
 
 
-def _compose_renyi(events: Mapping[Guarantee, int], relation: Relation) -> Guarantee | None:
-    from discreet.accounting.renyi import compose_renyi  # dp-accounting takes a second to load
-
-    return compose_renyi(events, relation)
-
-
 THEOREMS: Mapping[str, Theorem] = {
     "sequential": compose_sequential,
     "single": _take_single,
     "optimal": compose_optimal,
     "gaussian": compose_gaussian,
     "loss distribution": compose_loss_distributions,
-    "renyi": lambda events, relation, delta: _compose_renyi(events, relation),
+    "renyi": lambda events, relation, delta: compose_renyi(events, relation),
     "concentrated": compose_zcdp,
     "advanced": compose_advanced,
 }
@@ -233,6 +230,7 @@ def _count_events(
             times,
             "counted in integers of at least 0",
         )
+    # drops what was released zero times
     counted = +counted
     if relation is not None:
         wanted = Relation.parse("compose", "relation", relation)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
@@ -189,7 +189,19 @@ class LedgerTransaction:
             " WHERE analyst = :analyst AND question_key = :key AND state = 'reserved'",
             {"analyst": analyst, "key": question_key},
         )
-        return any(self._is_alive(process) for (process,) in found.fetchall())
+        return any(self.is_alive(process) for (process,) in found.fetchall())
+
+    def get_stored_answer(self, entry_id: int) -> StoredAnswer:
+        """Return what a settled entry stores."""
+        row = self.rows.execute(
+            f"SELECT answer, metadata, {ENTRY} FROM entry WHERE id = :id AND state = 'settled'",
+            {"id": entry_id},
+        ).fetchone()
+        if row is None:
+            raise RequestError(
+                f"The ledger {self.storage.place} stores no answer under entry {entry_id}.", hint="Ask again."
+            )
+        return self._parse_stored_answer(row)
 
     def insert_entry(self, row: Mapping[str, object]) -> None:
         """Insert a row of the columns ENTRY."""
@@ -224,8 +236,9 @@ class LedgerTransaction:
             " WHERE analyst = :analyst AND question_key = :key AND state = 'settled' ORDER BY id LIMIT 1",
             {"analyst": analyst, "key": question_key},
         ).fetchone()
-        if row is None:
-            return None
+        return None if row is None else self._parse_stored_answer(row)
+
+    def _parse_stored_answer(self, row: Sequence[Any]) -> StoredAnswer:
         return StoredAnswer(
             entry=self.parse_entry(row[2:]), answer=bytes(row[0]), metadata=json.loads(row[1])
         )
@@ -271,7 +284,7 @@ class LedgerTransaction:
         """Return the entry of a row; a reservation whose process is gone becomes an orphan."""
         entry_id, time, analyst, key, question, guarantee, epsilon, rho, delta, state, process, *rest = row
         if state == EntryState.RESERVED:
-            state = EntryState.RESERVED if self._is_alive(process) else EntryState.ORPHANED
+            state = EntryState.RESERVED if self.is_alive(process) else EntryState.ORPHANED
         return Entry(
             id=entry_id,
             number=rest[1],
@@ -327,7 +340,8 @@ class LedgerTransaction:
         links = self.chain.list_links(LinkKind.SEPARATE)
         return {str(link.body["other"]): str(link.body["place"]) for link in links}
 
-    def _is_alive(self, process: str) -> bool:
+    def is_alive(self, process: str) -> bool:
+        """Return whether a process that has reserved entries still runs."""
         if process not in self.alive:
             self.alive[process] = self.storage.is_process_alive(self.rows, process)
         return self.alive[process]

@@ -173,6 +173,7 @@ class HashChain:
 
     def append_outcome(self, entry: int) -> None:
         """Append the link of an entry that has just been settled or faulted."""
+        # read back, so that the digest is of what the table holds and not of what was meant
         state, incident, metadata, answer = self.rows.execute(
             "SELECT state, incident, metadata, answer FROM entry WHERE id = :id", {"id": entry}
         ).fetchone()
@@ -309,6 +310,7 @@ class HashChain:
             link = self.parse_link(row)
             if link.id != expected or link.previous != head:
                 raise self.storage.make_damage_error(f"a link of its chain is missing before link {link.id}")
+            # only a charge adds to the sums, and `_check_entries` compares those with the entries
             if link.kind is not LinkKind.CHARGE and link.total_sums != total:
                 raise self.storage.make_damage_error(f"the running sums of link {link.id} were changed")
             expected, head, total = link.id + 1, link.head, link.total_sums
@@ -412,4 +414,5 @@ def format_current_time() -> str:
 
 
 def _hash_values(values: list[object]) -> str:
+    # as JSON, so that no two lists of values have the same text
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()

@@ -84,6 +84,7 @@ class HighWaterMarks:
             return []
         others: dict[str, HighWaterMark] = {}
         with self._turn:
+            # while this thread waited, another one wrote a mark that includes its charge
             if events is not None and self.newest is not None and self.newest.total[3] >= events:
                 return []
             mark = read_state()
@@ -282,6 +283,7 @@ def _check_mark(transaction: LedgerTransaction, file: MarkFile, mark: HighWaterM
 
 def _read_trail(transaction: LedgerTransaction, count: int) -> tuple[tuple[int, str], ...]:
     """Return some links that identify an older copy: backups, and ever fewer of the far past."""
+    # powers of two: the distance of an older copy is known to a factor of two, by few links
     steps = {count - 2**power for power in range(count.bit_length()) if 2**power < count}
     chain = transaction.chain
     backups = [link.id for link in chain.list_links(LinkKind.BACKUP)[-MOST_BACKUPS:]]
@@ -294,6 +296,7 @@ class LedgerTerms:
 
     `learned_under` are the ledgers that the policy's bounds were learned under, their names by identity.
     `is_session`: the ledger ends with the process, so that its sentences are about this session.
+    `is_named`: the policy names its ledger, so that it may share that of another policy.
     """
 
     marks: HighWaterMarks = field(default_factory=HighWaterMarks)
@@ -301,3 +304,4 @@ class LedgerTerms:
     separate: bool = False
     learned_under: Mapping[str, str] = field(default_factory=dict)
     is_session: bool = False
+    is_named: bool = True

@@ -118,7 +118,7 @@ class Ledger(Closeable):
             transaction.accounts.check_totals()
             check_marks(transaction, bound, separate=terms.separate)
             record_other_ledgers(transaction, terms.learned_under.items())
-            check_units(transaction, terms.units)
+            check_units(transaction, terms.units, is_named=terms.is_named)
             return transaction.has_history(), transaction.chain.get_position()
 
         try:
@@ -155,8 +155,8 @@ class Ledger(Closeable):
     def reserve(self, analyst: str, question_key: str, question_text: str, guarantee: Guarantee) -> Entry:
         """Charge a question before its data is read; raise `BudgetError` if the share lacks budget."""
         require_text("reserve", analyst=analyst, question_key=question_key, question_text=question_text)
-        stated, charge = self._price(guarantee)
-        return self._write_entry(
+        stated, charge = self.price_guarantee(guarantee)
+        return self.write_entry(
             lambda transaction: transaction.reserve(analyst, question_key, question_text, stated, charge)
         )
 
@@ -177,14 +177,16 @@ class Ledger(Closeable):
         require_text(
             "reserve_or_replay", analyst=analyst, question_key=question_key, question_text=question_text
         )
-        stated, charge = self._price(guarantee)
+        stated, charge = self.price_guarantee(guarantee)
         until = time.monotonic() + timeout
 
         def reserve(transaction: LedgerTransaction) -> Entry | StoredAnswer | None:
             return transaction.reserve_or_replay(analyst, question_key, question_text, stated, charge)
 
-        while (reply := self._write_entry(reserve)) is None:
-            self._wait_for_answer(analyst, question_key, until)
+        while (reply := self.write_entry(reserve)) is None:
+            self.wait_until(
+                lambda transaction: not transaction.is_being_answered(analyst, question_key), until
+            )
         return reply
 
     def abandon(self, entry: Entry) -> None:
@@ -238,7 +240,7 @@ class Ledger(Closeable):
 
     def list_acceptances(self) -> list[DataAcceptance]:
         """Return the custodian's acceptances of data, in order."""
-        return self._read(list_acceptances)
+        return self.read(list_acceptances)
 
     def transact(self, work: Callable[[LedgerTransaction], T], *, after_data: bool = False) -> T:
         """Return the result of `work`, in one durable transaction that excludes other writers.
@@ -264,7 +266,7 @@ class Ledger(Closeable):
         others = self.marks.advance(
             events,
             self.read_mark,
-            lambda mark: self._read(lambda transaction: classify_mark(transaction, mark)),
+            lambda mark: self.read(lambda transaction: classify_mark(transaction, mark)),
         )
         if others:
             self.transact(lambda transaction: record_separate_ledgers(transaction, others))
@@ -278,39 +280,39 @@ class Ledger(Closeable):
         """
         if not any(file.written for file in self.marks.files):
             return
-        if self._read(lambda transaction: transaction.has_history()):
+        if self.read(lambda transaction: transaction.has_history()):
             mark, newest = self.read_mark(), self.marks.newest
             if newest is None or (newest.total, newest.releases) != (mark.total, mark.releases):
                 self.write_marks()
 
     def find_stored_answer(self, analyst: str, question_key: str) -> StoredAnswer | None:
         """Return this analyst's stored answer to this question, which is free, or None."""
-        return self._read(lambda transaction: transaction.find_stored_answer(analyst, question_key))
+        return self.read(lambda transaction: transaction.find_stored_answer(analyst, question_key))
 
     def list_entries(self, analyst: str | None = None) -> list[Entry]:
         """Return all entries, or those of one analyst, in order."""
-        return self._read(lambda transaction: transaction.list_entries(analyst))
+        return self.read(lambda transaction: transaction.list_entries(analyst))
 
     def list_entry_page(self, first: int, limit: int, *, analyst: str | None = None) -> list[Entry]:
         """Return at most `limit` entries, from an id on."""
-        return self._read(lambda transaction: transaction.list_entry_page(first, limit, analyst))
+        return self.read(lambda transaction: transaction.list_entry_page(first, limit, analyst))
 
     def list_releases(self) -> list[NonPrivateRelease]:
         """Return the releases without differential privacy."""
-        return self._read(lambda transaction: transaction.list_releases())
+        return self.read(lambda transaction: transaction.list_releases())
 
     def list_accounts(self) -> list[AnalystAccount]:
         """Return the account of everybody who has a share, or had one."""
-        return self._read(lambda transaction: transaction.accounts.list_accounts())
+        return self.read(lambda transaction: transaction.accounts.list_accounts())
 
     def get_account(self, analyst: str) -> AnalystAccount:
         """Return one analyst's share, total spent and remaining budget."""
-        return self._read(lambda transaction: transaction.accounts.read_account(analyst))
+        return self.read(lambda transaction: transaction.accounts.read_account(analyst))
 
     def get_accountant(self, analyst: str | None = None) -> Accountant:
         """Return the total spending, or that of one analyst, as an accountant."""
         owner = EVERYBODY if analyst is None else analyst
-        return self._read(lambda transaction: transaction.accounts.read_accountant(owner))
+        return self.read(lambda transaction: transaction.accounts.read_accountant(owner))
 
     def get_total_spent(self, analyst: str | None = None) -> Cost:
         """Return the total cost so far, or that of one analyst."""
@@ -324,7 +326,7 @@ class Ledger(Closeable):
 
     def has_room_for(self, analyst: str, guarantee: Guarantee) -> bool:
         """Return whether `reserve` would accept this guarantee from this analyst now."""
-        return self._read(lambda transaction: transaction.accounts.has_room_for(analyst, guarantee))
+        return self.read(lambda transaction: transaction.accounts.has_room_for(analyst, guarantee))
 
     def compute_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> Belief:
         """Return the belief of an attacker who sees every answer, or one analyst's.
@@ -338,7 +340,7 @@ class Ledger(Closeable):
     ) -> list[tuple[int, Belief]]:
         """Return the belief after growing numbers of entries, at `max_points` moments."""
         require_count("compute_belief_history", "max_points", max_points)
-        found = self._read(lambda transaction: transaction.accounts.sample_accountants(max_points, analyst))
+        found = self.read(lambda transaction: transaction.accounts.sample_accountants(max_points, analyst))
         return [(moment.events, moment.compute_belief(prior)) for moment in found]
 
     def describe_belief(self, prior: Real | None = None, *, analyst: str | None = None) -> str:
@@ -360,15 +362,15 @@ class Ledger(Closeable):
 
     def describe_uncovered(self) -> str:
         """Return the sentences on what no bound on belief covers; empty if bounds cover everything."""
-        return self._read(lambda each: describe_uncovered(each.list_releases(), each.list_separate_ledgers()))
+        return self.read(lambda each: describe_uncovered(each.list_releases(), each.list_separate_ledgers()))
 
     def list_separate_ledgers(self) -> dict[str, str]:
         """Return the places of ledgers with a separate promise about the same data, by identity."""
-        return self._read(lambda transaction: transaction.list_separate_ledgers())
+        return self.read(lambda transaction: transaction.list_separate_ledgers())
 
     def read_mark(self) -> HighWaterMark:
         """Return the current high-water mark of the ledger, which from now on it is not to be behind."""
-        mark = self._read(read_mark)
+        mark = self.read(read_mark)
         self._seen.remember(ChainPosition(mark.count, mark.head))
         return mark
 
@@ -381,7 +383,7 @@ class Ledger(Closeable):
             transaction.accounts.check_totals()
             transaction.accounts.check_entries()
 
-    def _write_entry(self, reserve: Callable[[LedgerTransaction], R]) -> R:
+    def write_entry(self, reserve: Callable[[LedgerTransaction], R]) -> R:
         """Commit a new entry, then its marks, before its data is read; if the marks fail, it is orphaned."""
 
         def reserve_for_units(transaction: LedgerTransaction) -> R:
@@ -398,7 +400,8 @@ class Ledger(Closeable):
                 raise
         return reply
 
-    def _read(self, work: Callable[[LedgerTransaction], T]) -> T:
+    def read(self, work: Callable[[LedgerTransaction], T]) -> T:
+        """Return the result of `work`, which sees one snapshot."""
         with self._open_transaction() as transaction:
             return work(transaction)
 
@@ -415,14 +418,15 @@ class Ledger(Closeable):
     def _make_transaction(self, rows: SqlTransaction) -> LedgerTransaction:
         return LedgerTransaction(BudgetAccounts(rows=rows, storage=self.storage, nothing=self._nothing))
 
-    def _price(self, guarantee: Guarantee) -> tuple[str, Cost]:
+    def price_guarantee(self, guarantee: Guarantee) -> tuple[str, Cost]:
         """Return a guarantee as JSON text, and its charge."""
         cost = self._nothing.compute_cost(guarantee)
         # a loss distribution is not serialized; its cost is a valid guarantee of the release as well
         return guarantee_to_json(guarantee if is_serializable(guarantee) else cost), round_charge(cost)
 
-    def _wait_for_answer(self, analyst: str, question_key: str, until: float) -> None:
-        while self._read(lambda transaction: transaction.is_being_answered(analyst, question_key)):
+    def wait_until(self, is_done: Callable[[LedgerTransaction], bool], until: float) -> None:
+        """Wait until `is_done`; raise `AlreadyRunningError` once the monotonic clock has passed `until`."""
+        while not self.read(is_done):
             if time.monotonic() > until:
                 raise AlreadyRunningError(
                     "The same question is being answered, and is not charged twice.",

@@ -27,6 +27,7 @@ from discreet.accounting.ledger_storage import (
     CHAINED_FORMAT,
     DAMAGED,
     FORMAT,
+    MEASUREMENTS,
     SQLITE,
     UNDER_WAY,
     GroupCommit,
@@ -76,6 +77,7 @@ SCHEMA = (
     f"CREATE TRIGGER charge_stays BEFORE UPDATE OF {CHARGE} ON entry"
     " FOR EACH STATEMENT EXECUTE FUNCTION ledger_stays()",
     *CHAINED,
+    MEASUREMENTS.format(number="BIGINT", name=NAME),
 )
 STORE_KEY_SCHEMA = ("CREATE TABLE store_key (one INTEGER PRIMARY KEY CHECK (one = 1), key BYTEA NOT NULL)",)
 FIND_STORE_KEY = "SELECT key FROM store_key"
@@ -95,8 +97,8 @@ class LedgerDatabase:
             self._database.create_tables(TABLES, SCHEMA)
             with self._database.translate_errors(), self._write_transaction() as rows:
                 self.migrate_schema(rows)
-            # older formats have no table of links before they are chained, so it is checked last
-            self._database.check_tables(("link",))
+            # older formats have no such tables before they are migrated, so these are checked last
+            self._database.check_tables(("link", "measurement"))
         except BaseException:
             self.close()
             raise
@@ -159,6 +161,7 @@ class LedgerDatabase:
             for statement in CHAINED:
                 rows.execute(statement)
             migrate_to_chain(rows, self, form)
+        rows.execute(MEASUREMENTS.format(number="BIGINT", name=NAME))
         if form < FORMAT:
             rows.execute("UPDATE ledger SET format = :format", {"format": FORMAT})
 

@@ -33,6 +33,7 @@ from discreet.accounting.ledger_storage import (
     FOREIGN,
     FORMAT,
     FULL,
+    MEASUREMENTS,
     MEMORY,
     PATIENCE,
     UNDER_WAY,
@@ -223,6 +224,7 @@ class LedgerFile:
         if 0 < form < FORMAT:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute(UNDER_WAY)
+        connection.execute(MEASUREMENTS.format(number="INTEGER", name="TEXT"))
         connection.execute("COMMIT")
 
     def _open_reader(self) -> sqlite3.Connection:

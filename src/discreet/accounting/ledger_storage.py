@@ -34,10 +34,11 @@ from discreet.core.errors import DiscreetError, EngineFault, RequestError
 MEMORY = ":memory:"
 DEFAULT_FILE = "ledger.db"
 SQLITE, POSTGRESQL = "sqlite:///", ("postgresql://", "postgres://")
-FORMAT, CHAINED_FORMAT = 5, 3
+FORMAT, CHAINED_FORMAT = 6, 3
 """The format of new ledgers, and the first that was chained.
 
-In 4 shares and suspensions are chained, too; 5 has a link for acceptances of data.
+In 4 shares and suspensions are chained, too; 5 has a link for acceptances of data; 6 an index of the
+measurements that each entry released.
 """
 PATIENCE = 60.0
 MOST = 128
@@ -56,6 +57,11 @@ BUSY = "is kept busy by another process", "Try again when it is done."
 UNDER_WAY = (
     "CREATE INDEX IF NOT EXISTS entry_under_way ON entry (analyst, question_key) WHERE state = 'reserved'"
 )
+MEASUREMENTS = (
+    "CREATE TABLE IF NOT EXISTS measurement (analyst {name} NOT NULL, identity TEXT NOT NULL,"
+    " entry {number} NOT NULL, PRIMARY KEY (analyst, identity, entry))"
+)
+"""The entries under which an analyst has released, or is releasing, each measurement."""
 FULL = "cannot grow: the disk is full", "Make room; nothing was charged."
 
 COLUMNS = {
@@ -67,6 +73,7 @@ COLUMNS = {
     ),
     "release": ("id", "time", "after", "name", "description", "certificate"),
     "link": ("id", "kind", "analyst", "body", "previous", "head"),
+    "measurement": ("analyst", "identity", "entry"),
 }
 """The tables of every ledger, in an order in which they can be filled."""
 

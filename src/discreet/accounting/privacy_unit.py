@@ -6,6 +6,8 @@ Unit        A ledger records the privacy unit of each table that was queried. An
 Files       overlap by path or pattern: equal, one inside the other's folder, or two patterns that some path
             matches. A pattern is compared with every path that it could match, whether or not such a file
             exists yet: a file that appears later must not give one person two meanings.
+Policies    Two policies in one folder have the same ledger unless they name theirs. If their tables have
+            nothing in common, the second is refused until it names the ledger that it means to share.
 Tables      FILE#TABLE for a table of a DuckDB file, #TABLE for one of a server. Unquoted names are equal in
             any case of letters, and a name without a schema is equal to one with any schema.
 
@@ -59,12 +61,33 @@ class PrivacyUnit:
         return cls(source=source, person=values["person"], elsewhere=tuple(values.get("elsewhere", ())))
 
 
-def check_units(transaction: LedgerTransaction, units: Mapping[str, PrivacyUnit]) -> None:
-    """Raise an error for another privacy unit than that of earlier charges; record new ones."""
+def check_units(
+    transaction: LedgerTransaction, units: Mapping[str, PrivacyUnit], *, is_named: bool = True
+) -> None:
+    """Raise an error for another privacy unit than that of earlier charges; record new ones.
+
+    A ledger that is not named by its policy must have been charged for one of the policy's tables.
+    """
     recorded = _read_units(transaction)
     if transaction.has_history():
+        if not is_named:
+            _require_common_table(transaction, units, recorded)
         require_units(transaction, units, recorded)
     _record_units(transaction, units, recorded)
+
+
+def _require_common_table(
+    transaction: LedgerTransaction, units: Mapping[str, PrivacyUnit], recorded: Mapping[str, PrivacyUnit]
+) -> None:
+    """Refuse the ledger of another policy, none of whose tables this policy has."""
+    if not units or not recorded or any(_list_same_units(name, units[name], recorded) for name in units):
+        return
+    raise RequestError(
+        f"The ledger {transaction.storage.place} is charged for answers about {', '.join(recorded)}, which "
+        "this policy does not have: it is the ledger of another policy.",
+        hint=f"Name one of its own in this policy, such as ledger: {next(iter(units))}.db, or the same one, "
+        "ledger: ledger.db, to share its budget.",
+    )
 
 
 def require_units(
@@ -128,12 +151,17 @@ def _find_changed_unit(
     """Return the recorded unit, of the same table or overlapping rows, that this one contradicts, or None."""
     if recorded.get(table) == unit:
         return None
-    same = [
+    same = _list_same_units(table, unit, recorded)
+    return next((each for each in same if each.person != unit.person), None)
+
+
+def _list_same_units(table: str, unit: PrivacyUnit, recorded: Mapping[str, PrivacyUnit]) -> list[PrivacyUnit]:
+    """Return the recorded units of a table's name or of rows that it may have in common."""
+    return [
         each
         for name, each in recorded.items()
         if name == table or any(overlap(own, other) for own in unit.places for other in each.places)
     ]
-    return next((each for each in same if each.person != unit.person), None)
 
 
 def overlap(one: str, other: str) -> bool:

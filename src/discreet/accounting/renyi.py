@@ -14,9 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import dp_accounting
-from dp_accounting.rdp import rdp_privacy_accountant as rdp
+from typing import TYPE_CHECKING
 
 from discreet.core.guarantees import (
     ApproximateDP,
@@ -28,6 +26,9 @@ from discreet.core.guarantees import (
     RenyiDP,
 )
 from discreet.core.neighbor_relations import Relation
+
+if TYPE_CHECKING:
+    import dp_accounting
 
 NOISE = 1e-14
 """A smaller divergence is rounded up to this."""
@@ -52,6 +53,8 @@ class RenyiCurve:
     def profile(self, epsilon: float) -> float:
         if epsilon < 0:
             return 1.0
+        from dp_accounting.rdp import rdp_privacy_accountant as rdp  # it takes a second to load
+
         return min(1.0, self.delta + float(rdp.compute_delta(self.orders, self.divergences, epsilon)[0]))
 
     def for_group(self, size: int) -> Guarantee:
@@ -60,6 +63,9 @@ class RenyiCurve:
 
 def compose_renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiCurve | None:
     """Return the summed curve, or None where an event has no curve, or curves share no order."""
+    import dp_accounting  # it takes a second to load, and few ledgers need it
+    from dp_accounting.rdp import rdp_privacy_accountant as rdp
+
     known = {float(each.order) for each in events if isinstance(each, RenyiDP)}
     if len(known) > 1:
         return None
@@ -87,6 +93,8 @@ def compose_renyi(events: Mapping[Guarantee, int], relation: Relation) -> RenyiC
 
 def _to_dp_event(guarantee: Guarantee) -> tuple[dp_accounting.DpEvent, float] | None:
     """Return dp-accounting's event, and the delta beside its divergences, or None where it has no event."""
+    import dp_accounting
+
     match guarantee:
         case PureDP(epsilon=e) | ApproximateDP(epsilon=e) if LEAST <= e <= MOST:
             # the worst release: with probability 2 / (1 + exp(e)) one of two answers at random

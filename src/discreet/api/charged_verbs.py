@@ -71,6 +71,8 @@ def ask(
     least_rows: int | None = None,
     split: Mapping[str, Real] | None = None,
     confidence: Real | str = CONFIDENCE,
+    free: bool = False,
+    fresh: bool = False,
     raw: bool = False,
     values: Sequence[Scalar | float] = (),
     columns: Columns | None = None,
@@ -112,6 +114,8 @@ def ask(
             least_rows=least_rows,
             split=split,
             confidence=confidence,
+            free=free,
+            fresh=fresh,
             raw=raw,
             values=values,
         )

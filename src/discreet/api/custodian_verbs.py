@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+
+from discreet.accounting.ledger_storage import MEMORY
 from discreet.anonymity.models import KAnonymity, Model
 from discreet.anonymity.models.model_option import ModelContext, ModelSpec
 from discreet.anonymity.models.model_parsing import parse_model_text
@@ -19,12 +22,12 @@ from discreet.anonymity.recodings.pseudonyms import Pseudonyms
 from discreet.anonymity.search import Objective
 from discreet.api.anonymizer import Anonymizer, Release
 from discreet.api.arguments import Names, list_names, refuse_invalid_arguments
-from discreet.api.frame_sources import FRAME_NAME
+from discreet.api.frame_sources import FRAME_NAME, FrameTerms
 from discreet.attacks.privacy_audit import DEFAULT_CONFIDENCE, DEFAULT_RUNS, Sampler, audit_epsilon
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.policy import Policy
 from discreet.services import sample
-from discreet.services.anonymize.anonymize import build_model_context, build_pseudonyms
+from discreet.services.anonymize.anonymize import build_model_context, build_pseudonyms, make_person_error
 from discreet.services.anonymize.anonymizer import load_declared_policy
 from discreet.services.anonymize.release_evaluation import evaluate_release
 from discreet.services.anonymize.release_goal import Method
@@ -35,14 +38,20 @@ from discreet.services.attack.evaluation import AttackEvaluation
 from discreet.services.audit.audit_dispatch import AuditResult, run_audit
 from discreet.services.audit.audit_request import AuditRequest
 from discreet.services.check.check import run_check
+from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import make_check_request
-from discreet.services.check.data_check import DataCheck
+from discreet.services.check.data_check import check_data
 from discreet.services.curator import Curator
-from discreet.services.frame_tables import build_published_policy, read_whole_frame, write_frames
+from discreet.services.frame_tables import (
+    build_published_policy,
+    find_shared_person,
+    read_whole_frame,
+    write_frames,
+)
 from discreet.services.frames import Frame, is_frame, is_spark_frame
 from discreet.services.policies import load_policy
-from discreet.services.policy_engines import apply_tables
-from discreet.services.policy_values import Columns, PolicyForm, require_mapping
+from discreet.services.policy_engines import apply_tables, read_frames
+from discreet.services.policy_values import Columns, PolicyForm, build_frame_policy, require_mapping
 from discreet.services.progress import ignore_progress
 from discreet.services.request_fields import make_request
 
@@ -80,8 +89,8 @@ def anonymize(
     `table` is a table of the policy, or a frame with the columns of the policy's only table. A frame needs no
     policy: pass it first, and name its `quasi` and `sensitive` columns, and others to `keep` unchanged; no
     others are published. `columns` may declare bounds and values as in `ask`, from which generalizations
-    follow, and `hierarchies` are those of a policy. `person` is the column that identifies people, of whom
-    `k` then counts.
+    follow, and `hierarchies` are those of a policy. `person` is the column that identifies people, whom `k`
+    then counts; "row" if each row is a person, which a frame with a column such as `patient` has to say.
 
     `k` is short for the model `KAnonymity(k=k)`; other models are in `discreet.models`, or texts with an
     option of the command line: `l-diversity disease:2:distinct`. At least one must be given. `release.write`
@@ -95,7 +104,11 @@ def anonymize(
     >>> anonymize("sample/privacy.yaml", "hospital", k=5, suppress="2%")  # doctest: +SKIP
     <Release of hospital (admitted, age, sex, zipcode, disease, days, cost): generalize, 5-anonymity>
     """
+    if isinstance(policy, pa.RecordBatchReader):
+        policy = policy.read_all()  # its rows can be read once
     if is_frame(policy):
+        if person is None and unit is None:
+            _require_person(policy, [quasi, sensitive, keep], columns)
         made = build_published_policy(
             policy,
             FRAME_NAME,
@@ -103,7 +116,7 @@ def anonymize(
             sensitive=list_names("sensitive", sensitive),
             keep=list_names("keep", keep),
             columns=None if columns is None else require_mapping("columns", columns),
-            person=person,
+            person=None if person == "row" else person,
             hierarchies=None if hierarchies is None else require_mapping("hierarchies", hierarchies),
         )
         declared, _ = apply_tables(made, {FRAME_NAME: policy})
@@ -140,12 +153,20 @@ def anonymize(
     return found.fit(table).release
 
 
+def _require_person(frame: Frame, listed: Sequence[Names], columns: Columns | None) -> None:
+    """Refuse a frame that seems to have several rows for a person, as a file is."""
+    named = {name for names in listed for name in list_names("columns", names)}
+    shared = find_shared_person(frame, named | set(columns or {}))
+    if shared is not None:
+        raise make_person_error(shared)
+
+
 def _refuse_frame_arguments(**given: object) -> None:
     """Refuse arguments that describe a frame where a policy declares its columns."""
     for name, value in given.items():
         if value is not None and value != ():
             raise InvalidParameterError(
-                f"anonymize: `{name}=` is for a frame: the policy declares it.",
+                f"anonymize: `{name}=` is for a frame; of a policy's table, the policy declares it.",
                 hint="Change the policy, or pass a frame.",
             )
 
@@ -161,7 +182,7 @@ def _build_pseudonyms(columns: Names | Sequence[Pseudonyms], key: Path | str | N
     if bool(names) != (key is not None):
         raise InvalidParameterError(
             "anonymize: `pseudonyms=` and `key=` go together.",
-            hint="A key file that does not exist is created, readable by its owner only.",
+            hint="Give both; a key file that does not exist is created, readable by its owner only.",
         )
     return build_pseudonyms(names, None if key is None else Path(key))
 
@@ -349,13 +370,19 @@ def write_sample_data(folder: Path | str = "sample") -> Path:
 
 @refuse_invalid_arguments
 def check(
-    source: Curator | Policy | Path | str,
+    source: Curator | Policy | Path | str | Frame,
     tables: Sequence[str] | str = (),
     *,
+    columns: Columns | None = None,
+    person: str | None = None,
+    rows_per_person: int | None = None,
     accept: bool = False,
     despite: bool = False,
 ) -> DataCheck:
     """Return how the data of a policy fits it: unreadable, clamped, undeclared and missing values.
+
+    For a frame, `columns`, `person` and `rows_per_person` declare it, as in `ask`. It needs no acceptance:
+    whoever holds it is its custodian.
 
     `accept` enters the custodian's acceptance of this version of the data in the ledger, without which no
     analyst of a server is answered; past the policy's `at_most` it takes `despite`.
@@ -363,11 +390,21 @@ def check(
     >>> check("sample/privacy.yaml", "census").verdict  # doctest: +SKIP
     <Verdict.FITS: 'fits'>
     """
+    if is_frame(source):
+        if tables or accept or despite:
+            raise InvalidParameterError(
+                "check: `tables=`, `accept=` and `despite=` are for a policy, and a frame has none.",
+                hint="Leave them out; or give the frame to a Curator: `tables={…}`.",
+            )
+        declared = build_frame_policy(FRAME_NAME, columns, person=person, rows_per_person=rows_per_person)
+        held, frames = apply_tables(declared, {FRAME_NAME: source})
+        return check_data(held.model_copy(update={"ledger": MEMORY}), frames=read_frames(held, frames))
+    FrameTerms(columns=columns, person=person, rows_per_person=rows_per_person).refuse_for_policy()
     if isinstance(source, Curator):
         return source.check(tables, accept=accept, despite=despite)
     if not isinstance(source, Policy | str | Path):
         raise InvalidParameterError(
-            f"`source=` must be a curator, a policy or its path; got {shorten_value(source)}."
+            f"`source=` must be a curator, a policy or its path, or a frame; got {shorten_value(source)}."
         )
     request = make_check_request(tables, accept=accept, despite=despite)
     return run_check(source if isinstance(source, Policy) else load_policy(Path(source)), request)

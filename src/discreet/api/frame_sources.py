@@ -42,7 +42,7 @@ class FrameTerms:
         for name in ("columns", "person", "rows_per_person", "promise"):
             if getattr(self, name) is not None:
                 raise InvalidParameterError(
-                    f"`{name}=` is for a frame: the policy declares it.",
+                    f"`{name}=` is for a frame; of a policy's table, the policy declares it.",
                     hint="Change the policy, or pass a frame.",
                 )
 
@@ -108,7 +108,7 @@ def _name_columns_argument() -> Iterator[None]:
 
 
 def find_question_table(question: object) -> str:
-    """Return the only table that a question names after FROM, in which a frame then stands.
+    """Return the only table that a question names after FROM, whose place the frame takes.
 
     >>> find_question_table("WITH old AS (SELECT * FROM people WHERE age > 65) SELECT COUNT(*) FROM old")
     'people'

@@ -85,6 +85,7 @@ def _match_by_label(
         columns.append(np.concatenate([side.labels, sole[side.values]]) + 1)
         sizes.append(len(side.coverage.low) + 1)
     keys, many = number_rows(columns, sizes)
+    # the keys of the classes are numbered alone, from 0 on; people look up theirs in `place`
     ids = number_rows([keys[:number]], [max(many, 1)])[0]
     order = np.argsort(ids, kind="stable")
     place = np.full(many, UNMATCHED, np.int64)
@@ -198,6 +199,7 @@ def eliminate_classes(sets: MatchSets, parts: Integers | None = None) -> MatchSe
     """
     if sets.overlap is None:
         return None
+    # whoever has an unknown value matches nearly every class, and rules out none
     told = replace(sets, group=np.where(sets.overlap.has_unknown, UNMATCHED, sets.group))
     parted = told if parts is None else told.refine(parts, int(parts.max(initial=0)) + 1)
     persons = parted.find_examples(np.arange(len(parted)))

@@ -45,11 +45,6 @@ class PublishedTable:
         """The equivalence classes from which privacy models and risks are computed."""
         return EquivalenceClasses(sizes=self.classes.counts, rows=self.rows, sensitive=self.classes.sensitive)
 
-    def class_labels(self, place: int) -> tuple[str, ...]:
-        """Return the labels of a class."""
-        codes = self.classes.codes[place].tolist()
-        return tuple(labels[code] for labels, code in zip(self.labels, codes, strict=True))
-
 
 def read_release(
     engine: Publisher,

@@ -67,12 +67,6 @@ class Ratings:
         order = np.argsort(keys, kind="stable")
         return keys[order], self.person[order].astype(np.int32), self.stars[order].astype(np.int16)
 
-    @cached_property
-    def person_index(self) -> tuple[Integers, Integers]:
-        """The start of each person's ratings, and their positions in the columns."""
-        starts = np.concatenate([[0], np.cumsum(np.bincount(self.person, minlength=self.people))])
-        return starts, np.argsort(self.person, kind="stable")
-
     def find_ranges(self, title: Integers, day: Integers, days: int | None) -> tuple[Integers, Integers]:
         """Return, for each title and day, the slice of the title index within `days`, or the whole title."""
         keys = self.title_index[0]

@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.attacks.nearest_records import MISSING, MOST_COLUMNS, UNIT, Booleans, Integers, Places
+from discreet.core.column_entry import ColumnType
 from discreet.core.errors import RequestError
 from discreet.core.number_checks import require_count
-from discreet.core.policy import ColumnType
 
 Floats = NDArray[np.float64]
 NUMBERS = frozenset({ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP})

@@ -12,6 +12,7 @@ from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
 from discreet.core.errors import RequestError
 from discreet.services.addresses import parse_engine_address, require_engine_address
 from discreet.services.anonymize.anonymize_request import OUTPUT, PANELS, AnonymizeRequest
+from discreet.services.policies import load_policy
 
 
 @options_from(AnonymizeRequest, panels=PANELS)
@@ -60,11 +61,9 @@ def _require_known_files(request: AnonymizeRequest) -> None:
 
 
 def _is_known(table: str, policy: Path | None, engine: str | None) -> bool:
-    """Return whether it is a table of the policy, or may be one that only its engine knows."""
+    """Return whether this names a table of the policy, or may name one of its engine."""
     if policy is None and engine is None:
         return False
-    from discreet.services.policies import load_policy  # not needed for a file without a policy
-
     if policy is None:
         return not parse_engine_address(require_engine_address(engine or "")).is_embedded
     terms = load_policy(policy, engine=engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.check import confirm_data, print_notices
+from discreet.cli.plot_option import PlotOption, require_plot, save_plot
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import (
@@ -19,7 +21,6 @@ from discreet.cli.shared_options import (
     EngineOption,
     JsonOption,
     LedgerOption,
-    PlotOption,
     PolicyOption,
     require_one_format,
 )
@@ -73,21 +74,14 @@ def run_ask(
     require_one_format(as_json=as_json, as_csv=as_csv)
     with _open_curator(policy, analyst, engine, ledger) as curator:
         proposal = curator.plan_question(request)
-        confirm_data(curator)
+        if not proposal.repeated:
+            confirm_data(curator, request.sql)
         if plot is not None:
-            # only with --plot: an answer need not wait for the charting library to load
-            from discreet.rendering.answer_chart import require_drawable
-            from discreet.rendering.charts import require_chart_path
-
-            require_chart_path(plot)
-            require_drawable(proposal.query_plan)
+            require_plot(plot, proposal.query_plan)
         answer = curator.ask(proposal)
         print_notices(curator, request.sql)
     if plot is not None:
-        from discreet.rendering.answer_chart import draw_answer_chart
-        from discreet.rendering.charts import save_chart  # see above
-
-        save_chart(draw_answer_chart(answer), plot)
+        save_plot(answer, plot)
     if as_json:
         print(json.dumps(answer.to_json()))
     elif as_csv:
@@ -101,7 +95,9 @@ def _open_curator(
     policy: Path, analyst: str | None, engine: str | None, ledger: str | None
 ) -> Iterator[Curator]:
     """Open the curator; the first call prepares the store and shows its progress."""
-    with show_progress() as tell:
+    with show_progress() as tell, warnings.catch_warnings():
+        # `confirm_data` refuses what the library warns of
+        warnings.filterwarnings("ignore", message="check: not as declared")
         curator = Curator.open(policy, analyst=analyst, engine=engine, ledger=ledger, progress=tell)
     with curator:
         yield curator

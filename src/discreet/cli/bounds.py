@@ -10,8 +10,13 @@ import typer
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, AnalystOption, EngineOption, JsonOption, PolicyOption
+from discreet.rendering import bounds_view
 from discreet.rendering.terminal import Console
 from discreet.services.bounds.bounds_request import BoundsRequest
+from discreet.services.bounds.learn_bounds import learn_bounds, plan_bounds
+from discreet.services.bounds.policy_writer import require_writable_entry, write_bounds
+from discreet.services.curator import Curator
+from discreet.services.policies import load_policy
 from discreet.services.request_fields import COST_PANEL, OUTPUT_PANEL
 
 
@@ -40,12 +45,6 @@ def run(
 
     It is charged like a question; repeating it is free.
     """
-    from discreet.rendering import bounds_view  # deferred: their imports take seconds
-    from discreet.services.bounds.learn_bounds import learn_bounds, plan_bounds
-    from discreet.services.bounds.policy_writer import require_writable_entry, write_bounds
-    from discreet.services.curator import Curator
-    from discreet.services.policies import load_policy
-
     terms = load_policy(policy, engine=engine, allow_open_bounds=True)
     with (
         show_progress() as tell,

@@ -1,7 +1,8 @@
 """`discreet check`: does the data fit the policy? And the custodian's acceptance of it.
 
 The custodian's own `ask` shows the check as long as the data is not accepted: at a terminal it asks whether
-to accept it; elsewhere it goes on, and prints a line on each table that does not fit beside the answer.
+to accept it; elsewhere it prints a line on each table that does not fit beside the answer, and refuses the
+question, uncharged, if a table departs from the policy by more than `at_most` allows.
 """
 
 from __future__ import annotations
@@ -47,10 +48,16 @@ def run(
         print_check(Console(), found)
 
 
-def confirm_data(curator: Curator) -> None:
-    """At a terminal, show the check of data that is not accepted yet, and ask whether to accept it."""
+def confirm_data(curator: Curator, sql: str) -> None:
+    """At a terminal, show the check of data that is not accepted yet, and ask whether to accept it.
+
+    Elsewhere, refuse a question about a table that departs too far from the policy.
+    """
     policy = curator.policy
-    if policy.ledger == MEMORY or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if policy.ledger == MEMORY:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        _require_fit(curator, sql)
         return
     if not list_unaccepted(curator.ledger, find_table_states(policy, curator.frames)):
         return
@@ -63,6 +70,16 @@ def confirm_data(curator: Curator) -> None:
             "ask: the data was not accepted; nothing was charged.", hint="Correct it, or accept it."
         )
     curator.check(accept=True, despite=is_beyond)
+
+
+def _require_fit(curator: Curator, sql: str) -> None:
+    found = list_unaccepted_summaries(curator.policy, curator.ledger, sql, curator.frames)
+    beyond = [each.text for each in found if each.verdict is Verdict.EXCEEDS]
+    if beyond:
+        raise RequestError(
+            f"ask: the data does not fit the policy, and was not accepted; nothing was charged. {beyond[0]}",
+            hint="Correct it as discreet check proposes, or accept it: discreet check --accept --despite.",
+        )
 
 
 def print_notices(curator: Curator, sql: str) -> None:

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from discreet.cli.grouped_help import GroupedHelp
+from discreet.cli.plot_option import PlotOption, save_plot
 from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
-from discreet.cli.shared_options import JsonOption, PlotOption
+from discreet.cli.shared_options import JsonOption
 from discreet.core.errors import RequestError
 from discreet.rendering import collect_view, estimate_view
 from discreet.rendering.terminal import Console
@@ -75,11 +76,7 @@ def run_estimate(
         tell("counting reports")
         found = estimate_reports(request)
     if plot is not None:
-        # only with --plot: an estimate need not wait for the charting library to load
-        from discreet.rendering.charts import save_chart
-        from discreet.rendering.estimate_chart import draw_estimates
-
-        save_chart(draw_estimates(found), plot)
+        save_plot(found, plot)
     if as_json:
         objects = [estimate_view.estimate_to_json(each) for each in found]
         print(json.dumps(objects[0] if len(objects) == 1 else {"questions": objects}))

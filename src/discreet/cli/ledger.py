@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.grouped_help import GroupedHelp
+from discreet.cli.plot_option import save_plot
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.errors import RequestError
@@ -84,11 +85,7 @@ def run(
         if clear is not None:
             ledger.clear_suspension(clear)
         if plot is not None:
-            # only with --plot: the charting library takes most of the command's time to load
-            from discreet.rendering.charts import save_chart
-            from discreet.rendering.ledger_chart import draw_ledger_chart
-
-            save_chart(draw_ledger_chart(ledger), plot)
+            save_plot(ledger, plot)
         if as_json:
             print(json.dumps(ledger_to_json(ledger, analyst)))
             return

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -114,6 +115,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    warnings.showwarning = _print_warning
     try:
         words = sys.argv[1:] or ["--help"]
         _require_utf8(words)
@@ -139,6 +141,11 @@ def main() -> None:
             exit_code=ExitCode.INTERNAL,
         )
     sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+
+
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning of the library as a sentence, without the line of code that it comes from."""
+    print(f"discreet: {message}", file=sys.stderr)
 
 
 def _describe_usage_error(error: typer.TyperException) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from discreet.cli.plot_option import PlotOption, save_plot
 from discreet.cli.request_options import options_from
-from discreet.cli.shared_options import JsonOption, PlotOption
+from discreet.cli.shared_options import JsonOption
 from discreet.rendering.promise_view import explanation_to_json, show_explanation
 from discreet.rendering.terminal import Console
 from discreet.services.promise import PromiseRequest, state_promise
@@ -21,11 +22,7 @@ def run(
     """Explain a promise in words, odds and, with --plot, a chart."""
     made, choice = state_promise(request)
     if plot is not None:
-        # only with --plot: the charting library takes most of the command's time to load
-        from discreet.rendering.charts import save_chart
-        from discreet.rendering.promise_chart import draw_promise
-
-        save_chart(draw_promise(made), plot)
+        save_plot(made, plot)
     if as_json:
         print(json.dumps(explanation_to_json(made, choice, request.people)))
     else:

@@ -15,9 +15,10 @@ from discreet.cli.progress_bar import show_progress
 from discreet.cli.request_options import options_from
 from discreet.cli.server_process import ServerProcess, run_until_signal
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption
-from discreet.core.policy import ASSUMED_ROWS, Policy
+from discreet.core.policy import Policy
+from discreet.core.table_entry import ASSUMED_ROWS
 from discreet.http.host_names import normalize_host_names
-from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ShadowCatalog
+from discreet.pgwire.catalog import BuiltinCatalog, Catalog, ServedCatalog, ShadowCatalog
 from discreet.rendering.charts import chart_to_svg
 from discreet.rendering.check_view import format_notices
 from discreet.rendering.promise_chart import draw_promise
@@ -27,11 +28,13 @@ from discreet.services.check.check import run_check
 from discreet.services.check.check_request import CheckRequest
 from discreet.services.network_addresses import open_listening_socket, parse_address
 from discreet.services.policies import load_policy
+from discreet.services.progress import ignore_progress
 from discreet.services.sample import write_policy, write_samples
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.job_queue import has_job_threads
 from discreet.services.serving.query_timeouts import Deadlines
 from discreet.services.serving.serve_request import ServeRequest
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.users import UserAccounts, open_user_storage
 from discreet.services.users.user_accounts import FIRST_CUSTODIAN
 
@@ -46,35 +49,26 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
     """
     host, certificate = request.host, request.certificate
     names = normalize_host_names([*request.names, *((host,) if parse_address(host) is None else ())])
+    own = request.policy or (DEFAULT_POLICY if request.setup or DEFAULT_POLICY.is_file() else None)
     with show_progress() as tell:
-        own = request.policy or (DEFAULT_POLICY if DEFAULT_POLICY.is_file() else None)
         place = own or _write_sample(tell)
-        terms = load_policy(place, engine=request.engine, ledger=request.ledger)
-        deadlines = Deadlines(policy=terms, slack=request.slack) if request.padding else None
-        curators = Curators.open_policy(terms, deadlines=deadlines, progress=tell)
+        served = _open_policy(place, request, tell)
         if own is None:  # the sample is made here, and fits its policy
-            run_check(terms, CheckRequest(accept=True), ledger=curators.ledger)
-        if request.padding:
-            tell("timing made-up rows")
-            curators.calibrate()
+            curators = served.curators
+            run_check(curators.policy, CheckRequest(accept=True), ledger=curators.ledger)
     with (
-        curators,
-        open_user_storage(terms.ledger) as file,
-        closing(_open_catalog(request.catalog, terms)) as schema,
+        served,
+        open_user_storage(served.policy.ledger) as file,
+        closing(ServedCatalog(served, lambda policy: _open_catalog(request.catalog, policy))) as schema,
         open_listening_socket(host, request.http) as web,
         open_listening_socket(host, request.postgres) as wire,
     ):
         ports = {"http": web.getsockname()[1], "postgres": wire.getsockname()[1]}
-        passwords = UserAccounts(file).create_first_users(terms)
+        passwords = UserAccounts(file).create_first_users(served.policy)
         scheme = "http" if certificate is None else "https"
-        assumed = _find_tables_without_rows(terms) if request.padding and own is not None else []
-        served = ServerProcess(
-            curators=curators,
-            user_storage=file,
-            catalog=schema,
-            certificate=certificate,
-            host_names=names,
-            policy_file=place,
+        assumed = _find_tables_without_rows(served.policy) if request.padding and own is not None else []
+        process = ServerProcess(
+            served=served, user_storage=file, catalog=schema, certificate=certificate, host_names=names
         )
         threading.Thread(target=_load_chart_library, daemon=True).start()
         announced = False
@@ -82,11 +76,14 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         def announce() -> None:
             nonlocal announced
             announced = True
-            _print_addresses(place, scheme, host, ports, passwords, assumed, as_json=as_json)
-            _print_check(curators)
+            _print_addresses(
+                _describe_policy(place, served), scheme, host, ports, passwords, assumed, as_json=as_json
+            )
+            if not served.is_empty:
+                _print_check(served.curators)
 
         try:
-            run_until_signal(lambda stopped: served.run_listeners(web, wire, stopped, announce))
+            run_until_signal(lambda stopped: process.run_listeners(web, wire, stopped, announce))
         finally:
             if passwords and not announced:
                 announce()  # passwords are stored as hashes alone: nobody could tell them later
@@ -95,6 +92,28 @@ def run(request: ServeRequest, *, as_json: JsonOption = False) -> None:
         # print what an interrupted one left open. The charges are already on disk.
         sys.stdout.flush()
         os._exit(0)
+
+
+def _open_policy(place: Path, request: ServeRequest, progress: Callable[[str], None]) -> ServedPolicy:
+    """Open the policy that is served; with `setup`, one that is not there yet may be made in the console."""
+
+    def open_curators(progress: Callable[[str], None] = ignore_progress) -> Curators:
+        terms = load_policy(place, engine=request.engine, ledger=request.ledger)
+        deadlines = Deadlines(policy=terms, slack=request.slack) if request.padding else None
+        curators = Curators.open_policy(terms, deadlines=deadlines, progress=progress)
+        if request.padding:
+            progress("timing made-up rows")
+            curators.calibrate()
+        return curators
+
+    first = None if request.setup and not place.exists() else open_curators(progress)
+    return ServedPolicy(
+        first, path=place, engine=request.engine, ledger=request.ledger, open_curators=open_curators
+    )
+
+
+def _describe_policy(place: Path, served: ServedPolicy) -> str:
+    return f"{place}, to be made: log in as custodian and open Data" if served.is_empty else str(place)
 
 
 def _print_check(curators: Curators) -> None:
@@ -131,7 +150,7 @@ def _find_tables_without_rows(terms: Policy) -> list[str]:
 
 
 def _print_addresses(
-    policy: Path,
+    policy: str,
     scheme: str,
     host: str,
     ports: Mapping[str, int],

@@ -8,13 +8,12 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from discreet.core.errors import RequestError
 from discreet.pgwire.catalog import Catalog
 from discreet.pgwire.listener import serve_postgres
-from discreet.services.serving.curators import Curators
 from discreet.services.serving.job_queue import JobQueue
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.serving.tls import TlsCertificate
 from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.login_throttle import LoginThrottle
@@ -22,14 +21,13 @@ from discreet.services.users.login_throttle import LoginThrottle
 
 @dataclass(frozen=True, kw_only=True)
 class ServerProcess:
-    """The curators, users and catalog of a server, its certificate and its host names."""
+    """The policy, users and catalog of a server, its certificate and its host names."""
 
-    curators: Curators
+    served: ServedPolicy
     user_storage: UserStorage
     catalog: Catalog
     certificate: TlsCertificate | None = None
     host_names: tuple[str, ...] = ()
-    policy_file: Path | None = None
     throttle: LoginThrottle = field(default_factory=LoginThrottle)
 
     async def run_listeners(
@@ -50,12 +48,11 @@ class ServerProcess:
             ) from None
         opened = [asyncio.Event(), asyncio.Event()]
         context = AppContext(
-            curators=self.curators,
+            served=self.served,
             user_storage=self.user_storage,
             jobs=JobQueue(self.user_storage),
             uses_tls=self.certificate is not None,
             host_names=self.host_names,
-            policy_file=self.policy_file,
             throttle=self.throttle,
         )
         with closing(context):
@@ -71,7 +68,7 @@ class ServerProcess:
                 )
                 group.create_task(
                     serve_postgres(
-                        self.curators,
+                        self.served,
                         UserAccounts(self.user_storage),
                         self.catalog,
                         postgres_socket,

@@ -24,10 +24,6 @@ AnalystOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="One JSON object on stdout.", rich_help_panel=OUTPUT_PANEL)
 ]
-PlotOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Draw it into a .svg or .png file.", rich_help_panel=OUTPUT_PANEL),
-]
 EngineOption = Annotated[
     str | None,
     typer.Option(

@@ -46,7 +46,8 @@ def run(
     _require_ending("--draw", draw, ".svg")
     if draw is not None and request.kind in ("forest", "bayes"):
         raise RequestError(
-            f"A {request.kind} is not one tree to draw.", hint="Leave --draw out, or train a tree."
+            f"train: a model of the kind {request.kind} is not one tree, and cannot be drawn.",
+            hint="Leave --draw out, or train a tree.",
         )
     with (
         show_progress() as tell,

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from discreet.cli.grouped_help import GroupedHelp
 from discreet.cli.request_options import options_from
 from discreet.cli.shared_options import DEFAULT_POLICY, JsonOption, LedgerOption
 from discreet.core.policy import Policy
-from discreet.rendering.terminal import Console
+from discreet.rendering.terminal import Console, build_plain_table
 from discreet.services.policies import load_policy
 from discreet.services.request_fields import POLICY_PANEL
 from discreet.services.users import UserAccounts, open_user_storage
@@ -74,9 +73,7 @@ def run_list(
         each = [{"name": user.name, "role": user.role.value, "analyst": user.analyst} for user in found]
         print(json.dumps({"users": each}))
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in ("user", "role", "asks as"):
-        table.add_column(column)
+    table = build_plain_table("user", "role", "asks as", gap=2)
     for user in found:
         table.add_row(user.name, user.role.value, user.analyst or "")
     Console().print(table if found else "There are no users yet; discreet serve makes the first ones.")

@@ -125,11 +125,17 @@ class CsvOptions(StrictModel):
         default=None,
         min_length=1,
         max_length=1,
-        description="The mark that begins a comment, to the end of its line.",
+        description="The mark that begins a line of comment; within a line it is a part of the value.",
         examples=["#"],
     )
     skip: int = Field(
         default=0, ge=0, le=10_000, description="How many lines to leave out before the header.", examples=[2]
+    )
+    sheet: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The name of the sheet of an Excel file that is read; by default the first.",
+        examples=["Visits 2024"],
     )
     trim: bool = Field(
         default=True, description="Whether blanks around values are left out.", examples=[False]

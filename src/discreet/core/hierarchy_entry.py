@@ -110,9 +110,13 @@ class HierarchyEntry(StrictModel):
         default=None, description="The last value of the domain; by default the column's.", examples=[120]
     )
     mask: MaskSide | None = Field(
-        default=None, description="The end of a code that is masked first: 13053, 1305*, 130**."
+        default=None,
+        description="The end of a code that is masked first: 13053, 1305*, 130**.",
+        examples=["right"],
     )
-    alphabet: MaskAlphabet | None = Field(default=None, description="The characters of a masked code.")
+    alphabet: MaskAlphabet | None = Field(
+        default=None, description="The characters of a masked code.", examples=["digits"]
+    )
     length: int | None = Field(
         default=None, ge=1, le=LONGEST_CODE, description="The length of a masked code.", examples=[5]
     )

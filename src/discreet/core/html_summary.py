@@ -31,11 +31,13 @@ def build_table(
     `row_count` is the number of rows that there are, if `rows` is only the first of them.
 
     >>> build_table(["sex", "n"], [["<b>", "12 ± 3"]], right=["n"])
-    '<table><thead><tr><th scope="col" style="text-align:left">sex</th><th scope="col"
-    style="text-align:right">n</th></tr></thead><tbody><tr><td style="text-align:left">&lt;b&gt;</td><td
-    style="text-align:right">12 ± 3</td></tr></tbody></table>'
+    '<div style="overflow-x:auto"><table><thead><tr><th scope="col" style="text-align:left">sex</th><th
+    scope="col" style="text-align:right;white-space:nowrap">n</th></tr></thead><tbody><tr><td
+    style="text-align:left">&lt;b&gt;</td><td style="text-align:right;white-space:nowrap">12 ±
+    3</td></tr></tbody></table></div>'
     """
-    sides = ["right" if name in right else "left" for name in columns]
+    # a number and its error stay on one line; a table too wide for a phone scrolls by itself
+    sides = ["right;white-space:nowrap" if name in right else "left" for name in columns]
     heads = "".join(
         f'<th scope="col" style="text-align:{side}">{escape(name)}</th>'
         for side, name in zip(sides, columns, strict=True)
@@ -50,24 +52,25 @@ def build_table(
         for row in rows[:MAX_ROWS]
     )
     more = (len(rows) if row_count is None else row_count) - min(len(rows), MAX_ROWS)
-    return f"<table>{_build_caption(caption)}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>" + (
-        build_note(f"… {more:,} more rows") if more > 0 else ""
-    )
+    table = _wrap_table(caption, f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>")
+    return table + (build_note(f"… {more:,} more rows") if more > 0 else "")
 
 
 def build_facts(facts: Iterable[tuple[str, str]], *, caption: str = "") -> str:
     """Return names and values as a table with a heading in each row.
 
-    >>> build_facts([("epsilon", "1.65")])
-    '<table><tbody><tr><th scope="row" style="text-align:left">epsilon</th><td
-    style="text-align:left">1.65</td></tr></tbody></table>'
+    >>> build_facts([("epsilon", "1.65")], caption="A promise")
+    '<p style="margin:0;font-weight:bold">A promise</p><div style="overflow-x:auto"><table aria-label="A
+    promise"><tbody><tr><th scope="row"
+    style="text-align:left;white-space:nowrap">epsilon</th><td
+    style="text-align:left">1.65</td></tr></tbody></table></div>'
     """
     rows = "".join(
-        f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
+        f'<tr><th scope="row" style="text-align:left;white-space:nowrap">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in facts
     )
-    return f"<table>{_build_caption(caption)}<tbody>{rows}</tbody></table>"
+    return _wrap_table(caption, f"<tbody>{rows}</tbody>")
 
 
 def build_sentence(text: str) -> str:
@@ -80,6 +83,8 @@ def build_note(text: str) -> str:
     return f"<p><small>{escape(text)}</small></p>" if text else ""
 
 
-def _build_caption(text: str) -> str:
-    style = "caption-side:top;text-align:left;font-weight:bold;white-space:nowrap"
-    return f'<caption style="{style}">{escape(text)}</caption>' if text else ""
+def _wrap_table(caption: str, content: str) -> str:
+    # a caption inside the table would either break at the table's width or widen it beyond a phone's
+    title = f'<p style="margin:0;font-weight:bold">{escape(caption)}</p>' if caption else ""
+    label = f' aria-label="{escape(caption)}"' if caption else ""
+    return f'{title}<div style="overflow-x:auto"><table{label}>{content}</table></div>'

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from discreet.core.column_entry import LONGEST_TEXT, Column, ColumnType
 from discreet.core.numeral_patterns import extract_numeral_sql
-from discreet.core.policy import LONGEST_TEXT, Column, ColumnType
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 
 TRUE_WORDS = "('true', 't', 'yes', 'y', '1', '1.0')"
@@ -64,6 +64,16 @@ def encode_unclamped(column: Column, name: str, source_type: str) -> str:
         # DuckDB also reads underscores among digits (and `+-5`); a pattern takes three times as long
         value = f"CASE WHEN NOT contains({value}, '_') THEN {value} END"
     return _encode_steps(column, (-WIDEST_STEPS, WIDEST_STEPS), value, source_type)
+
+
+def find_fraction(name: str, source_type: str) -> str | None:
+    """Return the SQL of whether a number of a source has a fraction; None if its type has none."""
+    value, source_type = read_plain_type(name, source_type)
+    if source_type == "VARCHAR":
+        number = f"TRY_CAST({_read_numeral(value, source_type)} AS DOUBLE)"
+        # few texts have a point, and the others are not read again
+        return f"CASE WHEN contains({value}, '.') THEN {number} <> floor({number}) ELSE false END"
+    return f"{value} <> floor({value})" if source_type.startswith(FRACTIONAL_TYPES) else None
 
 
 @dataclass(frozen=True, kw_only=True)

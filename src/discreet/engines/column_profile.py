@@ -8,6 +8,7 @@ Missing     NULL, NaN, null texts of a text source, and text of nothing but blan
 Unreadable  not missing, and NULL once it is read as its type. A category with declared values has undeclared
             ones instead; text is always readable.
 Clamped     below or above the declared bounds, in whole steps of the resolution.
+Rounded     whole numbers by declaration that have a fraction: 1.5, or 1.234 where a thousand is meant.
 Padded      text with blanks before or after it.
 Bins        the values in each of BINS equal parts of the range between the bounds, for a sparkline.
 Distinct    an estimate, for columns that might identify people: text, categories of any value, integers.
@@ -17,13 +18,13 @@ What it counts is for the custodian alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from discreet.core.policy import Column, ColumnType, Role
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines import clamping
 from discreet.engines.csv_sources import RAW, VALUE
@@ -83,14 +84,16 @@ class ColumnForm:
 class ColumnProfile:
     """The counts of one column; `total` is the sum of its values in steps, `excess` what clamping takes off.
 
-    `distinct` is None where it was not estimated, `bins` is empty without bounds.
+    `distinct` is None where it was not estimated, `bins` is empty without bounds. `_list_counts` has the SQL
+    of each field.
     """
 
     missing: int
     unreadable: int = 0
     undeclared: int = 0
-    below: int = 0
-    above: int = 0
+    clamped_low: int = 0
+    clamped_high: int = 0
+    rounded: int = 0
     padded: int = 0
     two_digit_years: int = 0
     distinct: int | None = None
@@ -107,12 +110,12 @@ def write_profiles(relation: str, columns: Mapping[str, tuple[Column, ColumnForm
         inner = [
             f"{sql} AS {name}{first + place}"
             for place, (column, form) in enumerate(part)
-            for name, sql in (("r", form.raw), ("f", form.filled), ("v", _write_value(column, form)))
+            for name, sql in _list_values(column, form).items()
         ]
         outputs = [
-            f"{sql} AS {name}{first + place}"
-            for place, (column, form) in enumerate(part)
-            for name, sql in _list_counts(column, form, first + place).items()
+            f"{sql} AS {output}"
+            for place, (column, form) in enumerate(part, first)
+            for output, sql in _name_outputs(place, _list_counts(column, form, place))
         ]
         rows = f"SELECT {', '.join(inner)} FROM {relation}" if inner else f"SELECT 1 AS one FROM {relation}"
         yield f"SELECT {', '.join(['count(*) AS rows', *outputs])} FROM ({rows})"
@@ -123,13 +126,13 @@ def parse_profiles(
 ) -> dict[str, ColumnProfile]:
     """Return the profile of each column from the outputs of all its statements."""
     return {
-        name: _parse_profile(column, form, place, row)
+        name: _parse_profile(place, _list_counts(column, form, place), row)
         for place, (name, (column, form)) in enumerate(columns.items())
     }
 
 
 def write_commonest(relation: str, columns: Mapping[str, tuple[Column, ColumnForm]]) -> str:
-    """Return the SELECT of the commonest texts of each column that are unreadable or undeclared.
+    """Return the SELECT of each column's most frequent unreadable or undeclared texts.
 
     Its rows have the column's place, the text and its number of rows.
     """
@@ -152,35 +155,47 @@ def write_commonest(relation: str, columns: Mapping[str, tuple[Column, ColumnFor
     return f"SELECT place, text, n FROM ({ranked}) ORDER BY place, n DESC, text DESC"
 
 
+def _list_values(column: Column, form: ColumnForm) -> dict[str, str]:
+    """Return the SQL of what is counted of a row: its text, what is filled in, its value, its fraction."""
+    values = {"r": form.raw, "f": form.filled, "v": _write_value(column, form)}
+    fraction = clamping.find_fraction(form.value, form.type) if column.type is ColumnType.INTEGER else None
+    return values if fraction is None else values | {"w": fraction}
+
+
 def _write_value(column: Column, form: ColumnForm) -> str:
     """Return the SQL of a column's value as its type, before it is clamped; NULL if it cannot be read."""
     return clamping.encode_unclamped(column, form.value, form.type)
 
 
-def _list_counts(column: Column, form: ColumnForm, place: int) -> dict[str, str]:
-    """Return the outputs of one column, by what each counts."""
+def _list_counts(column: Column, form: ColumnForm, place: int) -> dict[str, str | list[str]]:
+    """Return the SQL of the fields of a column's `ColumnProfile`; a field of several counts has a list."""
     raw, filled, value = f"r{place}", f"f{place}", f"v{place}"
-    found = {"filled": f"count({filled})"}
+    filled_count = f"count({filled}){_write_blank_count(column, form, raw)}"
+    counts: dict[str, str | list[str]] = {"missing": f"count(*) - ({filled_count})"}
     if form.is_text:
         # blanks and control characters sort below '!', and comparing is much faster than trimming
         is_padded = f"({raw} < '!' AND {raw} <> '') OR suffix({raw}, ' ')"
-        found["padded"] = f"count_if({f'{raw} <> {filled}' if form.is_trimmed else is_padded})"
-        if not form.reads_nulls and "" not in (column.values or ()):
-            found["blank"] = f"count_if(CASE WHEN {raw} < '!' THEN trim({raw}) = '' ELSE false END)"
-    elif form.type in ("FLOAT", "DOUBLE"):
-        found["blank"] = f"count_if(isnan({raw}))"
-    if column.type is not ColumnType.TEXT and (
-        column.type is not ColumnType.CATEGORY or column.values is not None
-    ):
-        found["read"] = f"count({value})"
+        counts["padded"] = f"count_if({f'{raw} <> {filled}' if form.is_trimmed else is_padded})"
+    if column.type is ColumnType.CATEGORY and column.values is not None:
+        counts["undeclared"] = f"{filled_count} - count({value})"
+    elif column.type not in (ColumnType.TEXT, ColumnType.CATEGORY):
+        counts["unreadable"] = f"{filled_count} - count({value})"
+    if "w" in _list_values(column, form):
+        counts["rounded"] = f"count_if(w{place})"
     if column.type in TIMES and form.is_text:
         is_early = f"coalesce(CAST({value} AS DATE) < {_write_date(FIRST_CENTURY_END)}, true)"
         matches = f"regexp_full_match({filled}, {quote_literal(TWO_DIGIT_YEAR)})"
-        found["short"] = f"count_if(CASE WHEN {is_early} THEN {matches} ELSE false END)"
-    found |= _list_range_counts(column, value)
+        counts["two_digit_years"] = f"count_if(CASE WHEN {is_early} THEN {matches} ELSE false END)"
     if can_identify(column):
-        found["distinct"] = f"approx_count_distinct({filled})"
-    return found
+        counts["distinct"] = f"least(approx_count_distinct({filled}), {filled_count})"
+    return counts | _list_range_counts(column, value)
+
+
+def _write_blank_count(column: Column, form: ColumnForm, raw: str) -> str:
+    """Return the SQL that subtracts values that are there and mean nothing: blanks, and NaN."""
+    if form.is_text and not form.reads_nulls and "" not in (column.values or ()):
+        return f" - count_if(CASE WHEN {raw} < '!' THEN trim({raw}) = '' ELSE false END)"
+    return f" - count_if(isnan({raw}))" if not form.is_text and form.type in ("FLOAT", "DOUBLE") else ""
 
 
 def can_identify(column: Column) -> bool:
@@ -190,25 +205,25 @@ def can_identify(column: Column) -> bool:
     return column.role is not Role.IDENTIFIER and column.type in IDENTIFYING_TYPES and not has_few_values
 
 
-def _list_range_counts(column: Column, value: str) -> dict[str, str]:
+def _list_range_counts(column: Column, value: str) -> dict[str, str | list[str]]:
     """Return the counts of values outside of the bounds and in each bin between them, and their sums."""
     edges = _list_edges(column)
     if not edges:
         return {}
     low, high = edges[0], edges[-1]
-    found = {
-        "below": f"count_if({value} < {low})",
-        "above": f"count_if({value} > {high})",
+    above = f"count_if({value} > {high})"
+    # each count of values under an edge is of two bins, and engines compute it once
+    under = [*(f"count_if({value} < {edge})" for edge in edges[:-1]), f"(count({value}) - {above})"]
+    counts: dict[str, str | list[str]] = {
+        "clamped_low": under[0],
+        "clamped_high": above,
+        "bins": [f"{last} - {first}" for first, last in pairwise(under)],
     }
-    found |= {f"under{place}_": f"count_if({value} < {edge})" for place, edge in enumerate(edges[1:-1], 1)}
     if column.grid_bounds is not None:
-        found |= {
-            "total": f"sum({value})",
-            # NULL is ignored by greatest and least, and adds nothing
-            "over": f"sum(greatest({value} - {high}, 0))",
-            "short_of": f"sum(least({value} - ({low}), 0))",
-        }
-    return found
+        # NULL is ignored by greatest and least, and adds nothing
+        over, short = f"greatest({value} - {high}, 0)", f"least({value} - ({low}), 0)"
+        counts |= {"total": f"sum({value})", "excess": f"sum({over}) + sum({short})"}
+    return counts
 
 
 def _list_edges(column: Column) -> list[str]:
@@ -234,30 +249,21 @@ def _write_date(day: date) -> str:
     return clamping.write_time_literal(day, "DATE")
 
 
-def _parse_profile(column: Column, form: ColumnForm, place: int, row: Mapping[str, Any]) -> ColumnProfile:
-    def get(name: str) -> int:
-        return int(row.get(f"{name}{place}") or 0)
-
-    filled = get("filled") - get("blank")
-    unread = filled - get("read") if f"read{place}" in row else 0
-    is_listed = column.type is ColumnType.CATEGORY
-    return ColumnProfile(
-        missing=row["rows"] - filled,
-        unreadable=0 if is_listed else unread,
-        undeclared=unread if is_listed else 0,
-        below=get("below"),
-        above=get("above"),
-        padded=get("padded"),
-        two_digit_years=get("short"),
-        distinct=min(get("distinct"), filled) if f"distinct{place}" in row else None,
-        bins=_parse_bins(column, get, get("read")),
-        total=get("total"),
-        excess=get("over") + get("short_of"),
-    )
+def _name_outputs(place: int, counts: Mapping[str, str | list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the SQL of each output of a column."""
+    for name, sql in counts.items():
+        for number, each in enumerate([sql] if isinstance(sql, str) else sql):
+            yield f"c{place}_{name}_{number}", each
 
 
-def _parse_bins(column: Column, get: Callable[[str], int], read: int) -> tuple[int, ...]:
-    if not _list_edges(column):
-        return ()
-    under = [get("below"), *(get(f"under{place}_") for place in range(1, BINS)), read - get("above")]
-    return tuple(max(0, last - first) for first, last in pairwise(under))
+def _parse_profile(
+    place: int, counts: Mapping[str, str | list[str]], row: Mapping[str, Any]
+) -> ColumnProfile:
+    values = {output: int(row[output] or 0) for output, _ in _name_outputs(place, counts)}
+    found: dict[str, Any] = {
+        name: values[f"c{place}_{name}_0"]
+        if isinstance(sql, str)
+        else tuple(max(0, values[f"c{place}_{name}_{number}"]) for number in range(len(sql)))
+        for name, sql in counts.items()
+    }
+    return ColumnProfile(**found)

@@ -5,9 +5,10 @@ that were detected while it is read. What is returned are marks, formats and usu
 
 Encoding    by a byte order mark; UTF-8 if the whole file is; else UTF-16 if it has zero bytes, else cp1252.
 Delimiter   and quote mark: those by which the most lines are in rows of one width.
-Header      the first row, unless one of its cells is a number or a date like those below it.
-Types       of which at least MIN_SHARE of a column's values are. Dates that two formats read as different
-            days throughout the file are left open, as are years of two digits: a person must decide.
+Leading     lines before the header, such as a title: rows of a single value, and rows narrower than the rest.
+Header      the first row, unless one of its cells is a value like those below it. A header with one name less
+            than the rows have values, as R writes it, names none of them: which name is missing is not known.
+Columns     types, number marks and date formats: `csv_column_detection`.
 """
 
 from __future__ import annotations
@@ -19,48 +20,38 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from discreet.core.csv_options import CsvOptions, find_ambiguous_text, parse_time, write_format_pattern
-from discreet.core.policy import ColumnType
+from discreet.core.column_entry import ColumnType
+from discreet.core.csv_options import CsvOptions
+from discreet.core.errors import RequestError
+from discreet.engines.csv_column_detection import (
+    ISO,
+    MIN_SHARE,
+    NULL_TEXTS,
+    TYPED_NULL_TEXTS,
+    Sample,
+    choose_time_formats,
+    detect_number_marks,
+    has_clock,
+    is_header,
+)
 from discreet.engines.csv_quotes import BLANKS
-from discreet.engines.csv_sources import ISO_DATE, USUAL_DELIMITERS
+from discreet.engines.csv_sources import NO_DELIMITER, USUAL_DELIMITERS
 from discreet.engines.file_formats import FileFormat, find_file_format
-from discreet.engines.text_files import open_bytes, open_text, read_sheet, write_cell
+from discreet.engines.text_files import list_sheets, open_bytes, open_text, read_sheet, write_cell
 
 MAX_ROWS = 10_000
 MAX_SAMPLE_CHARACTERS = 16 << 20
-MAX_VALUES = 2_000
-"""Values of a column by which its type is found: testing formats takes longer than reading rows."""
-MIN_SHARE = 0.95
-MIN_FORMAT_SHARE = 0.01
-ISO = "ISO"
-"""Times in ISO form, with an offset for example, which are read without a declared format."""
-NULL_TEXTS = ("?", "NULL", "null", "N/A", "n/a", "#N/A")
-"""Texts that mean a missing value in any column."""
-TYPED_NULL_TEXTS = (
-    *("NA", "na", "NaN", "nan", "None", "none", "-", "--", ".", "k.A.", "k. A.", "unknown", "Unknown"),
-)
-"""Texts that do so in a column of numbers or dates; elsewhere they may be a value, as NA is Namibia."""
-DAYS = (
-    *("%d.%m.%Y", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y"),
-    *("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y"),
-)
-CLOCKS = (
-    *(" %H:%M", " %H:%M:%S", "T%H:%M:%S", "T%H:%M", " %H:%M:%S.%f", "T%H:%M:%S.%f"),
-    *(" %I:%M %p", " %I:%M:%S %p", ", %H:%M"),
-)
-PLAIN_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+")
-POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
-COMMA_GROUPS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-SPACE_GROUPS = re.compile(r"[+-]?\d{1,3}([ '\u00a0\u202f])\d{3}((\1)\d{3})*([.,]\d+)?")
-NUMBERS = (PLAIN_NUMBER, COMMA_NUMBER, POINT_GROUPS, COMMA_GROUPS, SPACE_GROUPS)
-CODE = re.compile(r"0\d+")
+MAX_LEADING_LINES = 20
+OTHER_DELIMITERS = ("::", "||", "^", "~", "\x01", ":", " ")
+"""Delimiters that are looked for where none of the usual ones makes columns."""
+TEXT_DELIMITERS = (":", " ")
+"""Those that texts and times have as well, so that two columns are too few to tell."""
+SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")
+"""The first line by which Excel is told the delimiter."""
 UNDEFINED_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 
@@ -68,14 +59,20 @@ UNDEFINED_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 class CsvDetection:
     """The options that a file seems to need, the name and type of each column, and the rows that were seen.
 
-    `open_dates` has the formats between which a person must decide, and `has_short_years` is whether years
-    have two digits, so that `two_digit_years` is to be declared.
+    `open_dates` has the formats between which a person must decide, `open_number` a number such as 1.234 if
+    it may be a thousand as well, and `has_short_years` is whether years have two digits, so that
+    `two_digit_years` is to be declared. `has_offsets` if times name an offset from UTC. `other_sheets` are
+    those of an Excel file that are not read.
     """
 
     options: CsvOptions
     columns: tuple[tuple[str, ColumnType], ...]
     open_dates: tuple[str, ...] = ()
+    open_number: str | None = None
     has_short_years: bool = False
+    has_offsets: bool = False
+    has_short_header: bool = False
+    other_sheets: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
     @property
@@ -90,9 +87,14 @@ class CsvDetection:
 def detect_csv(path: Path) -> CsvDetection:
     """Return the reading options that a CSV file or a sheet seems to need, and its columns."""
     found: dict[str, Any] = {}
+    others: list[str] = []
     if find_file_format(path) is FileFormat.SPREADSHEET:
-        sheet = islice(read_sheet(path), MAX_ROWS)
-        rows = [[write_cell(cell, CsvOptions()) for cell in row] for row in sheet]
+        sheets = {name: _read_sheet_rows(path, name) for name in list_sheets(path)}
+        fullest = max(sheets, key=lambda name: sum(map(len, sheets[name])))
+        numbered = list(enumerate(sheets[fullest]))
+        others = [name for name in sheets if name != fullest]
+        if others:
+            found["sheet"] = fullest
     else:
         encoding = _detect_encoding(path)
         if encoding != "utf-8":
@@ -101,32 +103,60 @@ def detect_csv(path: Path) -> CsvDetection:
             text = file.read(MAX_SAMPLE_CHARACTERS)
         if len(text) == MAX_SAMPLE_CHARACTERS:
             text = text[: max(text.rfind("\n"), 1)]
+        numbered = list(islice(_read_rows(text, found), MAX_ROWS))
+    if not any(any(row) for _, row in numbered):
+        raise RequestError(f"{path} is empty.", hint="Name a file with columns.")
+    detected = _detect_columns(found, numbered)
+    return replace(detected, other_sheets=tuple(others))
+
+
+def _read_sheet_rows(path: Path, name: str) -> list[list[str]]:
+    rows = islice(read_sheet(path, name), MAX_ROWS)
+    return [_strip_cells([write_cell(cell, CsvOptions()) for cell in row]) for row in rows]
+
+
+def _read_rows(text: str, found: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
+    """Return each row with its line, and add comment, delimiter and quote mark to what was found."""
+    if (separator := SEPARATOR_LINE.match(text)) is not None:
+        found["delimiter"], found["skip"] = separator[1], 1
+        text = text[separator.end() :]
+        quote = '"'
+    else:
         if (comment := _detect_comment(text)) is not None:
             found["comment"] = comment
             text = "".join(line for line in _split_lines(text) if not line.startswith(comment))
         delimiter, quote = _detect_marks(text)
-        if delimiter != USUAL_DELIMITERS[0]:
+        if delimiter not in (USUAL_DELIMITERS[0], NO_DELIMITER):
             found["delimiter"] = delimiter
         if quote != '"':
             found["quote"] = quote
-        rows = list(islice(_parse_rows(text, delimiter, quote), MAX_ROWS))
-    return _detect_columns(found, rows)
+        return _parse_rows(text, delimiter, quote)
+    return _parse_rows(text, found["delimiter"], quote)
 
 
-def _detect_columns(found: dict[str, Any], rows: list[list[str]]) -> CsvDetection:
-    rows = [[cell.strip(BLANKS) for cell in row] for row in rows]
+def _detect_columns(found: dict[str, Any], numbered: list[tuple[int, list[str]]]) -> CsvDetection:
+    width = Counter(len(row) for _, row in numbered).most_common(1)[0][0]
+    leading, is_short = _count_leading_rows(numbered, width)
+    if leading and "comment" not in found:
+        # a blank line is no row, so that lines are counted and not rows
+        found["skip"] = found.get("skip", 0) + numbered[leading][0]
+    rows = [row for _, row in numbered[leading:]]
+    if rows and _has_trailing_delimiters(rows):
+        rows = [row[: len(rows[0])] for row in rows]
     first, below = (rows[0], rows[1:]) if rows else ([], [])
     width = len(first)
-    samples = [_Sample.collect(row[place] for row in below if len(row) == width) for place in range(width)]
-    if not _is_header(first, samples):
+    samples = [Sample.collect(row[place] for row in below if len(row) == width) for place in range(width)]
+    if is_short or not is_header(first, samples):
         found |= {"header": False, "names": tuple(f"column{place}" for place in range(width))}
-        samples = [_Sample.collect(row[place] for row in rows if len(row) == width) for place in range(width)]
+        samples = [Sample.collect(row[place] for row in rows if len(row) == width) for place in range(width)]
     elif len({name.lower() for name in first if name}) < width:
         found["names"] = make_distinct_names(first)
     names = found.get("names", tuple(first))
-    found |= _detect_number_marks(samples, found.get("delimiter", ","))
-    numbers = CsvOptions(**{key: found[key] for key in ("decimal", "thousands") if key in found})
-    days = _choose_formats([sample for sample in samples if sample.is_time])
+    marks = detect_number_marks(samples)
+    found |= marks.entries
+    mark = {} if marks.open is None else {"decimal": marks.open[1]}
+    numbers = CsvOptions.model_validate(marks.entries | mark)
+    days = choose_time_formats([sample for sample in samples if sample.is_time])
     kinds = [sample.find_kind(numbers, days) for sample in samples]
     typed = [sample for sample, kind in zip(samples, kinds, strict=True) if kind is not ColumnType.TEXT]
     nulls = [text for text in NULL_TEXTS if any(text in sample.nulls for sample in samples)]
@@ -136,19 +166,53 @@ def _detect_columns(found: dict[str, Any], rows: list[list[str]]) -> CsvDetectio
     has_short_years = any("%y" in form for form in days.open)
     for key, formats in (("dates", days.dates), ("timestamps", days.timestamps)):
         # without a declaration ISO dates are read, and no others
-        is_open = any(_has_clock(form) == (key == "timestamps") for form in days.open)
+        is_open = any(has_clock(form) == (key == "timestamps") for form in days.open)
         if is_open or not all(form == ISO or form.startswith("%Y-%m-%d") for form in formats):
             has_short_years |= any("%y" in form for form in formats)
             found[key] = tuple(form for form in formats if form != ISO)
     if has_short_years:
         found["two_digit_years"] = 1930  # left open in a draft
+    has_header = "header" not in found
+    # what follows a last delimiter has neither a name nor values
+    held = [
+        place
+        for place, sample in enumerate(samples)
+        if not has_header or first[place] or sample.values or sample.nulls
+    ]
     return CsvDetection(
         options=CsvOptions(**found),
-        columns=tuple(zip(names, kinds, strict=True)),
+        columns=tuple((names[place], kinds[place]) for place in held),
         open_dates=tuple(dict.fromkeys(days.open)),
+        open_number=marks.open,
         has_short_years=has_short_years,
-        rows=tuple(tuple(row) for row in (below if "header" not in found else rows) if len(row) == width),
+        has_offsets=any(sample.has_offsets for sample in samples),
+        has_short_header=is_short,
+        rows=tuple(
+            tuple(row[place] for place in held)
+            for row in (below if has_header else rows)
+            if len(row) == width
+        ),
     )
+
+
+def _count_leading_rows(numbered: Sequence[tuple[int, list[str]]], width: int) -> tuple[int, bool]:
+    """Return how many rows come before the header, and whether a header with one name less is among them."""
+    leading = 0
+    for _, row in numbered[: MAX_LEADING_LINES + 1]:
+        filled = sum(map(bool, row))
+        if len(row) >= width and (filled > 1 or width <= 2):
+            break
+        if len(row) == width - 1 and filled == len(row) > 1:
+            is_trailed = all(len(other) < width or not other[-1] for _, other in numbered)
+            return (leading, False) if is_trailed else (leading + 1, True)
+        leading += 1
+    return (leading, False) if leading <= MAX_LEADING_LINES and leading < len(numbered) else (0, False)
+
+
+def _has_trailing_delimiters(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether each row but the header ends with a delimiter, after which there is nothing."""
+    width = len(rows[0])
+    return len(rows) > 1 and all(len(row) == width + 1 and not row[-1] for row in rows[1:])
 
 
 def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -175,6 +239,8 @@ def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
 def _detect_encoding(path: Path) -> str:
     with open_bytes(path) as file:
         head = file.read(1 << 16)
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if head[:4000].count(0) * 5 > len(head[:4000]):
@@ -208,7 +274,10 @@ def _detect_comment(text: str) -> str | None:
 
 
 def _detect_marks(text: str) -> tuple[str, str]:
-    """Return the delimiter and the quote mark by which the most lines are in rows of one width."""
+    """Return the delimiter and the quote mark by which the most lines are in rows of one width.
+
+    A file of one column has no delimiter: NO_DELIMITER.
+    """
     lines = [line for line in islice(io.StringIO(text, newline=""), MAX_ROWS) if line.strip()]
     sample = "".join(lines)
     candidates = [
@@ -217,10 +286,31 @@ def _detect_marks(text: str) -> tuple[str, str]:
         for delimiter in USUAL_DELIMITERS
         if delimiter in sample and (not quote or quote in sample or quote == '"')
     ]
-    if not candidates:
-        return USUAL_DELIMITERS[0], '"'
-    scores = {marks: _score_marks(sample, len(lines), *marks) for marks in candidates}
-    return max(candidates, key=lambda marks: scores[marks])
+    scores = {marks: _score_lines(lines, *marks) for marks in candidates}
+    best = max(candidates, key=lambda marks: scores[marks], default=(NO_DELIMITER, '"'))
+    if best in scores and scores[best][0] >= MIN_SHARE and not _is_single_column(lines, best, scores[best]):
+        return best
+    for delimiter in OTHER_DELIMITERS:
+        score = _score_lines(lines, delimiter, '"')
+        least = 3 if delimiter in TEXT_DELIMITERS else 2
+        if score[0] >= MIN_SHARE and score[1] and score[2] >= least:
+            return delimiter, '"'
+    has_delimiter = any(mark in line for mark in USUAL_DELIMITERS for line in lines[:1])
+    return best if has_delimiter and best in scores else (NO_DELIMITER, '"')
+
+
+def _is_single_column(lines: Sequence[str], marks: tuple[str, str], score: tuple[float, ...]) -> bool:
+    """Return whether a name stands above values that each have one comma: 1,5 or Moe, Jane."""
+    return marks[0] == "," and score[2] == 2 and "," not in lines[0]
+
+
+def _score_lines(lines: Sequence[str], delimiter: str, quote: str) -> tuple[float, ...]:
+    """Return how well rows are of one width from the first line that has the delimiter, a title aside."""
+    having = (place for place, line in enumerate(lines[: MAX_LEADING_LINES + 1]) if delimiter in line)
+    leading = next(having, 0)
+    counted = lines[leading:]
+    share, *rest = _score_marks("".join(counted), len(counted), delimiter, quote)
+    return (share, not leading and rest[0], *rest[1:]) if rest else (share,)
 
 
 def _score_marks(sample: str, lines: int, delimiter: str, quote: str) -> tuple[float, ...]:
@@ -252,198 +342,23 @@ def _score_marks(sample: str, lines: int, delimiter: str, quote: str) -> tuple[f
 
 def _make_reader(text: Iterable[str], delimiter: str, quote: str) -> Any:
     csv.field_size_limit(MAX_SAMPLE_CHARACTERS)
+    if len(delimiter) > 1:  # which the csv module does not know
+        text, delimiter = [line.replace(delimiter, NO_DELIMITER) for line in text], NO_DELIMITER
     if not quote:
         return csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    return csv.reader(text, delimiter=delimiter, quotechar=quote, skipinitialspace=True)
+    return csv.reader(text, delimiter=delimiter, quotechar=quote, skipinitialspace=delimiter != " ")
 
 
-def _parse_rows(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
-    reader = _make_reader(io.StringIO(text, newline=""), delimiter, quote)
+def _parse_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[int, list[str]]]:
+    reader, line = _make_reader(io.StringIO(text, newline=""), delimiter, quote), 0
     try:
-        yield from (row for row in reader if row)
+        for row in reader:
+            if row:
+                yield line, _strip_cells(row)
+            line = reader.line_num
     except csv.Error:
         return
 
 
-# -- Columns ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Sample:
-    """The first values of a column, without null texts, and the null texts among them."""
-
-    values: tuple[str, ...]
-    nulls: frozenset[str]
-
-    @classmethod
-    def collect(cls, cells: Iterable[str]) -> _Sample:
-        present = Counter(cell for cell in cells if cell)
-        null = {text for text in (*NULL_TEXTS, *TYPED_NULL_TEXTS) if text in present}
-        values = [value for value in present.elements() if value not in null]
-        step = max(len(values) // MAX_VALUES, 1)
-        return cls(values=tuple(values[::step]), nulls=frozenset(null))
-
-    @property
-    def is_time(self) -> bool:
-        """True if most values look like a date: digits, or the name of a month, between marks."""
-        looks = sum(map(_looks_like_time, self.values))
-        return bool(self.values) and looks >= MIN_SHARE * len(self.values)
-
-    def count(self, pattern: re.Pattern[str]) -> int:
-        return sum(1 for value in self.values if pattern.fullmatch(value))
-
-    def find_kind(self, numbers: CsvOptions, days: _Days) -> ColumnType:
-        """Return the type that nearly all values have, or else text."""
-        if not self.values:
-            return ColumnType.TEXT
-        enough = MIN_SHARE * len(self.values)
-        plain = [_write_plainly(value, numbers) for value in self.values]
-        if sum(each is not None for each in plain) >= enough:
-            if any(CODE.fullmatch(value) for value in self.values):
-                return ColumnType.TEXT  # 01234 is a code, not a number
-            whole = all(each is None or re.fullmatch(r"[+-]?\d+", each) for each in plain)
-            return ColumnType.INTEGER if whole else ColumnType.DECIMAL
-        if {value.lower() for value in self.values} <= {"true", "false"}:
-            return ColumnType.BOOLEAN
-        if self.is_time:
-            times = sum(1 for value in self.values if ":" in value)
-            formats = (*days.dates, *days.timestamps, *days.open)
-            if sum(_is_time(value, formats) for value in self.values) >= enough:
-                return ColumnType.TIMESTAMP if times * 2 > len(self.values) else ColumnType.DATE
-        return ColumnType.TEXT
-
-
-def _is_header(first: Sequence[str], samples: Sequence[_Sample]) -> bool:
-    """Return whether the first row is names: none of its cells is a number or date like those below it."""
-    for cell, sample in zip(first, samples, strict=True):
-        for is_alike in (_is_number, _looks_like_time):
-            alike = sum(map(is_alike, sample.values))
-            if is_alike(cell) and (not sample.values or alike >= MIN_SHARE * len(sample.values)):
-                return False
-    return any(first)
-
-
-def _is_number(text: str) -> bool:
-    return any(each.fullmatch(text) for each in NUMBERS)
-
-
-LIKE_TIME = re.compile(
-    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ,].*)?|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{2,4}( .*)?"
-    r"|[A-Za-z]{3,9} \d{1,2}, \d{4}"
-)
-
-
-def _looks_like_time(text: str) -> bool:
-    return LIKE_TIME.fullmatch(text) is not None
-
-
-def _detect_number_marks(samples: Sequence[_Sample], delimiter: str) -> dict[str, str]:
-    """Return the decimal mark and the thousands mark of the columns that are numbers by them."""
-    commas = points = grouped_points = grouped_commas = 0
-    spaces: Counter[str] = Counter()
-    for sample in samples:
-        if not sample.values or sum(map(_is_number, sample.values)) < MIN_SHARE * len(sample.values):
-            continue
-        for value in sample.values:
-            has_groups = POINT_GROUPS.fullmatch(value) is not None
-            commas += COMMA_NUMBER.fullmatch(value) is not None and COMMA_GROUPS.fullmatch(value) is None
-            points += "." in value and PLAIN_NUMBER.fullmatch(value) is not None and not has_groups
-            grouped_points += has_groups and ("," in value or value.count(".") > 1)
-            grouped_commas += COMMA_GROUPS.fullmatch(value) is not None
-            if (match := SPACE_GROUPS.fullmatch(value)) is not None:
-                spaces[match[1]] += 1
-                commas += "," in value
-    found: dict[str, str] = {}
-    # 1,234 alone is 1234 where the comma also separates columns, and a fraction elsewhere
-    if commas or grouped_points or (grouped_commas and not points and delimiter not in (",", "\t")):
-        found["decimal"] = ","
-        if grouped_points:
-            found["thousands"] = "."
-    elif grouped_commas:
-        found["thousands"] = ","
-    if spaces:
-        found["thousands"] = max(spaces, key=lambda mark: spaces[mark])
-    return found
-
-
-def _write_plainly(text: str, numbers: CsvOptions) -> str | None:
-    """Return a number with a decimal point and no other mark, or None if it is none by the options."""
-    whole = r"\d+" if numbers.thousands is None else rf"(\d{{1,3}}([{numbers.thousands}]\d{{3}})+|\d+)"
-    pattern = rf"[+-]?({whole}([{numbers.decimal}]\d*)?|[{numbers.decimal}]\d+)([eE][+-]?\d+)?"
-    if not re.fullmatch(pattern, text):
-        return None
-    plain = text if numbers.thousands is None else text.replace(numbers.thousands, "")
-    return plain.replace(numbers.decimal, ".")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Days:
-    """The formats of dates and times in a file; `open` are formats between which nothing decides."""
-
-    dates: tuple[str, ...] = ()
-    timestamps: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
-
-
-def _choose_formats(times: Sequence[_Sample]) -> _Days:
-    """Return the formats by which the columns of times are read, each the only one for its values."""
-    values = [value for sample in times for value in sample.values]
-    chosen = _Days()
-    rest = values
-    while rest:
-        counts = Counter(form for value in rest for form in _list_formats(value))
-        if not counts:
-            break
-        most = max(counts.values())
-        best = [form for form in counts if counts[form] == most]
-        if most < MIN_FORMAT_SHARE * len(values):
-            break
-        form = best[0]
-        rivals = [other for other in best[1:] if _are_ambiguous(form, other)]
-        if rivals:
-            chosen = replace(chosen, open=(*chosen.open, form, *rivals))
-        elif _has_clock(form) or form == ISO:
-            chosen = replace(chosen, timestamps=(*chosen.timestamps, form))
-        else:
-            chosen = replace(chosen, dates=(*chosen.dates, form))
-        rest = [value for value in rest if not {form, *rivals} & set(_list_formats(value))]
-    for formats in (chosen.dates, chosen.timestamps):
-        for place, one in enumerate(formats):
-            for other in formats[place + 1 :]:
-                if _are_ambiguous(one, other):
-                    chosen = replace(chosen, open=(*chosen.open, one, other))
-    return replace(
-        chosen,
-        dates=tuple(form for form in chosen.dates if form not in chosen.open),
-        timestamps=tuple(form for form in chosen.timestamps if form not in chosen.open),
-    )
-
-
-def _are_ambiguous(one: str, other: str) -> bool:
-    return ISO not in (one, other) and find_ambiguous_text(one, other) is not None
-
-
-def _has_clock(form: str) -> bool:
-    return "%H" in form or "%I" in form
-
-
-@cache
-def _list_formats(value: str) -> tuple[str, ...]:
-    """Return the formats that read a text."""
-    forms = DAYS if ":" not in value else tuple(f"{day}{clock}" for day in DAYS for clock in CLOCKS)
-    found = tuple(form for form in forms if _is_time(value, (form,)))
-    return found or ((ISO,) if re.fullmatch(ISO_DATE, value) else ())
-
-
-def _is_time(value: str, formats: Sequence[str]) -> bool:
-    return any(
-        re.fullmatch(ISO_DATE, value) is not None
-        if form == ISO
-        else _compile(form).fullmatch(value) is not None and parse_time(value, form) is not None
-        for form in formats
-    )
-
-
-@cache
-def _compile(form: str) -> re.Pattern[str]:
-    return re.compile(write_format_pattern(form))
+def _strip_cells(row: Sequence[str]) -> list[str]:
+    return [cell.strip(BLANKS) for cell in row]

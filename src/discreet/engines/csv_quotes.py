@@ -18,7 +18,8 @@ Uneven      rows with fewer fields than the header, or with a further field that
             their lines are listed for the custodian.
 Remaining   A mark that opens by accident can still take in fewer lines than the limit, in a file that is not
             separated by tabs, if the next mark in the file happens to end a field. There are then fewer rows
-            than lines, which the custodian is shown.
+            than lines, which the custodian is shown; lines that have as many separators as a row are counted
+            as rows that are not read.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from discreet.core.errors import RequestError
 
 MAX_QUOTED_LINES = 1000
 MAX_LISTED_LINES = 1000
+LEAST_FIELDS = 3
+"""Fields of a row that a line of text is not taken for: a sentence has a comma as well."""
 WINDOW = 1 << 20
 LINE_END = re.compile(rb"\r\n?|\n")
 BLANKS = " \t\r\n\u00a0\ufeff"
@@ -45,12 +48,14 @@ class RowInspection:
     """The lines of a file whose rows are not read, and those within quoted values.
 
     `uneven` has the numbers of the first lines with too few or too many fields, `uneven_count` how many there
-    are; `quoted_lines` is how many lines are within a value that began in an earlier one.
+    are; `quoted_lines` is how many lines are within a value that began in an earlier one, and `quoted_rows`
+    how many of them look like rows.
     """
 
     uneven: tuple[int, ...] = ()
     uneven_count: int = 0
     quoted_lines: int = 0
+    quoted_rows: int = 0
 
 
 def inspect_rows(
@@ -71,6 +76,7 @@ def inspect_rows(
                 uneven=tuple(inspector.uneven),
                 uneven_count=inspector.uneven_count,
                 quoted_lines=inspector.quoted_lines,
+                quoted_rows=inspector.quoted_rows,
             )
         line = inspector.find_line(inspector.place)
     raise RequestError(
@@ -89,11 +95,11 @@ class _Inspector:
         self.patterns = _compile_patterns(separator, quote, fields)
         self.place = len(BYTE_ORDER_MARK) if text[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
         self.uneven: list[int] = []
-        self.uneven_count = self.quoted_lines = 0
+        self.uneven_count = self.quoted_lines = self.quoted_rows = 0
         self._counted, self._line = 0, 1
 
     def run(self) -> str | None:
-        """Go to the end of the file, or return what is wrong with the value at `place`."""
+        """Read to the end of the file, or return the error of the value at `place`."""
         while True:
             self.place = _skip(self.patterns.even_lines, self.text, self.place)
             if self.place == len(self.text):
@@ -161,6 +167,9 @@ class _Inspector:
         if lines and self.separator == b"\t" and self.separator in found[0]:
             return "spans several lines and columns"
         self.quoted_lines += lines
+        if lines and self.fields >= LEAST_FIELDS:
+            within = LINE_END.split(found[0])[1:]
+            self.quoted_rows += sum(line.count(self.separator) == self.fields - 1 for line in within)
         return None
 
 

@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.csv_options import CsvOptions, write_format_pattern
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, ColumnType, Table
 from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.core.table_entry import Table
 from discreet.engines.clamping import read_date, read_timestamp
 from discreet.engines.csv_quotes import BLANKS
 from discreet.engines.duckdb_connection import quote_path
@@ -230,16 +231,16 @@ def _write_rows(name: str, table: Table, file: TextFile) -> str:
 def _write_reader(file: TextFile, delimiter: str, names: Sequence[str], *, is_padded: bool) -> str:
     options = file.options
     struct = ", ".join(f"{quote_literal(each)}: 'VARCHAR'" for each in names)
-    comment = f", comment = {quote_literal(options.comment)}" if options.comment else ""
     padding = f", null_padding = true, nullstr = {quote_literal(NO_FIELD)}" if is_padded else ""
     quote = quote_literal(options.quote)
-    # Read by one thread: several would begin in the middle of the file, and guess whether they are within a
-    # quoted value. In strict mode one row could make the whole read fail.
+    # Where values may be quoted, read by one thread: several would begin in the middle of the file, and guess
+    # whether they are within a quoted value. In strict mode one row could make the whole read fail.
+    parallel = "false" if options.quote else "true"
     return (
         f"read_csv({quote_path(file.path)}, auto_detect = false, header = {str(options.header).lower()}, "
         f"delim = {quote_literal(delimiter)}, quote = {quote}, "
-        f"escape = {quote}{comment}{padding}, columns = {{{struct}}}, strict_mode = false, "
-        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = false)"
+        f"escape = {quote}{padding}, columns = {{{struct}}}, strict_mode = false, "
+        f"ignore_errors = true, store_rejects = true, rejects_limit = {MAX_REJECTS}, parallel = {parallel})"
     )
 
 

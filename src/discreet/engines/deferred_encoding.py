@@ -16,8 +16,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from discreet.core.policy import Policy, Role, Table
+from discreet.core.column_entry import Role
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.engines import clamping
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect

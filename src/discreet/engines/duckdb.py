@@ -12,16 +12,13 @@ Threads      take turns: a connection has one transaction at a time.
 Limits       on memory where it can spill to disk, and on the time of each statement.
 On disk      what does not fit in memory is spilled to a folder that only this user can read, and that is
              removed at the end.
-Released     `query_released_tables` queries tables that were released, in a database without any other.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -34,9 +31,10 @@ from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.output_files import make_spill_folder
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.core.table_entry import Table
 from discreet.engines import statement_timeout
 from discreet.engines.duckdb_connection import connect_duckdb, lock_down_connection, quote_path
 from discreet.engines.duckdb_publisher import DuckDBPublisher
@@ -127,33 +125,6 @@ def open_publisher(
 def open_inventory(address: str) -> DuckDBInventory:
     """Return the tables of the file that an address names."""
     return DuckDBInventory(Path(DuckDBSpec(address).file or address))
-
-
-def query_released_tables(sql: str, released: Mapping[str, pa.Table]) -> pa.Table:
-    """Return the rows of one SELECT over released tables, in a database that can reach nothing else.
-
-    >>> released = {"released": pa.table({"n": [1, 2]})}
-    >>> query_released_tables("SELECT max(n) AS n FROM released", released).to_pylist()
-    [{'n': 2}]
-    """
-    select = _parse_single_select("query_released_tables", sql)
-
-    def work() -> pa.Table:
-        with _open_scratch_database(os.getpid()).cursor() as connection:
-            for name, table in released.items():
-                connection.register(ARRIVING, table)
-                # Temporary tables belong to the cursor, and are dropped when it closes.
-                connection.execute(f"CREATE TEMP TABLE {quote_identifier(name)} AS FROM {ARRIVING}")
-                connection.unregister(ARRIVING)
-            return _run_select(connection, select, statement_timeout.DEFAULT_SECONDS)
-
-    return run_guarded(work)
-
-
-@cache
-def _open_scratch_database(_process: int) -> duckdb.DuckDBPyConnection:
-    """Return an empty database, cached per process: opening one takes longer than most queries in it."""
-    return _open_connection([], spill="")
 
 
 def _parse_single_select(verb: str, sql: str) -> duckdb.Statement:

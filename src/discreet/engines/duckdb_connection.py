@@ -21,9 +21,12 @@ from pathlib import Path
 
 import duckdb
 
+from discreet.core.errors import RequestError
 from discreet.core.sql_quoting import quote_literal
 
 MEMORY_LIMIT = "1GiB"
+DUCKDB_MAGIC, SQLITE_MAGIC = b"DUCK", b"SQLite format 3\0"
+DUCKDB_MAGIC_OFFSET = 8
 STATISTICS_OPTIMIZER = "statistics_propagation"
 SCAN_FILTER_OPTIMIZERS = (
     "filter_pushdown",
@@ -72,6 +75,24 @@ def lock_down_connection(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _disable_optimizers(connection: duckdb.DuckDBPyConnection, *names: str) -> None:
     connection.execute(f"SET disabled_optimizers = {quote_literal(','.join(names))}")
+
+
+def attach_database(connection: duckdb.DuckDBPyConnection, file: Path, name: str) -> None:
+    """Attach a DuckDB file read-only; refuse any other file, for which DuckDB would load an extension."""
+    require_database(file)
+    connection.execute(f"ATTACH {quote_literal(str(file.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
+
+
+def require_database(file: Path) -> None:
+    """Refuse a file that is not a DuckDB file by its first bytes, whatever its suffix is."""
+    with file.open("rb") as opened:
+        head = opened.read(len(SQLITE_MAGIC))
+    if head[DUCKDB_MAGIC_OFFSET:].startswith(DUCKDB_MAGIC):
+        return
+    found = "is a SQLite file, not a DuckDB file" if head == SQLITE_MAGIC else "is not a DuckDB file"
+    raise RequestError(
+        f"{file.name} {found}.", hint="Export the table as a CSV or Parquet file, and name that file."
+    )
 
 
 def quote_path(path: Path) -> str:

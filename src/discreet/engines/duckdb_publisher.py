@@ -35,9 +35,9 @@ from discreet.core.output_files import (
     replace_output,
     require_output,
 )
-from discreet.core.policy import Table
 from discreet.core.release_target import ReleaseTarget
 from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.core.table_entry import Table
 from discreet.engines import sources
 from discreet.engines.clamping import encode_person
 from discreet.engines.coarse_times import convert_frame

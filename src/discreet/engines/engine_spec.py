@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.core.engine import Engine, Publisher
-    from discreet.core.policy import Policy, Table
+    from discreet.core.policy import Policy
+    from discreet.core.table_entry import Table
     from discreet.engines.inventory import Inventory
 
 MakeAbsolute = Callable[[str], str]

@@ -20,7 +20,7 @@ class FileFormat(StrEnum):
 
 
 SUFFIXES: dict[FileFormat, tuple[str, ...]] = {
-    FileFormat.CSV: (".csv", ".tsv", ".txt", ".data"),
+    FileFormat.CSV: (".csv", ".tsv", ".tab", ".txt", ".data", ".dat"),
     FileFormat.SPREADSHEET: (".xlsx",),
     FileFormat.PARQUET: (".parquet", ".pq"),
     FileFormat.ARROW: (".arrow", ".feather"),
@@ -59,6 +59,11 @@ def is_text_source(source: str) -> bool:
     (True, False)
     """
     return find_file_format(Path(source)) in TEXT_FORMATS
+
+
+def is_spreadsheet(source: str) -> bool:
+    """Return whether a table's source is an Excel file, or several."""
+    return find_file_format(Path(source)) is FileFormat.SPREADSHEET
 
 
 def strip_suffixes(path: Path) -> str:

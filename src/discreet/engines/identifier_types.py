@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Table
+from discreet.core.table_entry import Table
 
 AMBIGUOUS_TEXT_TYPES = re.compile(
     r"real|float|double.*|(numeric|decimal)(?!\(\d+, ?0\)).*|date|time.*|timestamp.*", re.I

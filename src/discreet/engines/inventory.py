@@ -27,14 +27,14 @@ from typing import Protocol
 import duckdb
 import pyarrow as pa
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.engine import Closeable, Engine
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
-from discreet.core.policy import ColumnType
 from discreet.core.release_target import DATABASE_SUFFIXES
 from discreet.core.sql_quoting import quote_identifier, quote_literal
 from discreet.engines.csv_detection import CsvDetection, detect_csv
-from discreet.engines.duckdb_connection import connect_duckdb
+from discreet.engines.duckdb_connection import attach_database, connect_duckdb
 from discreet.engines.file_formats import (
     KNOWN_FORMATS,
     FileFormat,
@@ -82,12 +82,6 @@ class Schema:
     def source(self) -> str:
         """The table's `source` in a policy."""
         return f"{self.path}#{self.table}" if self.table else str(self.path)
-
-
-def describe_file(path: Path) -> list[tuple[str, ColumnType | None]]:
-    """Return the names and kinds of the columns of a file with one table."""
-    (schema,) = read_schemas(path)
-    return list(schema.columns)
 
 
 def read_schemas(path: Path) -> list[Schema]:
@@ -148,7 +142,7 @@ def _read_parquet_schema(connection: duckdb.DuckDBPyConnection, first: Path, *ot
 
 
 def _read_database_schemas(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Schema]:
-    connection.execute(f"ATTACH {quote_literal(str(path.absolute()))} AS described (READ_ONLY)")
+    attach_database(connection, path, "described")
     rows = connection.execute(
         """SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name) AS name,
           list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()
@@ -252,7 +246,7 @@ def _write_file_relation(connection: duckdb.DuckDBPyConnection, schema: Schema) 
     if form is FileFormat.PARQUET:
         return write_parquet_reader((schema.path, *schema.other_files))
     if form is FileFormat.DATABASE:
-        connection.execute(f"ATTACH {quote_literal(str(schema.path.absolute()))} AS described (READ_ONLY)")
+        attach_database(connection, schema.path, "described")
         place, _, name = (schema.table or "").rpartition(".")
         return f"described.{quote_identifier(place or 'main')}.{quote_identifier(name)}"
     if form is FileFormat.ARROW:

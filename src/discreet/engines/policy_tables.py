@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.engines import row_ranking
 from discreet.engines.dialects import sql_marks, sql_types
 from discreet.engines.dialects.dialect import Dialect

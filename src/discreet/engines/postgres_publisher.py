@@ -24,7 +24,7 @@ from discreet.core.engine import Closeable, DataState
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
-from discreet.core.policy import Table
+from discreet.core.table_entry import Table
 from discreet.engines import policy_tables
 from discreet.engines.dialects.sql_types import TypeFamily
 from discreet.engines.dialects.statement_verification import StatementTranslator

@@ -333,11 +333,11 @@ def require_own_table(fetch: Callable[[str], pa.Table], name: str, table: str) -
     for row in fetch(RELATIONS.format(table=table)).to_pylist():
         if not row["trusted"]:
             raise RequestError(
-                f"PostgreSQL: what was prepared of table {name} belongs to the role {row['owner']}.",
+                f"PostgreSQL: the prepared copy of table {name} belongs to the role {row['owner']}.",
                 hint="Drop it, and let the address's role alone create tables in the store's schema.",
             )
     for row in fetch(GRANTED.format(table=table)).to_pylist():
         raise RequestError(
-            f"PostgreSQL: what was prepared of table {name} was granted to {row['role']}.",
+            f"PostgreSQL: the prepared copy of table {name} may be used by the role {row['role']}.",
             hint=f"Run REVOKE ALL ON TABLE … FROM {row['role']} on the tables of the store's schema.",
         )

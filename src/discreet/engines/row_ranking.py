@@ -48,7 +48,8 @@ from collections.abc import Iterable
 
 import duckdb
 
-from discreet.core.policy import Policy, Role
+from discreet.core.column_entry import Role
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
 from discreet.engines import clamping
 from discreet.engines.sources import SourceRelation

@@ -11,25 +11,14 @@ Faults      are refusals here, with a constant message: queries about a schema t
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import IO
 
 import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.engines import schema_database_worker
-from discreet.engines.schema_database_worker import (
-    receive_message,
-    send_message,
-    table_from_bytes,
-    table_to_bytes,
-)
+from discreet.engines.worker_process import WorkerPool, table_from_bytes, table_to_bytes
 
-MAX_WORKERS = 4
 SECONDS = 5.0
 
 
@@ -38,19 +27,12 @@ class SchemaDatabase:
 
     def __init__(self, tables: Mapping[str, pa.Table], macros: Sequence[str]) -> None:
         told = json.dumps([list(tables), list(macros)]).encode()
-        self._told = [told, *(table_to_bytes(table) for table in tables.values())]
-        self._places = threading.BoundedSemaphore(MAX_WORKERS)
-        self._idle: list[_SchemaWorker] = []
+        messages = [told, *(table_to_bytes(table) for table in tables.values())]
+        self._workers = WorkerPool(schema_database_worker.__name__, [str(SECONDS)], messages)
 
     def run(self, sql: str) -> pa.Table:
         """Return the rows of one SELECT."""
-        with self._places:
-            process = self._take_idle_worker() or _SchemaWorker(self._told)
-            answer = process.run(sql.encode())
-            if answer is None:
-                process.terminate()
-            else:
-                self._idle.append(process)
+        answer = self._workers.exchange(sql.encode())
         if not answer:
             raise RequestError(
                 "The catalog cannot answer this.",
@@ -59,43 +41,4 @@ class SchemaDatabase:
         return table_from_bytes(answer)
 
     def close(self) -> None:
-        while (process := self._take_idle_worker()) is not None:
-            process.terminate()
-
-    def _take_idle_worker(self) -> _SchemaWorker | None:
-        """Return an idle worker, or None."""
-        with suppress(IndexError):
-            return self._idle.pop()
-        return None
-
-
-class _SchemaWorker:
-    """A process that holds the schema and answers one query at a time."""
-
-    def __init__(self, setup_messages: Sequence[bytes]) -> None:
-        command = [sys.executable, "-P", "-m", schema_database_worker.__name__, str(SECONDS)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        self._exchange(*setup_messages)
-
-    def run(self, sql: bytes) -> bytes | None:
-        """Return the worker's answer, or None if the process ended instead."""
-        return self._exchange(sql)
-
-    def terminate(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def _exchange(self, *messages: bytes) -> bytes | None:
-        try:
-            for each in messages:
-                send_message(_require_pipe(self._process.stdin), each)
-            return receive_message(_require_pipe(self._process.stdout))
-        except OSError:
-            return None
-
-
-def _require_pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None
-    return pipe
+        self._workers.close()

@@ -37,9 +37,9 @@ import pyarrow as pa
 from discreet.core.csv_options import CsvOptions
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError
-from discreet.core.policy import Table
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier, quote_literal
+from discreet.core.table_entry import Table
 from discreet.engines.coarse_times import (
     convert_frame,
     has_millisecond_columns,
@@ -54,7 +54,7 @@ from discreet.engines.csv_sources import (
     require_columns,
     write_csv_relation,
 )
-from discreet.engines.duckdb_connection import connect_duckdb, quote_path
+from discreet.engines.duckdb_connection import attach_database, connect_duckdb, quote_path
 from discreet.engines.file_formats import (
     KNOWN_FORMATS,
     TEXT_FORMATS,
@@ -235,7 +235,8 @@ class UnreadRows:
     """The rows of a text source that are not read, with the first of their lines, for the custodian alone.
 
     `undecodable` are lines with bytes that the encoding does not have; their rows are read. `quoted_lines`
-    are those within a value that began in an earlier line: many of them show stray quote marks.
+    are those within a value that began in an earlier line, and `quoted_rows` those of them that look like
+    rows: a stray quote mark has taken them in.
     """
 
     count: int = 0
@@ -243,6 +244,7 @@ class UnreadRows:
     undecodable_count: int = 0
     undecodable: tuple[tuple[str, int], ...] = ()
     quoted_lines: int = 0
+    quoted_rows: int = 0
 
     def __str__(self) -> str:
         """Return a sentence about them; empty if there are none."""
@@ -300,10 +302,11 @@ def _inspect_texts(source: Source, *, only_quoted: bool) -> UnreadRows:
         )
         found = UnreadRows(
             count=found.count + seen.uneven_count,
-            lines=(*found.lines, *((shown, line + text.skipped) for line in seen.uneven)),
+            lines=(*found.lines, *((shown, text.find_original_line(line)) for line in seen.uneven)),
             undecodable_count=found.undecodable_count + text.undecodable_count,
             undecodable=(*found.undecodable, *((shown, line) for line in text.undecodable)),
             quoted_lines=found.quoted_lines + seen.quoted_lines,
+            quoted_rows=found.quoted_rows + seen.quoted_rows,
         )
     return found
 
@@ -328,6 +331,7 @@ def _read_arrow_file(path: Path) -> pa.Table:
     try:
         return pa.ipc.open_file(mapped).read_all()
     except pa.ArrowInvalid:
+        # a stream has no footer, by which the file format is recognized
         mapped.seek(0)
         return pa.ipc.open_stream(mapped).read_all()
 
@@ -338,7 +342,7 @@ def read_csv_header(path: Path, declared: Iterable[str]) -> list[str]:
 
 
 def _attach_database(source: Source, connection: duckdb.DuckDBPyConnection) -> str:
-    connection.execute(f"ATTACH {quote_literal(str(source.files[0]))} AS {ATTACHED} (READ_ONLY)")
+    attach_database(connection, source.files[0], ATTACHED)
     *schema, name = source.inner_table.split(".")
     place = ".".join(schema) or "main"
     known = connection.execute(
@@ -411,5 +415,5 @@ def _digest_table(source: Source) -> str:
     *schema, name = source.inner_table.split(".")
     place = f"source.{quote_identifier('.'.join(schema) or 'main')}.{quote_identifier(name)}"
     with connect_duckdb() as connection:
-        connection.execute(f"ATTACH {quote_literal(str(source.files[0]))} AS source (READ_ONLY)")
+        attach_database(connection, source.files[0], "source")
         return _digest_rows(place, connection)

@@ -32,7 +32,8 @@ import pyarrow as pa
 from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.exact_values import Exact
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines import policy_tables, statement_timeout
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.policy_tables import PolicyTables

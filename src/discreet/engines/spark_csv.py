@@ -28,10 +28,11 @@ from typing import Any
 
 import duckdb
 
+from discreet.core.column_entry import Column
 from discreet.core.engine_faults import CUSTODIAN_LOG, run_guarded
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Table
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.engines import sources
 from discreet.engines.csv_detection import detect_csv
 from discreet.engines.duckdb_connection import connect_duckdb, quote_path

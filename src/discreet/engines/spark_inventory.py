@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.engine import Closeable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.exact_values import Exact
-from discreet.core.policy import ColumnType
 from discreet.engines.dialects.statement_verification import StatementTranslator
 from discreet.engines.inventory import (
     INSPECTED_TABLE,

@@ -51,7 +51,7 @@ def guard_timestamps(
         if not is_path or units[column] != {MILLIS}:
             raise RequestError(
                 f"Spark: the source of table {name} is {source}; its column {column} has timestamps in "
-                "milliseconds, and there are values for which Spark could not read the table.",
+                "milliseconds, and Spark cannot read all that a file may hold.",
                 hint="Write them in microseconds, or leave the column out of the policy.",
             )
     return _read_as_integers(session, source, frame, in_milliseconds) if in_milliseconds else frame

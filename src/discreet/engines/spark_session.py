@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from discreet.core.errors import RequestError
 from discreet.core.output_files import claim_folder_prefix
-from discreet.core.policy import Table
+from discreet.core.table_entry import Table
 from discreet.engines import policy_tables, statement_timeout
 from discreet.engines.dialects import sql_marks
 from discreet.engines.dialects.spark_dialect import SparkDialect

@@ -4,8 +4,8 @@ Copied      files that are compressed, in another encoding, with lines to leave 
             bytes that are no UTF-8, and spreadsheets. Any other file is read where it is.
 Bytes       that the encoding does not have become U+FFFD in the copy, so that no row is lost to them; their
             lines are counted for the custodian.
-Sheets      of .xlsx files are written as CSV: the first sheet, its numbers with the declared decimal mark,
-            its dates in ISO form.
+Sheets      of .xlsx files are written as CSV: the declared sheet or the first, its numbers with the declared
+            decimal mark, its dates in ISO form.
 Where       in a private folder of the caller, who removes it.
 """
 
@@ -14,10 +14,11 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import mmap
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -39,7 +40,8 @@ ISO_DATES, ISO_TIMES = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"
 class TextFile:
     """The text of a source's file: where it can be read, by which options, and its undecodable lines.
 
-    `skipped` is how many lines of the original come before it.
+    `skipped` is how many lines of the original come before it, `comments` the numbers of later lines that it
+    leaves out. `options` have a quote mark only if the text has one.
     `undecodable` has the numbers of the first lines with bytes that the encoding does not have.
     """
 
@@ -47,18 +49,37 @@ class TextFile:
     path: Path
     options: CsvOptions
     skipped: int = 0
+    comments: Sequence[int] = ()
     undecodable: tuple[int, ...] = ()
     undecodable_count: int = 0
+
+    def find_original_line(self, line: int) -> int:
+        """Return the number that a line of the text has in the original."""
+        found = line + self.skipped
+        for comment in self.comments:  # in order
+            if comment > found:
+                break
+            found += 1
+        return found
 
 
 def make_text_file(path: Path, options: CsvOptions, folder: Path) -> TextFile:
     """Return a file as UTF-8 text: the file itself, or a copy in `folder`."""
     if find_file_format(path) is FileFormat.SPREADSHEET:
         return _copy_sheet(path, options, folder)
-    is_plain = options.encoding in UTF_8 and path.suffix.lower() not in COMPRESSIONS and not options.skip
-    if is_plain and _is_utf_8(path):
-        return TextFile(original=path, path=path, options=options)
-    return _copy_text(path, options, folder)
+    is_plain = options.encoding in UTF_8 and path.suffix.lower() not in COMPRESSIONS
+    if is_plain and not options.skip and options.comment is None and _is_utf_8(path):
+        return _drop_unused_quote(TextFile(original=path, path=path, options=options))
+    return _drop_unused_quote(_copy_text(path, options, folder))
+
+
+def _drop_unused_quote(file: TextFile) -> TextFile:
+    """Return a file that quotes nothing without its quote mark, so that several threads can read it."""
+    if file.options.quote and file.path.stat().st_size:
+        with file.path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            if text.find(file.options.quote.encode()) >= 0:
+                return file
+    return replace(file, options=file.options.model_copy(update={"quote": ""}))
 
 
 @contextmanager
@@ -110,9 +131,11 @@ def _is_utf_8(path: Path) -> bool:
 
 def _copy_text(path: Path, options: CsvOptions, folder: Path) -> TextFile:
     lines: list[int] = []
+    comments: list[int] = []
     count, before = 0, options.skip + 1
     with open_text(path, options) as source, _create_copy(folder) as (target, made):
-        while chunk := source.read(CHUNK):
+        chunks: Iterable[str] = iter(lambda: source.read(CHUNK), "")
+        for chunk in chunks if options.comment is None else _drop_comments(source, options, comments):
             if REPLACEMENT in chunk:
                 parts = chunk.split("\n")
                 bad = [before + place for place, part in enumerate(parts) if REPLACEMENT in part]
@@ -123,11 +146,27 @@ def _copy_text(path: Path, options: CsvOptions, folder: Path) -> TextFile:
     return TextFile(
         original=path,
         path=made,
-        options=options.model_copy(update={"skip": 0, "encoding": "utf-8"}),
+        options=options.model_copy(update={"skip": 0, "encoding": "utf-8", "comment": None}),
         skipped=options.skip,
+        comments=comments,
         undecodable=tuple(lines),
         undecodable_count=count,
     )
+
+
+def _drop_comments(source: TextIO, options: CsvOptions, comments: list[int]) -> Iterator[str]:
+    """Yield the lines of a text that are no comments, and append the numbers of those that are.
+
+    A comment is a line that begins with the mark, outside of a quoted value. DuckDB's own comments begin
+    anywhere in a line, and a line with too few values before the mark would be lost without being counted.
+    """
+    is_quoted, mark = False, options.comment or ""
+    for number, line in enumerate(source, options.skip + 1):
+        if not is_quoted and line.startswith(mark):
+            comments.append(number)
+            continue
+        is_quoted ^= bool(options.quote) and line.count(options.quote) % 2 == 1
+        yield line
 
 
 @contextmanager
@@ -140,15 +179,23 @@ def _create_copy(folder: Path) -> Iterator[tuple[TextIO, Path]]:
 def _copy_sheet(path: Path, options: CsvOptions, folder: Path) -> TextFile:
     with _create_copy(folder) as (target, made):
         writer = csv.writer(target, lineterminator="\n")
-        for place, row in enumerate(read_sheet(path)):
-            if place >= options.skip:
+        for place, row in enumerate(read_sheet(path, options.sheet)):
+            first = str(row[0]) if row else ""
+            if place >= options.skip and not (options.comment and first.startswith(options.comment)):
                 writer.writerow([write_cell(cell, options) for cell in row])
     return TextFile(original=path, path=made, options=adapt_sheet_options(options), skipped=options.skip)
 
 
 def adapt_sheet_options(options: CsvOptions) -> CsvOptions:
     """Return the options by which the copy of a sheet is read: ISO dates beside the declared formats."""
-    changed: dict[str, Any] = {"delimiter": ",", "quote": '"', "encoding": "utf-8", "skip": 0}
+    changed: dict[str, Any] = {
+        "delimiter": ",",
+        "quote": '"',
+        "encoding": "utf-8",
+        "skip": 0,
+        "comment": None,
+        "sheet": None,
+    }
     if options.dates:
         changed["dates"] = (*options.dates, ISO_DATES)
     if options.timestamps:
@@ -156,8 +203,31 @@ def adapt_sheet_options(options: CsvOptions) -> CsvOptions:
     return options.model_copy(update=changed)
 
 
-def read_sheet(path: Path) -> Iterator[tuple[Any, ...]]:
-    """Return the rows of the first sheet of an .xlsx file, each with as many cells as the first."""
+def read_sheet(path: Path, name: str | None = None) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of a sheet of an .xlsx file, or of the first, each with as many cells as the first."""
+    with _open_workbook(path) as book:
+        if name is not None and name not in book.sheetnames:
+            raise RequestError(
+                f"{path.name} has no sheet {name}.", hint=f"It has {', '.join(book.sheetnames)}."
+            )
+        sheet = book.worksheets[0] if name is None else book[name]
+        width = 0
+        for row in sheet.iter_rows(values_only=True):
+            # a sheet may be formatted far beyond its last value
+            filled = max((place + 1 for place, cell in enumerate(row) if cell is not None), default=0)
+            width = width or filled
+            if filled:
+                yield (*row[: max(width, filled)], *(None for _ in range(width - len(row))))
+
+
+def list_sheets(path: Path) -> list[str]:
+    """Return the names of an .xlsx file's sheets."""
+    with _open_workbook(path) as book:
+        return [sheet.title for sheet in book.worksheets]
+
+
+@contextmanager
+def _open_workbook(path: Path) -> Iterator[Any]:
     try:
         import openpyxl  # an optional driver
     except ImportError:
@@ -175,13 +245,7 @@ def read_sheet(path: Path) -> Iterator[tuple[Any, ...]]:
             hint="Save it again as .xlsx, without a password.",
         ) from None
     try:
-        width = 0
-        for row in book.worksheets[0].iter_rows(values_only=True):
-            # a sheet may be formatted far beyond its last value
-            filled = max((place + 1 for place, cell in enumerate(row) if cell is not None), default=0)
-            width = width or filled
-            if filled:
-                yield (*row[: max(width, filled)], *(None for _ in range(width - len(row))))
+        yield book
     finally:
         book.close()
 

@@ -20,14 +20,17 @@ from discreet.http.http_errors import NotFoundError, TooManyRequestsError
 from discreet.http.metrics import Metrics
 from discreet.services.answers import Answer
 from discreet.services.check.check import run_check
+from discreet.services.check.check_report import DataCheck, TableCheck
 from discreet.services.check.check_request import CheckFields
-from discreet.services.check.data_check import DataCheck
 from discreet.services.plans import Plan
+from discreet.services.policy_setup.policy_setup import PolicySetup
+from discreet.services.policy_setup.table_form import TableForm
 from discreet.services.question_request import QuestionRequest
 from discreet.services.release_files import find_release_target
 from discreet.services.serving.curators import Curators
 from discreet.services.serving.dummy_answers import DummyAnswers
 from discreet.services.serving.job_queue import JobQueue
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.users import UserAccounts, UserStorage
 from discreet.services.users.api_tokens import ApiTokens
 from discreet.services.users.budget_requests import BudgetRequest, BudgetRequests
@@ -45,21 +48,35 @@ RELEASES_HINT = "GET /api/releases lists them."
 class AppContext:
     """The shared state; `uses_tls` if clients connect by TLS, `host_names` are the server's allowed names."""
 
-    curators: Curators
+    served: ServedPolicy
     user_storage: UserStorage
     jobs: JobQueue
     uses_tls: bool = False
     host_names: tuple[str, ...] = ()
-    policy_file: Path | None = None
     metrics: Metrics = field(default_factory=Metrics)
     throttle: LoginThrottle = field(default_factory=LoginThrottle)
     _pending_queries: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _check_lock: threading.Lock = field(default_factory=threading.Lock)
+    _dummies: dict[int, DummyAnswers] = field(default_factory=dict)
+
+    @property
+    def curators(self) -> Curators:
+        """The curators that serve now; raises `NoDataError` as long as there is no policy."""
+        return self.served.curators
+
+    @property
+    def policy_file(self) -> Path | None:
+        """The file of the policy."""
+        return self.served.path
 
     @cached_property
     def users(self) -> UserAccounts:
         return UserAccounts(self.user_storage)
+
+    @cached_property
+    def setup(self) -> PolicySetup:
+        return PolicySetup(self.served)
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -86,9 +103,15 @@ class AppContext:
     def idempotency_keys(self) -> IdempotencyKeys:
         return IdempotencyKeys(self.user_storage)
 
-    @cached_property
+    @property
     def dummies(self) -> DummyAnswers:
-        return DummyAnswers(self.curators.policy)
+        """Answers about people who are made up from the policy that is served now."""
+        policy = self.curators.policy
+        with self._lock:
+            if id(policy) not in self._dummies:
+                self._close_dummies()
+                self._dummies[id(policy)] = DummyAnswers(policy)
+            return self._dummies[id(policy)]
 
     @contextmanager
     def reserve_query_slot(self, analyst: str) -> Iterator[None]:
@@ -133,6 +156,11 @@ class AppContext:
         with self._check_lock:
             return run_check(self.curators.policy, request, ledger=self.curators.ledger)
 
+    def check_form(self, form: TableForm) -> TableCheck:
+        """Check the data against a form that is not saved, for the custodian; one check at a time."""
+        with self._check_lock:
+            return self.setup.check_form(form)
+
     def request_budget(self, analyst: str, share: float, reason: str) -> BudgetRequest:
         """Create an analyst's request for a larger share of the promise."""
         if analyst not in self.curators.policy.analysts:
@@ -156,8 +184,13 @@ class AppContext:
 
     def close(self) -> None:
         self.jobs.close()
-        if "dummies" in self.__dict__:  # do not create them only to close them
-            self.dummies.close()
+        with self._lock:
+            self._close_dummies()
+
+    def _close_dummies(self) -> None:
+        for each in self._dummies.values():
+            each.close()
+        self._dummies.clear()
 
 
 def get_app_context(request: Request) -> AppContext:

@@ -30,6 +30,7 @@ from discreet.http.console import (
     attack_page,
     bounds_page,
     check_page,
+    data_page,
     ledger_page,
     promise_pages,
     publish_page,
@@ -57,6 +58,7 @@ CONSOLE_ROUTERS = (
     attack_page.router,
     publish_page.router,
     check_page.router,
+    data_page.router,
 )
 API_ROUTERS = (
     login_routes.router,

@@ -1,8 +1,8 @@
 """HTTP connections, with timeouts for slow clients and a limit on their number.
 
 Timeouts    Each wait for the client (for the whole request, for the response to be read, for the next
-            request) ends after `TIMEOUT_SECONDS`, unless a response is still being read. No timer runs while
-            the server works.
+            request) ends after `TIMEOUT_SECONDS`, unless a response is still being read, or an upload that
+            its route has admitted still arrives. No timer runs while the server works.
 Eviction    Above `MAX_CONNECTIONS`, the connection that has waited longest is evicted, so a client that
             holds many idle connections keeps nobody out.
 Heads       are bounded by h11, so that no other HTTP parser is used, whichever is installed.
@@ -19,9 +19,12 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discreet.http.middleware import SECURITY_HEADERS
+from discreet.http.streamed_bodies import MAX_BYTES_BY_PATH
 
 TIMEOUT_SECONDS = 30.0
 MAX_CONNECTIONS = 500
+MIN_UPLOAD_BYTES = 2**20
+"""What an upload brings at least within `TIMEOUT_SECONDS`."""
 MALFORMED_REQUEST_TEXT = b"The request cannot be read."
 
 
@@ -31,6 +34,7 @@ class Connection(H11Protocol):
     waiting_since: float | None = None
     _timeout_handle: asyncio.TimerHandle | None = None
     _unread_bytes = 0
+    _received_bytes = _former_received_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -50,6 +54,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._received_bytes += len(data)
         super().data_received(data)
         self._update_timeout()
 
@@ -105,10 +110,20 @@ class Connection(H11Protocol):
     def _handle_timeout(self) -> None:
         """Close the connection, unless the client has read more of the response meanwhile."""
         left = self.transport.get_write_buffer_size()
-        if 0 < left < self._unread_bytes:
+        if 0 < left < self._unread_bytes or self._has_upload_progress():
             self._unread_bytes, self._timeout_handle = (
                 left,
                 self.loop.call_later(TIMEOUT_SECONDS, self._handle_timeout),
             )
         else:
             self.transport.abort()
+
+    def _has_upload_progress(self) -> bool:
+        """Return True if the body of an admitted upload has grown well since the last time.
+
+        A route that does not admit its client answers at once, and has no progress after that.
+        """
+        before, self._former_received_bytes = self._former_received_bytes, self._received_bytes
+        is_read = self.cycle is not None and not self.cycle.response_complete
+        is_upload = is_read and self.scope["path"] in MAX_BYTES_BY_PATH
+        return is_upload and self._received_bytes - before >= MIN_UPLOAD_BYTES

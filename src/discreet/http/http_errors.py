@@ -31,6 +31,7 @@ STATUS_BY_CODE = {
     "crowded": 429,
     "busy": 429,
     "data": 400,
+    "no-data": 409,
     "unmet": 409,
     "too-late": 409,
     "under-way": 409,

@@ -10,7 +10,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from discreet.accounting.accountant import get_amount
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.http.app_context import AppContext, Context
 from discreet.http.authentication import AskingCaller, AuditorCaller, Caller, CurrentCaller, CustodianCaller
 from discreet.http.request_bodies import BudgetRequestBody, DenialBody, GrantBody

@@ -22,12 +22,13 @@ from discreet.http.host_names import CrossOriginError, MisdirectedRequestError, 
 from discreet.http.http_errors import BodyTooLargeError, InternalError, MalformedRequestError
 from discreet.http.metrics import Metrics
 from discreet.http.responses import build_error_response, to_http_response
+from discreet.http.streamed_bodies import MAX_BYTES_BY_PATH, limit_body
 
 MAX_BODY_BYTES = 256 * 1024
 HTTP_VERSIONS = ("1.0", "1.1")
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -77,7 +78,7 @@ class SecurityMiddleware:
             _require_http_version(scope)
             _require_unambiguous_length(scope)
             require_own_host(scope["headers"], self._host_names, (scope.get("server") or ("",))[0])
-            await self._app(scope, _replay_message(await _read_body(receive), receive), send_with_headers)
+            await self._app(scope, await _make_body_receiver(scope, receive), send_with_headers)
         except (BodyTooLargeError, MalformedRequestError, MisdirectedRequestError, CrossOriginError) as error:
             refused = to_http_response(build_error_response(error))
             refused.headers["Connection"] = "close"
@@ -103,6 +104,14 @@ def _require_unambiguous_length(scope: Scope) -> None:
         raise MalformedRequestError(
             "The request has both Content-Length and Transfer-Encoding.", hint="Send one of the two headers."
         )
+
+
+async def _make_body_receiver(scope: Scope, receive: Receive) -> Receive:
+    """Return the function by which the application receives the body: read already, or limited in size."""
+    max_bytes = MAX_BYTES_BY_PATH.get(scope["path"])
+    if max_bytes is not None and scope["method"] == "POST":
+        return limit_body(receive, max_bytes)
+    return _replay_message(await _read_body(receive), receive)
 
 
 async def _read_body(receive: Receive) -> Message:

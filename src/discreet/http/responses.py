@@ -21,7 +21,7 @@ from discreet.services.serving.job import JobFailure
 from discreet.services.users.idempotency_keys import StoredResponse
 
 JSON_MEDIA_TYPE = "application/json"
-MADE_UP_FACTS: dict[str, object] = {"dummy": True, "entry": None, "belief": None}
+MADE_UP_FACTS: dict[str, object] = {"dummy": True, "entry": None, "entries": [], "belief": None}
 """What an answer about made-up people says: nothing was charged, so it has no entry and changes no belief."""
 
 
@@ -62,7 +62,7 @@ def error_to_json(error: DiscreetError | JobFailure) -> dict[str, str]:
 
 
 def name_fields(text: str) -> str:
-    """Return a text whose Python arguments are named as fields of a body.
+    """Return a text in which Python arguments are replaced by the fields of a request body.
 
     >>> name_fields('Give `within="2%"` `least_rows=100`, or `levels=`.')
     'Give `within` "2%" `least_rows` 100, or `level`.'
@@ -84,7 +84,17 @@ def build_answer_response(
         return StoredResponse(status=200, media_type=JSON_MEDIA_TYPE, body=to_json_bytes(said))
     facts = {
         name: said[name]
-        for name in ("epsilon", "confidence", "no_interval", "belief", "entry", "repeated", "sentence")
+        for name in (
+            "epsilon",
+            "confidence",
+            "interval_kind",
+            "no_interval",
+            "belief",
+            "entry",
+            "entries",
+            "repeated",
+            "sentence",
+        )
     }
     facts |= {"dummy": is_made_up}
     headers = {

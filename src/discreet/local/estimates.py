@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 from discreet.core.argument_types import refuse_wrong_types, require_floats
 from discreet.core.errors import require_parameter
-from discreet.core.html_summary import build_facts, build_summary, build_table
+from discreet.core.html_summary import MAX_ROWS, build_facts, build_summary, build_table
 from discreet.core.number_checks import require_probability
 from discreet.local.report_formats import ReportCounts
 from discreet.mechanisms.sampling import Floats
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from discreet.local.operator import FrequencyOracle, MeanOperator
 
 CONFIDENCE = 0.95
-ROWS_SHOWN = 20
-"""The most rows of an estimate that a notebook shows."""
 ROUNDING = 1e-6
 FLAG_CONFIDENCE = 1 - 1e-6
 """The confidence of the interval that flags an estimate as impossible: one false flag in a million."""
@@ -71,10 +69,10 @@ class FrequencyEstimate:
         return f"<FrequencyEstimate of {self.raw.size:,} values by {kind}: {self.clients:,} clients>"
 
     def _repr_html_(self) -> str:
-        low, high = (ends[:ROWS_SHOWN].tolist() for ends in self.intervals())
+        low, high = (ends[:MAX_ROWS].tolist() for ends in self.intervals())
         rows = [
-            [str(code), f"{share:.4g}", f"{least:.4g} to {most:.4g}"]
-            for code, (share, least, most) in enumerate(zip(self.shares[:ROWS_SHOWN], low, high, strict=True))
+            [str(code), f"{share:.2%}", f"{least:.2%} to {most:.2%}"]
+            for code, (share, least, most) in enumerate(zip(self.shares[:MAX_ROWS], low, high, strict=True))
         ]
         columns = ["value", "share", f"{CONFIDENCE:.0%} interval"]
         caption = f"Shares by {type(self.operator).__name__}"

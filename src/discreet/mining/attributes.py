@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.column_entry import BinScale, Column, ColumnType
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter, shorten_value
 from discreet.core.number_checks import Real, is_real, require_count
-from discreet.core.policy import BinScale, Column, ColumnType
 
 DEFAULT_BINS = 20
 MISSING = "missing"

@@ -89,6 +89,7 @@ def write_residual_sums(rows: RowSelection, schema: Schema, scores: Scores) -> s
         )
     ]
     most = round_to_grid(MAX_SCORE)
+    # bounded, so that no sum of scores overflows and exp() stays finite
     bounded = [f"greatest(-{most}, least({most}, {each})) AS s{k}" for k, each in enumerate(totals)]
     wrong = [
         f"{_write_class_indicator(rows.attributes[-1], target, k, wide)} - {_write_probability(k, wide)}"
@@ -158,6 +159,7 @@ def _write_bin(attribute: Attribute) -> str:
     if wide is not None:
         low, reach = wide
         return f"({name} - {low}) * {attribute.regular_bins} // {reach}"
+    # uneven bins: a search, whose depth is the logarithm of their number
     limits = [_write_cut(attribute, cut) for cut in attribute.cuts]
     found = _write_binary_search(name, limits, range(attribute.regular_bins))
     return f"CASE WHEN {name} IS NOT NULL THEN {found} END"

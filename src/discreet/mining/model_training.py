@@ -18,8 +18,9 @@ from discreet.core.engine import Engine
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import Guarantee, PureDP, convert_guarantee
 from discreet.core.number_checks import Real
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.table_entry import Table
 from discreet.mining import training_budget
 from discreet.mining.additive_model import AdditiveModel
 from discreet.mining.attributes import DEFAULT_BINS

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.column_entry import BinScale, Column, ColumnType, Role
 from discreet.core.errors import InvalidParameterError, RequestError, require_parameter
-from discreet.core.policy import BinScale, Column, ColumnType, Role, Table
+from discreet.core.table_entry import Table
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.attributes import DEFAULT_BINS, Attribute, Codes
 

@@ -95,7 +95,7 @@ class Backend(Protocol):
         """Return the iteration counts of all users' verifiers."""
 
     def get_login_delay(self, user: str, address: str) -> float:
-        """Return the seconds until a login of that name from that address is checked again."""
+        """Return the seconds until the next login with this name and address is checked."""
 
     def record_login(self, user: str, address: str, *, succeeded: bool) -> None:
         """Record how a login ended; unknown names are treated like known ones."""

@@ -19,11 +19,10 @@ import pyarrow as pa
 from discreet.accounting.accountant import format_remaining
 from discreet.belief.wording import (
     format_count,
-    format_number,
     format_number_up,
     format_percent,
 )
-from discreet.core import policy
+from discreet.core.column_entry import ColumnType
 from discreet.core.engine_faults import log_fault
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.pgwire.backend import Column, Columns, PreparedStatement, Result, Session, Values
@@ -31,11 +30,17 @@ from discreet.pgwire.catalog import Catalog, is_catalog_query
 from discreet.pgwire.postgres_types import PostgresType
 from discreet.pgwire.session_settings import SessionSettings
 from discreet.pgwire.wire_errors import WireError
-from discreet.services.answers import Answer, add_interval_bounds, build_empty_answer
+from discreet.services.answers import (
+    Answer,
+    add_interval_bounds,
+    build_empty_answer,
+    describe_interval_kind,
+)
 from discreet.services.plans import Plan
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
 from discreet.services.serving.curators import Curators
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.users import User, UserLookup
 from discreet.services.users.login_throttle import LoginThrottle
 from discreet.services.users.scram_verifier import Verifier
@@ -49,13 +54,13 @@ EXPLAIN = re.compile(r"explain\s+(?P<sql>select\b.*|with\b.*)", re.IGNORECASE | 
 MAX_CACHED_COLUMNS = 1_000
 EXPLAIN_COLUMNS = (Column(name="QUERY PLAN", pg_type=PostgresType.TEXT),)
 TYPES_BY_COLUMN_TYPE = {
-    policy.ColumnType.INTEGER: PostgresType.BIGINT,
-    policy.ColumnType.DECIMAL: PostgresType.DOUBLE,
-    policy.ColumnType.CATEGORY: PostgresType.TEXT,
-    policy.ColumnType.TEXT: PostgresType.TEXT,
-    policy.ColumnType.BOOLEAN: PostgresType.BOOLEAN,
-    policy.ColumnType.DATE: PostgresType.DATE,
-    policy.ColumnType.TIMESTAMP: PostgresType.TIMESTAMP,
+    ColumnType.INTEGER: PostgresType.BIGINT,
+    ColumnType.DECIMAL: PostgresType.DOUBLE,
+    ColumnType.CATEGORY: PostgresType.TEXT,
+    ColumnType.TEXT: PostgresType.TEXT,
+    ColumnType.BOOLEAN: PostgresType.BOOLEAN,
+    ColumnType.DATE: PostgresType.DATE,
+    ColumnType.TIMESTAMP: PostgresType.TIMESTAMP,
 }
 PLACEHOLDER_VALUES: Mapping[PostgresType, Scalar] = {
     PostgresType.BOOLEAN: True,
@@ -92,13 +97,18 @@ class ColumnCache:
 
 @dataclass(frozen=True, kw_only=True)
 class CuratorBackend:
-    """A `Backend` of curators, users and a catalog."""
+    """A `Backend` of the policy that is served, users and a catalog."""
 
-    curators: Curators
+    served: ServedPolicy
     users: UserLookup
     catalog: Catalog
     throttle: LoginThrottle = field(default_factory=LoginThrottle)
     column_cache: ColumnCache = field(default_factory=ColumnCache)
+
+    @property
+    def curators(self) -> Curators:
+        """The curators that serve now."""
+        return self.served.curators
 
     @property
     def secret(self) -> bytes:
@@ -126,7 +136,7 @@ class CuratorBackend:
             raise WireError("28000", "This password has to be changed first.", hint=hint, is_fatal=True)
         if found.analyst is None:
             raise WireError("28000", "That user is not assigned to an analyst.", is_fatal=True)
-        self.curators.for_analyst(found.analyst)
+        self.curators.for_analyst(found.analyst)  # refuses the login while there is no data
         return _CuratorSession(self, found, found.analyst)
 
     def require_valid_login(self, user: User) -> None:
@@ -142,14 +152,19 @@ class CuratorBackend:
 class _CuratorSession:
     def __init__(self, backend: CuratorBackend, user: User, analyst: str) -> None:
         self.backend, self.user, self.analyst = backend, user, analyst
-        curator = backend.curators.for_analyst(analyst)
         self._settings = SessionSettings(
             computed={
-                "discreet.belief": lambda: curator.ledger.describe_belief(analyst=curator.belief_scope),
-                "discreet.left": lambda: format_remaining(curator.ledger.get_remaining_budget(analyst)),
+                "discreet.belief": self._describe_belief,
+                "discreet.left": lambda: format_remaining(
+                    backend.curators.ledger.get_remaining_budget(analyst)
+                ),
                 "session_authorization": lambda: user.name,
             }
         )
+
+    def _describe_belief(self) -> str:
+        curator = self.backend.curators.for_analyst(self.analyst)
+        return curator.ledger.describe_belief(analyst=curator.belief_scope)
 
     def prepare(self, sql: str, types: tuple[PostgresType | None, ...]) -> PreparedStatement:
         self.backend.require_valid_login(self.user)
@@ -277,16 +292,11 @@ def _find_type(arrow_type: pa.DataType) -> PostgresType:
 
 def format_notices(answer: Answer) -> tuple[str, ...]:
     """Return the notices of an answer: cost, error bars, belief."""
-    cost = (
-        "nothing: the same question was answered before"
-        if answer.repeated
-        else f"epsilon {format_number(answer.epsilon)}"
-    )
     bars = [_format_error_bar(answer, name) for name in answer.intervals if name not in answer.rank_errors]
     bars += [f"{name}: {found.description}" for name, found in answer.rank_errors.items()]
     errors = [f"error at {format_percent(answer.confidence)}: {'; '.join(bars)}"] if bars else []
     errors += [f"error: {answer.no_interval_sentence}"] if answer.no_interval else []
-    return f"cost: {cost} (entry {answer.entry})", *errors, f"belief: {answer.sentence}"
+    return f"cost: {answer.cost_sentence}", *errors, f"belief: {answer.sentence}"
 
 
 def _format_error_bar(answer: Answer, name: str) -> str:
@@ -299,7 +309,8 @@ def _format_error_bar(answer: Answer, name: str) -> str:
         else:
             halves.append(max(last - float(value), float(value) - first))
     ends = dict.fromkeys((format_number_up(min(halves)), format_number_up(max(halves)))) if halves else {}
-    shown = [f"{name} ± {' to ± '.join(ends)}"] if ends else []
+    together = describe_interval_kind(answer, name)
+    shown = [f"{name} ± {' to ± '.join(ends)}{together}"] if ends else []
     untold = [f"{name} unknown for {format_count(blank, 'row', 'rows')}"] if blank else []
     return ", ".join(shown + untold) or f"{name} has no rows"
 

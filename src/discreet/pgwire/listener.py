@@ -43,7 +43,7 @@ from discreet.pgwire.messages import (
 from discreet.pgwire.scram_exchange import ScramExchange
 from discreet.pgwire.wire_errors import WireError, build_error_report
 from discreet.services.network_addresses import is_loopback
-from discreet.services.serving.curators import Curators
+from discreet.services.serving.served_policy import ServedPolicy
 from discreet.services.serving.tls import TlsCertificate, TlsChannel
 from discreet.services.users import UserLookup
 from discreet.services.users.login_throttle import LoginThrottle
@@ -274,7 +274,7 @@ async def _handle_messages(handler: MessageHandler, connection: Connection) -> N
 
 
 async def serve_postgres(
-    curators: Curators,
+    served: ServedPolicy,
     users: UserLookup,
     catalog: Catalog,
     bound_socket: socket.socket,
@@ -286,7 +286,7 @@ async def serve_postgres(
 ) -> None:
     """Serve PostgreSQL clients on a socket until `stop_event`; listeners may share a `throttle`."""
     backend = CuratorBackend(
-        curators=curators, users=users, catalog=catalog, throttle=throttle or LoginThrottle()
+        served=served, users=users, catalog=catalog, throttle=throttle or LoginThrottle()
     )
     channel = None if certificate is None else certificate.load_channel()
     async with PostgresListener(backend, channel).listen(bound_socket):

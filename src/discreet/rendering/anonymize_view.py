@@ -19,6 +19,7 @@ from discreet.anonymity.search import GeneralizationList
 from discreet.anonymity.utility.utility_measures import measure_granularity, measure_loss
 from discreet.belief.wording import format_count, format_number, format_percent
 from discreet.rendering.attack_view import print_attacks
+from discreet.rendering.terminal import build_facts, build_plain_table
 from discreet.services.anonymize.model_check import ModelCheck
 from discreet.services.anonymize.release import Release
 from discreet.services.attack.evaluation import AttackEvaluation
@@ -87,15 +88,8 @@ def print_release(
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def build_plain_table() -> Table:
-    """Return a table without lines."""
-    return Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
-
-
 def _render_columns(release: Release) -> Table:
-    table = build_plain_table()
-    for heading in ("quasi-identifier", "level", "for example"):
-        table.add_column(heading)
+    table = build_plain_table("quasi-identifier", "level", "for example")
     for place, name in enumerate(release.source.quasi):
         table.add_row(
             *map(Text, (name, release.describe_level(place), format_examples(release, place) or "–"))
@@ -111,12 +105,7 @@ def format_examples(release: Release, place: int) -> str:
 
 
 def _render_figures(release: Release) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold")
-    grid.add_column()
-    for name, text in list_figures(release):
-        grid.add_row(name, Text(text))
-    return grid
+    return build_facts(list_figures(release))
 
 
 def list_figures(release: Release) -> list[tuple[str, str]]:
@@ -160,9 +149,7 @@ def list_figures(release: Release) -> list[tuple[str, str]]:
 
 
 def _render_risks(release: Release) -> Table:
-    table = build_plain_table()
-    for heading in ("risk of being matched to a row", "before", "after"):
-        table.add_column(heading)
+    table = build_plain_table("risk of being matched to a row", "before", "after")
     for row in list_risk_rows(release):
         table.add_row(*row)
     return table
@@ -307,18 +294,14 @@ def print_check(console: Console, checked: ModelCheck) -> None:
         f"{checked.rows:,} in {format_count(len(checked.classes), 'class', 'classes')}\n", highlight=False
     )
     if checked.verdicts:
-        table = build_plain_table()
-        for heading in ("model", "holds", "margin"):
-            table.add_column(heading)
+        table = build_plain_table("model", "holds", "margin")
         for model, each in checked.verdicts:
             holds = Text("yes", "green") if each.holds else Text("no", "red")
             table.add_row(Text(model.name), holds, format_number(each.margin))
         console.print(table)
         console.print()
         _print_worst_classes(console, checked)
-    table = build_plain_table()
-    for heading in ("the strongest that holds", "column", "value"):
-        table.add_column(heading)
+    table = build_plain_table("the strongest that holds", "column", "value")
     for told in checked.strongest:
         value = format_number(told.value) if math.isfinite(told.value) else "none"
         table.add_row(told.meaning, Text(told.column or ""), value)

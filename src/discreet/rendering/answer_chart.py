@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.belief.wording import format_number
 from discreet.core.errors import RequestError
 from discreet.rendering.charts import BLUE, FAINT, INK, apply_style
-from discreet.services.answers import Answer, build_empty_answer
+from discreet.services.answers import Answer, build_empty_answer, describe_interval_kind
 from discreet.sql.planner import QueryPlan
 
 MAX_BARS = 40
@@ -21,13 +21,10 @@ SUBTITLE_LENGTH = 70
 
 def require_drawable(plan: QueryPlan) -> None:
     """Refuse a question whose answer has no measure that can be drawn, before anything is charged."""
-    table, noisy = (
-        build_empty_answer(plan).table,
-        {**plan.column_errors.measures, **plan.column_errors.missing_reasons},
-    )
-    if not any(
-        _is_numeric(kind) or pa.types.is_boolean(kind) for kind in (table[name].type for name in noisy)
-    ):
+    table = build_empty_answer(plan).table
+    noisy = {**plan.column_errors.interval_kinds, **plan.column_errors.missing_reasons}
+    kinds = [table[name].type for name in noisy if name in table.column_names]
+    if not any(_is_numeric(kind) or pa.types.is_boolean(kind) for kind in kinds):
         raise _build_no_measure_error()
 
 
@@ -52,7 +49,7 @@ def draw_answer_chart(answer: Answer, *, width: int = WIDTH) -> alt.Chart:
     told = f"epsilon {format_number(answer.epsilon)}"
     reason = answer.no_interval.get(name)
     note = alt.Title(
-        f"{name}, ± at {answer.confidence:.0%}" if barred else name,
+        f"{name}, ± at {answer.confidence:.0%}{describe_interval_kind(answer, name)}" if barred else name,
         subtitle=told if reason is None else [told, *wrap(f"No error bar: {reason}.", SUBTITLE_LENGTH)],
         subtitleColor=FAINT,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
-from discreet.belief.wording import format_number, format_percent
+from discreet.belief.wording import format_percent
+from discreet.rendering.terminal import build_plain_table, print_facts
 from discreet.services.answers import Answer, format_cell
 from discreet.services.plans import Plan
 
@@ -15,22 +15,22 @@ MAX_ROWS = 200
 def show_proposal(console: Console, proposal: Plan) -> None:
     """Print cost, error, belief before and after, neighbor relation and groups."""
     plan = proposal.query_plan
-    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
-    for heading in ("measure", "noise", "share", f"error, {plan.confidence:.0%}"):
-        table.add_column(heading)
+    table = build_plain_table("measure", "noise", "share", f"error, {plan.confidence:.0%}")
     for each in proposal.expected_errors:
         table.add_row(each.name, each.mechanism, format_percent(each.share), each.description)
     console.print(table)
     groups = "selected privately" if plan.group_count is None else f"{plan.group_count:,}, as declared"
-    facts = [*proposal.list_facts(), ("bounding", plan.bounding.description)]
+    facts = [*proposal.list_facts(), ("bounding", plan.bounding_description)]
     if plan.least_rows is not None:
         facts.append(("assumed", f"every group has at least {plan.least_rows:,} rows"))
-    show_facts(console, [*facts, ("groups", groups)] if plan.question.keys else facts)
+    has_groups = any(core.question.keys for core in plan.cores)
+    console.print()
+    print_facts(console, [*facts, ("groups", groups)] if has_groups else facts)
 
 
 def show_answer(console: Console, answer: Answer) -> None:
     """Print the table with ± beside each measure, then cost and belief."""
-    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    table = build_plain_table()
     for name in answer.table.column_names:
         table.add_column(name, justify="right" if name in answer.measures else "left")
     for place, row in enumerate(answer.rows[:MAX_ROWS]):
@@ -41,18 +41,5 @@ def show_answer(console: Console, answer: Answer) -> None:
         console.print(f"… {answer.table.num_rows - MAX_ROWS:,} more rows; --csv prints all.", style="dim")
     for note in answer.list_notes():
         console.print(note, style="dim", highlight=False, markup=False)
-    charge = f"epsilon {format_number(answer.epsilon)}"
-    if answer.repeated:
-        charge = "nothing: the same question was answered before"
-    show_facts(console, [("cost", f"{charge} (entry {answer.entry})"), ("belief", answer.sentence)])
-
-
-def show_facts(console: Console, facts: list[tuple[str, str]]) -> None:
-    """Print names and values below a result."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold")
-    grid.add_column()
-    for name, text in facts:
-        grid.add_row(name, text)
     console.print()
-    console.print(grid)
+    print_facts(console, [("cost", answer.cost_sentence), ("belief", answer.sentence)])

@@ -15,6 +15,7 @@ from discreet.attacks import Linkage, Uniqueness
 from discreet.attacks.anonymization_criteria import Criteria, Criterion
 from discreet.attacks.findings import Finding
 from discreet.belief.wording import format_number, format_percent
+from discreet.rendering.terminal import build_plain_table
 from discreet.services.attack.evaluation import AttackEvaluation, JudgedRun, ReleaseKind
 
 MAX_VICTIM_LENGTH = 40
@@ -246,8 +247,7 @@ def print_attacks(console: Console, evaluation: AttackEvaluation) -> None:
 
 def _build_attacks_table(evaluation: AttackEvaluation) -> Table:
     """Return a table with one line per attack: success, guessing, and the strongest claim."""
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("attack")
+    table = build_plain_table("attack", gap=2)
     for heading in ("right", "guessing"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("the most learned about one person")
@@ -270,10 +270,7 @@ def _format_bound(judged_run: JudgedRun) -> Text:
 
 
 def _build_criteria_table(criteria: Criteria) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("European criteria")
-    table.add_column("of people", justify="right")
-    table.add_column("by chance", justify="right")
+    table = build_plain_table("European criteria", "of people", "by chance", text_columns=1, gap=2)
     for each in (criteria.singling_out, criteria.linkability, *criteria.inference):
         table.add_row(each.name, format_percent(each.share), format_percent(each.baseline))
     risks = criteria.risks

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
 from discreet.attacks.privacy_audit import EpsilonAudit, PosteriorAudit
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_chance, format_percent, format_percent_up
+from discreet.rendering.terminal import build_plain_table
 from discreet.services.audit.audit_dispatch import AuditResult
 
 EXAMPLE_PRIOR = 0.01
@@ -57,9 +57,8 @@ def print_audit(console: Console, subject: str, result: AuditResult) -> None:
 def _print_epsilon_audit(console: Console, subject: str, epsilon_audit: EpsilonAudit) -> None:
     """Print the claimed epsilon and the lower bound, each with the belief that it allows, and the verdict."""
     console.print(subject, style="bold", markup=False, highlight=False, soft_wrap=True)
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    for title in ("", "epsilon", f"a belief of {format_percent(EXAMPLE_PRIOR)} can become"):
-        table.add_column(title, justify="right" if title else "left")
+    headings = "", "epsilon", f"a belief of {format_percent(EXAMPLE_PRIOR)} can become"
+    table = build_plain_table(*headings, text_columns=1)
     claimed, bound = epsilon_audit.formatted_bounds
     table.add_row(
         "claimed",

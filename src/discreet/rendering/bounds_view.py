@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 
 from discreet.belief.wording import format_number, format_percent, format_percent_up
-from discreet.rendering.answer_view import show_facts
-from discreet.services.bounds.learn_bounds import BoundsPlan, LearnedBounds
+from discreet.rendering.terminal import print_facts
 from discreet.services.bounds.policy_writer import format_entries
 from discreet.services.bounds.value_scale import format_bound
+
+if TYPE_CHECKING:
+    from discreet.services.bounds.learn_bounds import BoundsPlan, LearnedBounds
 
 
 def plan_to_json(plan: BoundsPlan) -> dict[str, object]:
@@ -45,7 +49,8 @@ def print_plan(console: Console, plan: BoundsPlan) -> None:
     if not plan.fits_budget:
         change = f"{before}, as before: it costs more than is left and would be refused"
     relation = plan.guarantee.relation
-    show_facts(
+    console.print()
+    print_facts(
         console,
         [
             *_describe_measurement(plan),
@@ -67,7 +72,8 @@ def print_bounds(console: Console, found: LearnedBounds) -> None:
         ("cost", f"{cost} (entry {found.entry})"),
         ("belief", found.sentence),
     ]
-    show_facts(console, facts)
+    console.print()
+    print_facts(console, facts)
 
 
 def _describe_cost(plan: BoundsPlan, *, repeated: bool) -> str:

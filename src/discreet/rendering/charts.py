@@ -1,4 +1,4 @@
-"""What all charts share: colors, style, files, and the bar and step charts of reports and screens.
+"""The common parts of all charts: colors, style, files, and the bar and step charts of reports and screens.
 
 All are drawn by Altair and rendered offline; trees alone are not (`tree_drawing`), as Vega-Lite has no layout
 for them. The colors are the palette of Okabe & Ito, which people with any color vision can distinguish;

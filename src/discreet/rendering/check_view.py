@@ -13,14 +13,12 @@ from rich.text import Text
 
 from discreet.belief.wording import format_number
 from discreet.services.check.check import CheckSummary
-from discreet.services.check.data_check import Bias, ColumnCheck, DataCheck, TableCheck
+from discreet.services.check.check_report import Bias, ColumnCheck, DataCheck, TableCheck
 from discreet.services.check.verdicts import Verdict, format_share
 
 MAX_SHOWN = 5
-BARS = "▁▂▃▄▅▆▇█"
 STYLES = {Verdict.FITS: "green", Verdict.DIFFERS: "yellow", Verdict.EXCEEDS: "red"}
 MARKS = {Verdict.FITS: "✓", Verdict.DIFFERS: "!", Verdict.EXCEEDS: "✗"}
-SHARES = ("unreadable", "clamped_low", "clamped_high", "undeclared", "missing", "padded")
 HEADINGS = {
     "unreadable": "unreadable",
     "clamped_low": "below",
@@ -60,6 +58,7 @@ def _column_to_json(column: ColumnCheck) -> dict[str, object]:
     return {
         "name": column.name,
         **{name: column.get_share(count) for name, count in counts.items()},
+        "rounded": column.get_share(profile.rounded),
         "two_digit_years": column.get_share(profile.two_digit_years),
         "verdict": column.verdict.value,
         "finding": column.text,
@@ -85,37 +84,7 @@ def _bias_to_json(bias: Bias) -> dict[str, object]:
 
 def count_departures(column: ColumnCheck) -> dict[str, int]:
     """Return the numbers of a column's rows that depart from the policy, by the names of JSON."""
-    profile = column.profile
-    found = (
-        profile.unreadable,
-        profile.below,
-        profile.above,
-        profile.undeclared,
-        profile.missing,
-        profile.padded,
-    )
-    return dict(zip(SHARES, found, strict=True))
-
-
-def draw_sparkline(column: ColumnCheck) -> str:
-    """Return where a column's values fall: below its bounds, in equal parts between them, and above.
-
-    >>> from discreet.core.policy import Column
-    >>> from discreet.engines.column_profile import ColumnProfile
-    >>> profile = ColumnProfile(missing=0, below=1, bins=(0, 2, 4, 8, 4, 2, 0, 0), above=0)
-    >>> draw_sparkline(ColumnCheck(name="age", column=Column(), rows=21, profile=profile))
-    '▁│ ▂▄█▄▂  │ '
-    """
-    profile = column.profile
-    if not profile.bins:
-        return ""
-    most = max(profile.below, profile.above, *profile.bins) or 1
-    below, *bins, above = (_draw_bar(count, most) for count in (profile.below, *profile.bins, profile.above))
-    return f"{below}│{''.join(bins)}│{above}"
-
-
-def _draw_bar(count: int, most: int) -> str:
-    return BARS[max(0, -(-count * len(BARS) // most) - 1)] if count else " "
+    return {name: getattr(column.profile, name) for name in HEADINGS}
 
 
 def print_check(console: Console, check: DataCheck) -> None:
@@ -143,7 +112,7 @@ def _print_table(console: Console, table: TableCheck) -> None:
     shown = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     shown.add_column("")
     shown.add_column("column", overflow="fold")
-    used = [name for name in SHARES if any(count_departures(each)[name] for each in table.columns)]
+    used = [name for name in HEADINGS if any(count_departures(each)[name] for each in table.columns)]
     for name in used:
         shown.add_column(HEADINGS[name], justify="right")
     shown.add_column("values", no_wrap=True)
@@ -151,7 +120,7 @@ def _print_table(console: Console, table: TableCheck) -> None:
         counts = count_departures(column)
         cells = [format_share(counts[name], table.rows) if counts[name] else "" for name in used]
         mark = Text(MARKS[column.verdict], style=STYLES[column.verdict])
-        shown.add_row(mark, Text(column.name), *cells, draw_sparkline(column))
+        shown.add_row(mark, Text(column.name), *cells, column.sparkline)
     console.print(shown)
     for finding in table.findings:
         _print_lines(console, MARKS[finding.verdict], f"{table.name}: {finding.text}.", [finding.fix])

@@ -14,6 +14,7 @@ from discreet.local import BASKET_OPERATORS, MEAN_OPERATORS, Rappor
 from discreet.local.operator import Operator
 from discreet.local.operator_json import operator_to_json
 from discreet.mechanisms import get_mechanism_name
+from discreet.rendering.terminal import build_plain_table, print_facts
 from discreet.services.budget_units import Charge
 from discreet.services.collect.analyse import AnalysisTask, InformationExample, OperatorAnalysis
 from discreet.services.collect.collect_requests import DesignRequest
@@ -21,31 +22,12 @@ from discreet.services.collect.operators import DesignResult
 from discreet.services.collect.randomize import RandomizePlan, RandomizeResult
 from discreet.services.collect.report_files import ReportDescription
 
-MAX_ROWS = 20
 TRUNCATION_NOTE = (
     "From a basket of more than {size} items, {size} random ones are used; supports refer to these."
 )
 REPEATED_REPORTS_NOTE = (
     "Further reports of the same person, freshly randomized: each costs the promise once more."
 )
-
-
-def make_grid(*headings: str, left: int = 1) -> Table:
-    """Return a table without lines; all columns but the first `left` are aligned right."""
-    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place < left else "right")
-    return table
-
-
-def print_facts(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
-    """Print pairs of a name and a sentence."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, text in pairs:
-        table.add_row(name, text)
-    console.print(table, highlight=False, markup=False)
 
 
 def show_randomized(console: Console, done: RandomizeResult) -> None:
@@ -105,7 +87,9 @@ def format_domain(operator: Operator) -> str:
 def show_designs(console: Console, found: DesignResult, request: DesignRequest) -> None:
     """Print the operators, best first."""
     promise = request.promise
-    table = make_grid("operator", f"error of {found.quantity}", "95%", "bits a report", "gamma")
+    table = build_plain_table(
+        "operator", f"error of {found.quantity}", "95%", "bits a report", "gamma", text_columns=1
+    )
     told = format_percent if found.is_percentage else format_number
     for each in found.designs:
         within = 1.96 * each.error
@@ -188,7 +172,7 @@ def show_analysis(
 
 
 def _make_belief_table(task: AnalysisTask, found: Sequence[OperatorAnalysis]) -> Table:
-    table = make_grid("known", *task.properties)
+    table = build_plain_table("known", *task.properties, text_columns=1)
     table.add_row("nothing", *(format_percent(task.compute_prior(mask)) for mask in task.properties.values()))
     for each in found:
         seen = f"{each.name}(X) = {task.report}" if task.report is not None else f"{each.name}(X), the worst"
@@ -222,7 +206,7 @@ def _show_operator(console: Console, each: OperatorAnalysis, promise: Promise | 
             ("promise", f"{format_percent(promise.prior)} → {format_percent(promise.posterior)} is {verdict}")
         )
     print_facts(console, pairs)
-    table = make_grid("believed before", "after, by gamma", "by information", left=0)
+    table = build_plain_table("believed before", "after, by gamma", "by information", text_columns=0)
     for bound in each.bounds:
         cells = (bound.amplification, bound.information)
         table.add_row(format_percent(bound.prior), *(format_percent_up(cell) for cell in cells))
@@ -233,7 +217,7 @@ def _show_warning(console: Console, warned: Sequence[InformationExample]) -> Non
     console.print(
         "Mutual information is no measure of privacy. A fair bit, randomized in two ways:", highlight=False
     )
-    table = make_grid("operator", "mutual", "worst case", "belief, from 50%")
+    table = build_plain_table("operator", "mutual", "worst case", "belief, from 50%", text_columns=1)
     for each in warned:
         table.add_row(
             each.name,

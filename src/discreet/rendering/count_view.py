@@ -7,7 +7,6 @@ from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from discreet.belief.wording import format_number, format_percent, format_percent_up
 from discreet.mechanisms import get_mechanism_name
@@ -15,7 +14,7 @@ from discreet.mining.stream import StreamPlan
 from discreet.mining.tabulation.contingency import ContingencyPlan
 from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
 from discreet.mining.tabulation.workloads import WorkloadPlan
-from discreet.rendering.answer_view import show_facts
+from discreet.rendering.terminal import build_plain_table, print_facts
 from discreet.services.budget_units import format_share
 from discreet.services.count_publication import Offer, Publication, ReleasedCounts
 
@@ -74,7 +73,8 @@ def print_offer(console: Console, offer: Offer) -> None:
     change = f"{format_percent(offer.belief_before.prior)} → {change}"
     relation = offer.publication.guarantee.relation
     neighbours = ("neighbours", f"{relation.neighbours} ({relation.value})")
-    show_facts(
+    console.print()
+    print_facts(
         console,
         [
             *describe_plan(offer.publication.plan),
@@ -87,7 +87,7 @@ def print_offer(console: Console, offer: Offer) -> None:
 
 def print_counts(console: Console, released: ReleasedCounts, files: Sequence[Path]) -> None:
     """Print the first rows, then facts, cost and belief."""
-    table = Table(box=None, header_style="bold", padding=(0, 3, 0, 0))
+    table = build_plain_table()
     for name, column in zip(released.rows.column_names, released.rows.columns, strict=True):
         words = str(column.type) in ("string", "bool")
         table.add_column(name, justify="left" if words else "right", overflow="fold")
@@ -101,7 +101,8 @@ def print_counts(console: Console, released: ReleasedCounts, files: Sequence[Pat
         "nothing: the same was released before" if released.repeated else _format_cost(released.publication)
     )
     told = [("cost", f"{charge} (entry {released.entry})"), ("belief", released.sentence)]
-    show_facts(console, [*describe_plan(released.publication.plan), *told])
+    console.print()
+    print_facts(console, [*describe_plan(released.publication.plan), *told])
     for path in files:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 

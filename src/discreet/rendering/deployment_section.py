@@ -14,8 +14,10 @@ from discreet.accounting.accountant import format_amount, format_remaining
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise, compute_belief
 from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
+from discreet.core.column_entry import Role
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.rendering.report_document import DocumentPart, Grid, Paragraph, Section
 
 TITLE = "The deployment, in the order of NIST SP 800-226"

@@ -8,10 +8,8 @@ import altair as alt
 
 from discreet.belief.wording import format_percent, format_percent_up
 from discreet.core.errors import RequestError
-from discreet.local.baskets import ItemsetSupports
 from discreet.local.estimates import MeanEstimate
 from discreet.rendering.charts import BLUE, FAINT, INK, apply_style
-from discreet.rendering.estimate_view import list_estimate_rows
 from discreet.services.collect.estimate import EstimateResult
 
 MAX_BARS = 40
@@ -26,15 +24,15 @@ def _draw_panel(found: EstimateResult) -> alt.LayerChart:
     """Return a panel of shares with intervals; only the largest, if there are many."""
     if isinstance(found.estimate, MeanEstimate):
         raise RequestError("A mean is one number: there is nothing to draw.", hint="Leave `plot=` out.")
-    told, of = ("support", "item") if isinstance(found.estimate, ItemsetSupports) else ("share", "value")
-    rows = list_estimate_rows(found)
+    value, share = found.row_names
+    rows = found.list_rows()
     if len(rows) > MAX_BARS:
-        rows = sorted(rows, key=lambda row: -float(str(row[told])))[:MAX_BARS]
+        rows = sorted(rows, key=lambda row: -float(row[share]))[:MAX_BARS]
     frame = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y(f"{of}:N", sort=None, title=found.description.column, axis=alt.Axis(labelLimit=240))
+        y=alt.Y(f"{value}:N", sort=None, title=found.description.column, axis=alt.Axis(labelLimit=240))
     )
     axis = alt.Axis(format="%")
-    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X(f"{told}:Q", title=told, axis=axis))
+    bars = frame.mark_bar(color=BLUE, opacity=0.75).encode(x=alt.X(f"{share}:Q", title=share, axis=axis))
     errors = frame.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     prior, posterior = found.belief_bound
     title = alt.Title(

@@ -1,4 +1,4 @@
-"""What is learned from reports, in the terminal and as JSON: shares, means, supports, itemsets and rules."""
+"""Estimates from reports, in the terminal and as JSON: shares, means, supports, itemsets and rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -14,8 +13,10 @@ from discreet.belief.wording import format_percent, format_percent_up
 from discreet.local.baskets import AssociationRule, FrequentItemset, ItemsetSupports
 from discreet.local.estimates import FrequencyEstimate, MeanEstimate, NormalEstimate
 from discreet.local.operator_json import operator_to_json
-from discreet.rendering.collect_view import MAX_ROWS, make_grid, print_facts
+from discreet.rendering.terminal import build_plain_table, print_facts
 from discreet.services.collect.estimate import EstimateResult, MiningResult
+
+MAX_ROWS = 20
 
 
 def show_estimates(console: Console, found: Sequence[EstimateResult]) -> None:
@@ -55,14 +56,14 @@ def _make_estimate_table(
     column = found.description.column
     if isinstance(estimate, MeanEstimate):
         low, high = estimate.interval(found.confidence)
-        table = make_grid("mean of", "about", "from", "to")
+        table = build_plain_table("mean of", "about", "from", "to", text_columns=1)
         table.add_row(column, *(_round_to_error(each, estimate.error) for each in (estimate.mean, low, high)))
         return table
-    told, of = ("support", "item") if isinstance(estimate, ItemsetSupports) else ("share", "value")
-    rows = _select_largest(list_estimate_rows(found), told)
-    table = make_grid(column, told, "from", "to")
+    value, share = found.row_names
+    rows = _select_largest(found.list_rows(), share)
+    table = build_plain_table(column, share, "from", "to", text_columns=1)
     for row in rows:
-        table.add_row(str(row[of]), *(f"{100 * row[end]:.2f}%" for end in (told, "low", "high")))
+        table.add_row(str(row[value]), *(f"{100 * row[end]:.2f}%" for end in (share, "low", "high")))
     return table
 
 
@@ -71,10 +72,10 @@ def _round_to_error(value: float, error: float) -> str:
     return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
-def _select_largest(rows: list[dict[str, Any]], told: str) -> list[dict[str, Any]]:
+def _select_largest(rows: list[dict[str, Any]], share: str) -> list[dict[str, Any]]:
     """Return all rows in their order, or the largest if there are many."""
     few = len(rows) <= MAX_ROWS
-    return rows if few else sorted(rows, key=lambda row: -float(row[told]))[:MAX_ROWS]
+    return rows if few else sorted(rows, key=lambda row: -float(row[share]))[:MAX_ROWS]
 
 
 def estimate_to_json(found: EstimateResult) -> dict[str, object]:
@@ -98,48 +99,8 @@ def figures_to_json(found: EstimateResult) -> dict[str, object]:
         low, high = found.estimate.interval(found.confidence)
         return {"mean": found.estimate.mean, "low": low, "high": high, "warnings": list(found.warnings)}
     if isinstance(found.estimate, ItemsetSupports):
-        return {"items": _list_items(found, found.estimate), "warnings": list(found.warnings)}
-    return {"estimates": _list_shares(found, found.estimate), "warnings": list(found.warnings)}
-
-
-def list_estimate_rows(found: EstimateResult) -> list[dict[str, Any]]:
-    """Return the shares of values or the supports of items, one row each."""
-    assert not isinstance(found.estimate, MeanEstimate)
-    if isinstance(found.estimate, ItemsetSupports):
-        return _list_items(found, found.estimate)
-    return _list_shares(found, found.estimate)
-
-
-def _list_shares(found: EstimateResult, estimate: FrequencyEstimate) -> list[dict[str, Any]]:
-    columns = (
-        found.description.values,
-        estimate.shares,
-        estimate.raw,
-        *estimate.intervals(found.confidence),
-    )
-    return [
-        {"value": value, "share": float(share), "raw": float(raw), "low": float(low), "high": float(high)}
-        for value, share, raw, low, high in zip(*columns, strict=True)
-    ]
-
-
-def _list_items(found: EstimateResult, supports: ItemsetSupports) -> list[dict[str, Any]]:
-    every = np.arange(supports.operator.items)[:, None]
-    columns = (
-        found.description.values,
-        supports.estimate_each(every).supports,
-        *supports.intervals(found.confidence),
-    )
-    return [
-        {
-            "item": item,
-            "support": min(max(float(raw), 0.0), 1.0),
-            "raw": float(raw),
-            "low": float(low),
-            "high": float(high),
-        }
-        for item, raw, low, high in zip(*columns, strict=True)
-    ]
+        return {"items": found.list_rows(), "warnings": list(found.warnings)}
+    return {"estimates": found.list_rows(), "warnings": list(found.warnings)}
 
 
 def show_itemsets(console: Console, found: MiningResult) -> None:
@@ -200,7 +161,7 @@ def itemsets_to_json(found: MiningResult) -> dict[str, object]:
 
 
 def _make_itemset_table(found: MiningResult) -> Table:
-    table = make_grid("itemset", "support", "from", "to")
+    table = build_plain_table("itemset", "support", "from", "to", text_columns=1)
 
     def sort_key(each: FrequentItemset) -> tuple[int, float]:
         return len(each.itemset), -each.support.value
@@ -211,7 +172,7 @@ def _make_itemset_table(found: MiningResult) -> Table:
 
 
 def _make_rule_table(found: MiningResult) -> Table:
-    table = make_grid("who holds", "holds", "strength", "from", "to", left=2)
+    table = build_plain_table("who holds", "holds", "strength", "from", "to", text_columns=2)
 
     def sort_key(rule: AssociationRule) -> float:
         return -rule.strength.value

@@ -17,7 +17,7 @@ from discreet.accounting.ledger_backup import RestoreResult
 from discreet.belief import Belief
 from discreet.belief.wording import format_number
 from discreet.core.guarantees import PureDP
-from discreet.rendering.terminal import Console
+from discreet.rendering.terminal import Console, build_plain_table
 from discreet.services.budget_units import compute_share, format_share
 from discreet.services.ledger_maintenance import MarkState, VerifiedLedger
 
@@ -65,7 +65,7 @@ def show_ledger(console: Console, ledger: Ledger, analyst: str | None = None) ->
 def _build_entries_table(entries: list[Entry], width: int, *, own: bool) -> Table:
     shown = entries[-MAX_ENTRIES:]
     others = 56 + max(len(each.analyst) for each in shown)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table = build_plain_table(gap=2)
     table.add_column("id", justify="right")
     table.add_column("time (UTC)", no_wrap=True)
     table.add_column("analyst", no_wrap=True)
@@ -90,7 +90,7 @@ def _shorten_question(question: str, length: int) -> str:
 
 
 def _build_accounts_table(ledger: Ledger, accounts: list[AnalystAccount], *, total: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table = build_plain_table(gap=2)
     table.add_column("analyst", overflow="fold")
     for name in ("share", "spent", "left"):
         table.add_column(name, justify="right")

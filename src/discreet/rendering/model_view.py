@@ -16,7 +16,7 @@ from discreet.belief.wording import format_number, format_percent
 from discreet.mining.attributes import Attribute, format_range
 from discreet.mining.decision_tree import MIN_SHOWN_ROWS, DecisionTree
 from discreet.mining.schema import Schema
-from discreet.rendering.answer_view import show_facts
+from discreet.rendering.terminal import print_facts
 from discreet.rendering.tree_drawing import draw_tree
 from discreet.services.train import TrainedModel
 
@@ -54,7 +54,8 @@ def print_model(console: Console, trained: TrainedModel, files: Sequence[Path]) 
         charge += f", delta {float(trained.delta):g}"
     if trained.repeated:
         charge = "nothing: the same model was learned before"
-    show_facts(console, [("cost", f"{charge} (entry {trained.entry})"), ("belief", trained.sentence)])
+    console.print()
+    print_facts(console, [("cost", f"{charge} (entry {trained.entry})"), ("belief", trained.sentence)])
     for path in files:
         console.print(f"wrote {path}", highlight=False, markup=False, soft_wrap=True)
 

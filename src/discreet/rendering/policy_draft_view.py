@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from discreet.services.addresses import remove_password
-from discreet.services.policies import Blank
+from discreet.services.policy_blanks import Blank
 from discreet.services.policy_draft.policy_draft import DEFAULT_POLICY, PolicyDraft
 from discreet.services.policy_draft.table_drafts import TableDraft, describe_omitted_password
 
@@ -81,6 +81,19 @@ def _list_remarks(table: TableDraft) -> list[str]:
     if not table.source_table.has_header:
         named = ", ".join(column.name for column in table.columns[:2])
         remarks.append(f"{name} has no header: put the names of its columns ({named} …) under csv, names.")
+    found = table.source_table.csv
+    if found is not None and found.other_sheets:
+        listed = ", ".join(found.other_sheets)
+        remarks.append(f"The fullest sheet of {name} was taken; it also has {listed}: csv, sheet names it.")
+    if found is not None and found.has_short_header:
+        remarks.append(f"The header of {name} has a name less than its rows have values: it is left out.")
+    if found is not None and found.has_offsets:
+        remarks.append(f"Times of {name} that have an offset, such as +02:00, are read in UTC.")
+    if found is not None and len(table.columns) == 1:
+        remarks.append(
+            f"{name} is read as one column: if it has more, declare what separates them, csv: {{delimiter}}. "
+            "Columns that blanks align are not read."
+        )
     if table.is_header_in_doubt:
         remarks.append(
             f"All of {name} is text, so its first line was taken for the header: check that it is no row."

@@ -7,8 +7,9 @@ from rich.text import Text
 
 from discreet.anonymity.equivalence_classes import EquivalenceClasses
 from discreet.belief.wording import format_count, format_number
-from discreet.rendering.anonymize_view import build_plain_table, class_risk_to_json
+from discreet.rendering.anonymize_view import class_risk_to_json
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
+from discreet.rendering.terminal import build_plain_table
 from discreet.services.anonymize.exposure import warn_of_columns
 from discreet.services.anonymize.private_generalizer import PrivateRelease
 from discreet.services.anonymize.release_certificate import CONDITION, describe_guarantee
@@ -44,9 +45,7 @@ def private_release_to_json(release: PrivateRelease) -> dict[str, object]:
 
 def print_private_release(console: Console, release: PrivateRelease) -> None:
     """Print the levels, the figures, and the belief that the release allows."""
-    table = build_plain_table()
-    for heading in ("column", "level"):
-        table.add_column(heading)
+    table = build_plain_table("column", "level")
     for each in release.columns:
         table.add_row(Text(each.name), f"{each.level} of {each.height}")
     console.print(table)

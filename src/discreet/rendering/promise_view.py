@@ -7,7 +7,7 @@ from rich.text import Text
 
 from discreet.belief import EpsilonChoice, Promise, compute_belief
 from discreet.belief.wording import format_chance, format_number, format_percent, format_percent_up
-from discreet.rendering.terminal import Console
+from discreet.rendering.terminal import Console, build_plain_table
 
 EXAMPLE_PRIORS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 
@@ -41,10 +41,8 @@ def show_explanation(
             console.print(item)
         else:
             console.print(line, highlight=False, markup=False)
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    table.add_column("\nbelieved before", justify="right")
-    table.add_column("\nafter, at most", justify="right")
-    table.add_column("\nafter, at least", justify="right")
+    headings = "\nbelieved before", "\nafter, at most", "\nafter, at least"
+    table = build_plain_table(*headings, text_columns=0)
     for prior, highest, lowest in _list_beliefs(promise):
         style = "bold" if prior == promise.prior else ""
         table.add_row(format_percent(prior), format_percent_up(highest), format_percent(lowest), style=style)

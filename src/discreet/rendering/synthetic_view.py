@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from discreet.accounting.entries import guarantee_to_json
@@ -19,6 +18,7 @@ from discreet.core.output_files import write_output
 from discreet.mining.synthesis.marginal_comparison import Comparison
 from discreet.rendering import attack_report, attack_view
 from discreet.rendering.report_document import Document, Grid, Paragraph, Section
+from discreet.rendering.terminal import print_facts
 from discreet.services.attack.evaluation import NOTICE
 from discreet.services.synthesize.synthetic_results import LIMITS, SyntheticPublication, SyntheticTable
 
@@ -28,6 +28,7 @@ MAX_PAIRS = 200
 def synthetic_to_json(made: SyntheticPublication, files: Sequence[Path]) -> dict[str, object]:
     """Return the JSON object; comparison and attack evaluation are for the custodian only."""
     synthetic, comparison = made.synthetic, made.comparison
+    pairs = comparison.compute_mean(2) if comparison.has_sets(2) or not comparison.not_compared else None
     return {
         "table": synthetic.plan.table,
         "rows": synthetic.table.num_rows,
@@ -37,7 +38,7 @@ def synthetic_to_json(made: SyntheticPublication, files: Sequence[Path]) -> dict
         "epsilon": float(synthetic.epsilon),
         "delta": float(synthetic.delta),
         "guarantee": json.loads(guarantee_to_json(synthetic.plan.guarantee)),
-        "variation": {"columns": comparison.compute_mean(1), "pairs": comparison.compute_mean(2)},
+        "variation": {"columns": comparison.compute_mean(1), "pairs": pairs},
         "trial": attack_view.evaluation_to_json(made.trial),
         "earlier": [each.number for each in synthetic.earlier],
         "entry": synthetic.entry,
@@ -56,8 +57,7 @@ def print_synthetic(console: Console, made: SyntheticPublication, files: Sequenc
     if synthetic.repeated:
         charge = "nothing: the same table was made before"
     pairs = (
-        f"{format_percent(comparison.compute_mean(1))} for a column, "
-        f"{format_percent(comparison.compute_mean(2))} for a pair, on average"
+        f"{comparison.describe_mean(1)} for a column, {comparison.describe_mean(2)} for a pair, on average"
     )
     facts = [
         ("rows", f"{synthetic.table.num_rows:,} of {len(synthetic.table.column_names)} columns"),
@@ -67,10 +67,7 @@ def print_synthetic(console: Console, made: SyntheticPublication, files: Sequenc
         ("cost", f"{charge} (entry {synthetic.entry})"),
         ("belief", synthetic.sentence),
     ]
-    grid = Table.grid(padding=(0, 2))
-    for name, text in facts:
-        grid.add_row(Text(name, "bold"), Text(text))
-    console.print(grid)
+    print_facts(console, facts)
     console.print()
     if trial.runs:
         attack_view.print_attacks(console, trial)
@@ -125,8 +122,7 @@ def _build_summary(synthetic: SyntheticTable, comparison: Comparison) -> Section
         ),
         (
             "total variation, on average",
-            f"{format_percent(comparison.compute_mean(1))} of columns, "
-            f"{format_percent(comparison.compute_mean(2))} of pairs of columns",
+            f"{comparison.describe_mean(1)} of columns, {comparison.describe_mean(2)} of pairs of columns",
         ),
     )
     parts = (Paragraph(text=LIMITS), Paragraph(text=synthetic.sentence), Grid(head=("", ""), rows=rows))

@@ -27,7 +27,8 @@ from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import is_real
 from discreet.core.policy import Policy
 from discreet.services.answers import IntervalBounds
-from discreet.services.policies import compute_policy_version
+from discreet.services.policy_version import compute_policy_version
+from discreet.sql.error_plan import PER_ROW
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ class AnswerCache:
 
     def compute_release_key(self, verb: str, terms: Mapping[str, object]) -> str:
         """Return the key of another release, from the fields of its request."""
+        # numbers by their value: 0.5, 0.50 and 1/2 are the same request
         exact = {
             name: str(Fraction(str(value))) if is_real(value) else value for name, value in terms.items()
         }
@@ -72,24 +74,30 @@ def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def answer_to_bytes(table: pa.Table, intervals: Mapping[str, IntervalBounds]) -> bytes:
-    """Return table and intervals as the bytes that the ledger stores."""
+def answer_to_bytes(
+    table: pa.Table, intervals: Mapping[str, IntervalBounds], interval_kinds: Mapping[str, str] | None = None
+) -> bytes:
+    """Return table and intervals as the bytes that the ledger stores; by default these hold per row."""
     sink = io.BytesIO()
-    noted = table.replace_schema_metadata({"intervals": json.dumps(dict(intervals))})
+    noted = table.replace_schema_metadata(
+        {"intervals": json.dumps(dict(intervals)), "interval_kinds": json.dumps(dict(interval_kinds or {}))}
+    )
     with pa.ipc.new_stream(sink, noted.schema) as writer:
         writer.write_table(noted)
     return sink.getvalue()
 
 
-def answer_from_bytes(content: bytes) -> tuple[pa.Table, dict[str, IntervalBounds]]:
-    """Return table and intervals from bytes made by `answer_to_bytes`."""
+def answer_from_bytes(content: bytes) -> tuple[pa.Table, dict[str, IntervalBounds], dict[str, str]]:
+    """Return table, intervals and their kinds from bytes made by `answer_to_bytes`."""
     try:
         table = pa.ipc.open_stream(io.BytesIO(content)).read_all()
-        kept = json.loads((table.schema.metadata or {}).get(b"intervals", b"{}"))
+        metadata = table.schema.metadata or {}
+        kept, kinds = (json.loads(metadata.get(name, b"{}")) for name in (b"intervals", b"interval_kinds"))
         intervals = {name: (low, high) for name, (low, high) in kept.items()}
+        interval_kinds = {name: str(kinds.get(name, PER_ROW)) for name in intervals}
     except (pa.ArrowException, ValueError, TypeError, AttributeError, OSError):
         raise build_damaged_ledger_error() from None
-    return table.replace_schema_metadata(None), intervals
+    return table.replace_schema_metadata(None), intervals, interval_kinds
 
 
 def build_damaged_ledger_error() -> RequestError:

@@ -7,21 +7,25 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
 from discreet.belief import Belief
-from discreet.belief.wording import format_count
+from discreet.belief.wording import format_count, format_number
 from discreet.core.csv_escaping import escape_cell
 from discreet.core.html_summary import MAX_ROWS, build_facts, build_note, build_summary, build_table
-from discreet.engines.duckdb import query_released_tables
-from discreet.services.released_tables import ReleasedTable, describe_cost
-from discreet.sql.accuracy import RankError
+from discreet.engines.released_queries import query_released_tables
+from discreet.services.released_tables import ReleasedTable, describe_cost, name_entries
+from discreet.sql.accuracy import RankError, find_measures_by_column, find_rank_error
+from discreet.sql.error_plan import ALL_ROWS, PER_ROW
 from discreet.sql.plan_execution import Release, build_empty_release
 from discreet.sql.planner import QueryPlan
 
 IntervalBounds = tuple[list[float | None], list[float | None]]
+OLDER = "it was stored by an earlier version without one that holds"
 INTERVAL_NOTE = "Intervals cover the noise, not what clamping values and limiting a person's rows changed."
 
 
@@ -29,8 +33,11 @@ INTERVAL_NOTE = "Intervals cover the noise, not what clamping values and limitin
 class Answer(ReleasedTable):
     """A released answer; `belief` bounds what an attacker can believe after all releases, this one included.
 
-    `rank_errors` has, for columns picked by rank such as MEDIAN, by how many rows they may miss their rank,
-    and for decisions such as BOOL_OR from how many rows on they are right.
+    `epsilon` is what was charged now: 0 where everything was released before. `entries` are the ledger
+    entries that it is computed from. `rank_errors` has, for columns picked by rank such as MEDIAN, by how
+    many rows they may miss their rank, and for decisions such as BOOL_OR from how many rows on they are
+    right. `interval_kind` has, for each column with intervals, "per_row" if each row's interval holds with
+    the confidence, and "all_rows" if all of the column hold together: after selecting rows by noisy values.
     `no_interval` has, for other noisy columns without an interval, the reason.
     """
 
@@ -39,11 +46,21 @@ class Answer(ReleasedTable):
     confidence: float
     epsilon: float
     belief: Belief
-    entry: int
-    repeated: bool
+    entries: tuple[int, ...]
     sentence: str
     rank_errors: Mapping[str, RankError] = field(default_factory=dict)
     no_interval: Mapping[str, str] = field(default_factory=dict)
+    interval_kind: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def repeated(self) -> bool:
+        """True if it was free: everything that it needs was released before."""
+        return self.epsilon == 0
+
+    @property
+    def entry(self) -> int | None:
+        """The newest ledger entry that it is computed from; None if it follows from the policy alone."""
+        return max(self.entries, default=None)
 
     def __repr__(self) -> str:
         """Return size, columns and cost; the values are for `to_pandas()` and the notebook's table."""
@@ -68,7 +85,20 @@ class Answer(ReleasedTable):
             build_facts([("cost", self._describe_cost()), ("belief", self.sentence)]),
         )
 
+    @property
+    def cost_sentence(self) -> str:
+        """The charge of this answer, and the entries that the answer is computed from, in a few words."""
+        if not self.entries:
+            return "nothing: it follows from the question and the policy"
+        if self.repeated:
+            return f"nothing: everything that it needs was released before ({name_entries(self.entries)})"
+        *before, now = self.entries
+        rest = f"; the rest was released before ({name_entries(before)})" if before else ""
+        return f"epsilon {format_number(self.epsilon)} (entry {now}){rest}"
+
     def _describe_cost(self) -> str:
+        if self.entry is None:
+            return self.cost_sentence
         return describe_cost(self.epsilon, 0, self.entry, repeated=self.repeated)
 
     @property
@@ -81,7 +111,7 @@ class Answer(ReleasedTable):
         """Return what a reader of the table must know of its errors, in sentences."""
         notes = []
         if any(end is not None for low, _ in self.intervals.values() for end in low):
-            notes.append(f"± at {self.confidence:.0%}. {INTERVAL_NOTE}")
+            notes.append(f"± at {self.confidence:.0%}. {self.interval_kind_sentence}{INTERVAL_NOTE}")
         if self.no_interval:
             notes.append(self.no_interval_sentence)
         if self.rank_errors:
@@ -89,6 +119,17 @@ class Answer(ReleasedTable):
             remarks = dict.fromkeys(found.remark for found in self.rank_errors.values() if found.remark)
             notes.append(" ".join([f"At {self.confidence:.0%}, {told}.", *remarks]))
         return notes
+
+    @property
+    def interval_kind_sentence(self) -> str:
+        """One sentence on columns whose intervals hold together, with a blank behind it; empty without."""
+        together = [name for name, kind in self.interval_kind.items() if kind == ALL_ROWS]
+        if not together:
+            return ""
+        reason = "because rows or values were chosen by noise, or seen before"
+        if len(together) == len(self.interval_kind):
+            return f"All intervals of a column hold together, {reason}. "
+        return f"All intervals of {', '.join(together)} hold together, {reason}. "
 
     @property
     def no_interval_sentence(self) -> str:
@@ -124,6 +165,7 @@ class Answer(ReleasedTable):
             "columns": self.table.column_names,
             "rows": [[_to_json_value(value) for value in row] for row in self.rows],
             "intervals": None if self.no_interval and not self.intervals else intervals,
+            "interval_kind": {name: self.interval_kind.get(name, PER_ROW) for name in intervals},
             "no_interval": dict(self.no_interval),
             "ranks": {
                 name: found.to_json() for name, found in self.rank_errors.items() if name not in decisions
@@ -140,6 +182,7 @@ class Answer(ReleasedTable):
                 "tail": self.belief.tail,
             },
             "entry": self.entry,
+            "entries": list(self.entries),
             "repeated": self.repeated,
             "sentence": self.sentence,
             "note": INTERVAL_NOTE,
@@ -160,6 +203,8 @@ class Answer(ReleasedTable):
 
 def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str:
     """Return a value as text, with its ± if it has one."""
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
     half = _find_half_width(answer, name, row_index, value)
     if half is None:
         return _format_value(answer, name, value)
@@ -172,13 +217,16 @@ def format_cell(answer: Answer, name: str, row_index: int, value: object) -> str
 
 
 def _format_value(answer: Answer, name: str, value: object) -> str:
-    """Return a value without ±; a NULL that has an interval could not be estimated."""
+    """Return a value without ±; one whose interval has no ends, or is NULL, cannot be told."""
     if value is None:
         return "cannot be told" if name in answer.intervals else "NULL"
     if isinstance(value, float):
-        return f"{value:,.3f}"
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,}" if whole and name in answer.measures else str(value)
+        shown = f"{value:,.3f}"
+    else:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        shown = f"{value:,}" if whole and name in answer.measures else str(value)
+    unbounded = name in answer.intervals and name not in answer.rank_errors
+    return f"{shown} (cannot be told)" if unbounded else shown
 
 
 def _find_half_width(answer: Answer, name: str, row_index: int, value: object) -> float | None:
@@ -212,6 +260,11 @@ def _escape_formulas(table: pa.Table) -> pa.Table:
     return table.rename_columns([escape_cell(name) for name in table.column_names])
 
 
+def describe_interval_kind(answer: Answer, name: str) -> str:
+    """Return what to write behind a column's ± if all of its intervals hold together; empty else."""
+    return ", all rows together" if answer.interval_kind.get(name) == ALL_ROWS else ""
+
+
 def add_interval_bounds(table: pa.Table, intervals: Mapping[str, IntervalBounds]) -> pa.Table:
     """Return the table with interval bounds as columns of their own: name, name.low, name.high.
 
@@ -228,6 +281,49 @@ def add_interval_bounds(table: pa.Table, intervals: Mapping[str, IntervalBounds]
 
 def _to_json_value(value: object) -> object:
     return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+def build_answer(
+    plan: QueryPlan,
+    table: pa.Table,
+    intervals: Mapping[str, IntervalBounds],
+    interval_kinds: Mapping[str, str],
+    *,
+    charged: Fraction,
+    entries: tuple[int, ...],
+    belief: Belief,
+    sentence: str,
+) -> Answer:
+    """Return the answer of a planned question, from what was released now or before."""
+    errors = plan.column_errors
+    # An answer stored by an earlier version may have intervals that this version knows to be invalid, or of
+    # another kind, or none where this version has one.
+    kinds = {
+        name: kind
+        for name, kind in errors.interval_kinds.items()
+        if name in intervals and interval_kinds.get(name) == kind
+    }
+    older = {name: OLDER for name in errors.interval_kinds if name not in kinds}
+    return Answer(
+        table=table,
+        intervals={name: intervals[name] for name in kinds},
+        interval_kind=kinds,
+        no_interval={
+            name: reason
+            for name, reason in {**errors.missing_reasons, **older}.items()
+            if name in table.column_names
+        },
+        confidence=plan.confidence,
+        epsilon=float(charged),
+        belief=belief,
+        entries=entries,
+        sentence=sentence,
+        rank_errors={
+            name: found
+            for name, each in find_measures_by_column(plan).items()
+            if name in errors.measures_with_intervals and (found := find_rank_error(plan, each))
+        },
+    )
 
 
 def build_empty_answer(plan: QueryPlan) -> Release:

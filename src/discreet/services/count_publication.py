@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -23,7 +24,6 @@ from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
-from discreet.mining.stream import StreamPlan
 from discreet.mining.tabulation.contingency import ContingencyPlan
 from discreet.mining.tabulation.frequent_itemsets import ItemsetPlan
 from discreet.mining.tabulation.noise_budget import NoiseBudget
@@ -39,6 +39,9 @@ from discreet.services.stored_releases import (
     release_or_replay,
     resolve_epsilon,
 )
+
+if TYPE_CHECKING:
+    from discreet.mining.stream import StreamPlan
 
 ATTACKER = "knows all other records, or takes records as independent"
 
@@ -111,9 +114,9 @@ class ReleasedCounts(ReleasedTable):
     def _repr_html_(self) -> str:
         summary = self.publication.plan_summary
         planned = [
-            (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+            _describe_planned(name, value)
             for name, value in summary.items()
-            if not isinstance(value, Mapping)
+            if not isinstance(value, Mapping) and value is not None
         ]
         return self._summarize_rows(
             f"{self.publication.kind.capitalize()} of {self.publication.table}",
@@ -128,6 +131,13 @@ class ReleasedCounts(ReleasedTable):
         return describe_cost(
             self.publication.epsilon, self.publication.delta, self.entry, repeated=self.repeated
         )
+
+
+def _describe_planned(name: str, value: object) -> tuple[str, str]:
+    """Return one entry of a plan's summary as a notebook shows it."""
+    if name == "error95":
+        return "error, 95%", f"± {value:,}"
+    return name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def resolve_budget(

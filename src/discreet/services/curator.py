@@ -15,8 +15,7 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Self, TypeVar
@@ -25,27 +24,30 @@ import pyarrow as pa
 
 from discreet.accounting.entries import Entry, StoredAnswer
 from discreet.accounting.ledger import Ledger
-from discreet.accounting.ledger_storage import MEMORY
+from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.belief import Promise
 from discreet.core.argument_types import refuse_wrong_types
-from discreet.core.engine import Closeable, Engine, Stoppable, ValidatesStatements
-from discreet.core.engine_faults import log_fault, run_charged, run_guarded
-from discreet.core.errors import EngineFault, RequestError, require_parameter
+from discreet.core.engine import Closeable, Engine, Stoppable
+from discreet.core.engine_faults import run_guarded
+from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import Guarantee
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.services import fault_log, policy_engines
-from discreet.services.answer_cache import AnswerCache, answer_from_bytes, answer_to_bytes
-from discreet.services.answers import Answer, IntervalBounds
-from discreet.services.budget_units import build_budget_refusal, compute_share
-from discreet.services.check.check import check_at_opening, run_check
+from discreet.services.answer_cache import AnswerCache, answer_from_bytes
+from discreet.services.answers import Answer, build_answer
+from discreet.services.bounded_cache import BoundedCache
+from discreet.services.budget_units import build_budget_refusal
+from discreet.services.charged_release import release_and_settle, release_missing
+from discreet.services.check.check import run_check, warn_at_opening
+from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import make_check_request
-from discreet.services.check.data_check import DataCheck
 from discreet.services.frames import Frame
 from discreet.services.ledgers import open_ledger
-from discreet.services.plans import Budget, Plan, QuestionPricing, list_errors
+from discreet.services.measurement_store import MeasurementStore, Reuse
+from discreet.services.plans import Budget, Plan
 from discreet.services.policies import get_promise, resolve_analyst
 from discreet.services.policy_engines import (
     apply_tables,
@@ -55,21 +57,19 @@ from discreet.services.policy_engines import (
 )
 from discreet.services.policy_values import PolicyForm, parse_policy, require_mapping
 from discreet.services.progress import ignore_progress
+from discreet.services.question_planner import QuestionPlanner
 from discreet.services.question_request import QuestionRequest
 from discreet.services.request_fields import make_request
 from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
-from discreet.sql.accuracy import find_measures_by_column, find_rank_error
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.plan_execution import Release, execute_plan
-from discreet.sql.planner import CONFIDENCE, QueryPlan
-from discreet.sql.query_parameters import fill_parameters
-from discreet.sql.query_parser import parse_statement
+from discreet.sql.plan_execution import MeasuredCores, Release, compute_answer, measure_cores
+from discreet.sql.planner import CONFIDENCE
 
 T = TypeVar("T")
 MAX_FILE_NAME = 255
-VERB = re.compile(r"^ask(?=[.:])")
-"""The verb that the planner's refusals begin with."""
+MAX_CACHED_ANSWERS, MAX_CACHED_BYTES = 256, 1 << 20
+DeadlineRunner = Callable[[Callable[[], MeasuredCores]], MeasuredCores | LateResult[MeasuredCores]]
 
 
 class Curator(Closeable):
@@ -94,6 +94,7 @@ class Curator(Closeable):
     analyst: str
     promise: Promise
     answer_cache: AnswerCache
+    measurement_store: MeasurementStore
 
     def __init__(
         self,
@@ -192,8 +193,7 @@ class Curator(Closeable):
             require_unchanged_sources(policy, read)
             with fault_log.log_faults(policy.ledger):
                 engine = policy_engines.open_engine(policy, frames=read, progress=progress)
-            if policy.is_embedded and policy.ledger != MEMORY and not read:
-                check_at_opening(policy, progress or ignore_progress)
+            warn_at_opening(policy, ledger, read, progress or ignore_progress)
         except BaseException:
             ledger.close()
             raise
@@ -212,12 +212,22 @@ class Curator(Closeable):
     ) -> None:
         self.frames = dict(frames or {})
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
-        self._work_limits = WorkLimits(policy=policy, slack=slack)
         self.promise = get_promise(policy)
         self._engine, self._random = engine, random or Randomness()
         self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
+        self.measurement_store = MeasurementStore(index=MeasurementIndex(ledger, analyst), policy=policy)
+        self._computed_answers: BoundedCache[Hashable, Release] = BoundedCache(MAX_CACHED_ANSWERS)
         self._fault_log = fault_log.open_fault_log(policy.ledger)
-        self._pricing = QuestionPricing(policy, self.promise)
+        self._planner = QuestionPlanner(
+            policy=policy,
+            promise=self.promise,
+            ledger=ledger,
+            analyst=analyst,
+            belief_scope=self.belief_scope,
+            answer_cache=self.answer_cache,
+            measurement_store=self.measurement_store,
+            work_limits=WorkLimits(policy=policy, slack=slack),
+        )
 
     def __repr__(self) -> str:
         """Return tables, analyst and promise; the ledger may be closed already."""
@@ -252,6 +262,8 @@ class Curator(Closeable):
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
         confidence: Real | str = CONFIDENCE,
+        free: bool = False,
+        fresh: bool = False,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
     ) -> Plan:
@@ -259,8 +271,9 @@ class Curator(Closeable):
 
         `share` and `confidence` may be texts such as "5%". `within` is the largest error allowed for every
         measure; "2%" is a share of ranks. For AVG and MEDIAN it needs `least_rows`, the number of rows that
-        every group is assumed to have. `split` gives columns weights for their part of epsilon. `values` are
-        the values of the parameters $1, $2 ….
+        every group is assumed to have. `free` refuses what was not released before, `fresh` measures all
+        anew. `split` gives columns weights for their part of epsilon. `values` are the values of the
+        parameters $1, $2 ….
         """
         request = make_request(
             QuestionRequest,
@@ -271,6 +284,8 @@ class Curator(Closeable):
             least_rows=least_rows,
             split=split,
             confidence=confidence,
+            free=free,
+            fresh=fresh,
             raw=raw,
             values=values,
         )
@@ -278,52 +293,7 @@ class Curator(Closeable):
 
     def plan_question(self, request: QuestionRequest, *, verb: str = "ask") -> Plan:
         """Return the plan of a request; `verb` is what a refusal begins with."""
-        try:
-            return self._plan_question(request)
-        except RequestError as refusal:
-            message = VERB.sub(verb, refusal.message)
-            raise type(refusal)(message, hint=refusal.hint) from None
-
-    def _plan_question(self, request: QuestionRequest) -> Plan:
-        spent = self.ledger.get_accountant(self.belief_scope)
-        priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
-        made = self._find_former_plan(request, priced) or priced(
-            self._pricing.choose_epsilon(request, priced, spent)
-        )
-        self._work_limits.require_within_limits(made)
-        self._require_valid_statements(made)
-        key = self.answer_cache.compute_question_key(made.release_key)
-        stored = self.answer_cache.find(key)
-        repeated = stored is not None
-        before = spent.compute_belief()
-        fits = repeated or self.ledger.has_room_for(self.analyst, made.guarantee)
-        after = spent.spend(made.guarantee).compute_belief() if fits and not repeated else before
-        return Plan(
-            text=_write_question(request),
-            query_plan=made,
-            key=key,
-            belief_before=before,
-            belief_after=after,
-            uncovered=self.ledger.describe_uncovered(),
-            repeated=repeated,
-            entry=None if stored is None else stored.entry.number,
-            fits=fits,
-            share=compute_share(spent.compute_cost(made.guarantee), spent.limit),
-            plan_at=priced,
-        )
-
-    def _find_former_plan(
-        self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]
-    ) -> QueryPlan | None:
-        """Return the plan of a share as earlier versions read it, of epsilon, if its answer is stored.
-
-        What was paid for stays free. Without a tail, a share of the promise is one of epsilon still.
-        """
-        if not request.share or not self.promise.tail or request.epsilon or request.within:
-            return None
-        former = plan_at(Fraction(self.promise.epsilon) * Fraction(request.share))
-        stored = self.answer_cache.find(self.answer_cache.compute_question_key(former.release_key))
-        return None if stored is None else former
+        return self._planner.plan(request, self._engine, verb=verb)
 
     def ask(
         self,
@@ -335,11 +305,11 @@ class Curator(Closeable):
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
         confidence: Real | str = CONFIDENCE,
+        free: bool = False,
+        fresh: bool = False,
         raw: bool = False,
         values: Sequence[Scalar | float] = (),
-        run_with_deadline: Callable[[Callable[[], Release]], Release | LateResult[Release]] = lambda work: (
-            work()
-        ),
+        run_with_deadline: DeadlineRunner = lambda work: work(),
     ) -> Answer:
         """Return the answer to a question or a plan; the same analyst repeats a question for free.
 
@@ -349,7 +319,7 @@ class Curator(Closeable):
         wanted = "a question in SQL, or a plan of it"
         require_parameter(isinstance(question, str | Plan), "ask", "question", question, wanted)
         if isinstance(question, Plan):
-            proposal = self._require_own_plan(question)
+            proposal = self._planner.require_own_plan(question)
         else:
             proposal = self.plan_question(
                 make_request(
@@ -361,49 +331,52 @@ class Curator(Closeable):
                     least_rows=least_rows,
                     split=split,
                     confidence=confidence,
+                    free=free,
+                    fresh=fresh,
                     raw=raw,
                     values=values,
                 )
             )
-        try:
-            found = self.release_or_replay(
-                proposal.key,
-                proposal.text,
-                proposal.query_plan.guarantee,
-                lambda engine, random: run_with_deadline(
-                    lambda: execute_plan(proposal.query_plan, engine, random, query_released_tables)
+        plan = proposal.query_plan
+        found = self.measurement_store.find(plan, proposal.reuse)
+        looks_back = found.missing and proposal.reuse is not Reuse.NOTHING
+        former = self.answer_cache.find(proposal.key) if looks_back else None
+        charged, entries, measured = Fraction(0), found.entries, None
+        if former is not None:
+            table, intervals, kinds = answer_from_bytes(former.answer)
+            entries = (former.entry.number,)
+        else:
+            if found.missing:
+                found, measured, entry = release_missing(
+                    self.ledger,
+                    self.measurement_store,
+                    proposal,
+                    found,
+                    lambda found: run_with_deadline(
+                        lambda: measure_cores(plan, self._engine, self._random, found.missing)
+                    ),
+                )
+                entries = (*found.entries, *([] if entry is None else [entry.number]))
+                charged = plan.compute_charge(found.missing)[0] if measured is not None else charged
+            plan = found.apply_noise(plan, self.policy, proposal.text)
+            release = self._computed_answers.get_or_compute(
+                (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
+                lambda: compute_answer(
+                    plan, found.combine(measured or {}), query_released_tables, self._engine
                 ),
-                lambda release: answer_to_bytes(release.table, release.intervals),
-                {"confidence": proposal.query_plan.confidence},
+                is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
             )
-        except RequestError as refusal:
-            raise build_budget_refusal(
-                self.ledger,
-                self.analyst,
-                "ask",
-                refusal,
-                proposal.query_plan.guarantee,
-                lambda epsilon: proposal.plan_at(epsilon).guarantee,
-                lambda epsilon: list_errors(proposal.plan_at(epsilon)),
-            ) from None
-        if isinstance(found, StoredAnswer):
-            table, intervals = answer_from_bytes(found.answer)
-            return self._build_answer(proposal, table, intervals, found.entry.number, repeated=True)
-        release, entry = found
-        return self._build_answer(proposal, release.table, release.intervals, entry.number, repeated=False)
-
-    def _require_own_plan(self, plan: Plan) -> Plan:
-        """Return the plan if it was made under this policy and data version; otherwise refuse it.
-
-        Its noise is scaled to the bounds of the policy that it was made under. Under wider bounds, one person
-        would move the answer by more than is charged.
-        """
-        if plan.key != self.answer_cache.compute_question_key(plan.query_plan.release_key):
-            raise RequestError(
-                "ask: the plan was made under another policy or version of the data.",
-                hint="Plan the question again.",
-            )
-        return plan
+            table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
+        return build_answer(
+            plan,
+            table,
+            intervals,
+            kinds,
+            charged=charged,
+            entries=entries,
+            belief=self.ledger.compute_belief(analyst=self.belief_scope),
+            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
+        )
 
     def charge_and_release(
         self,
@@ -425,7 +398,7 @@ class Curator(Closeable):
             entry = self.ledger.reserve(self.analyst, key, text, guarantee)
         except RequestError as refusal:
             raise build_budget_refusal(self.ledger, self.analyst, verb, refusal, guarantee) from None
-        return self._release_and_settle(entry, compute, serialize, metadata)
+        return self._release(entry, compute, serialize, metadata)
 
     def release_or_replay(
         self,
@@ -439,82 +412,28 @@ class Curator(Closeable):
         """Return the analyst's stored release for `key`; otherwise charge and run `compute`."""
         found = self.answer_cache.find_or_reserve(key, text, guarantee)
         return (
-            found
-            if isinstance(found, StoredAnswer)
-            else self._release_and_settle(found, compute, serialize, metadata)
+            found if isinstance(found, StoredAnswer) else self._release(found, compute, serialize, metadata)
         )
 
-    def _release_and_settle(
+    def _release(
         self,
         entry: Entry,
         compute: Callable[[Engine, Randomness], T | LateResult[T]],
         serialize: Callable[[T], bytes],
         metadata: Mapping[str, object] | None,
     ) -> tuple[T, Entry]:
-        try:
-            released = self._compute_charged(entry, compute)
-            if isinstance(released, LateResult):
-                # Suspend before settling, so that a process killed in between leaves the analyst suspended.
-                self.ledger.suspend(self.analyst, log_fault(TimeoutError("the answer left late")).incident)
-                released = released.value
-            return released, self.ledger.settle(entry, serialize(released), metadata)
-        finally:
-            self.ledger.abandon(entry)
+        return release_and_settle(
+            self.ledger, entry, lambda: compute(self._engine, self._random), serialize, metadata
+        )
 
     def stop_work(self) -> None:
         """Cancel the statement that the engine is running, if the engine supports it."""
         if isinstance(self._engine, Stoppable):
             self._engine.stop()
 
-    def _compute_charged(
-        self, entry: Entry, compute: Callable[[Engine, Randomness], T | LateResult[T]]
-    ) -> T | LateResult[T]:
-        try:
-            return run_charged(lambda: compute(self._engine, self._random))
-        except EngineFault as fault:
-            self.ledger.fault(entry, fault.incident)
-            raise
-
     def inspect_data(self, inspect: Callable[[Engine], T]) -> T:
         """Return what `inspect` reads, for the custodian only; it is not released, so nothing is charged."""
         return run_guarded(lambda: inspect(self._engine))
-
-    def _build_answer(
-        self,
-        proposal: Plan,
-        table: pa.Table,
-        intervals: Mapping[str, IntervalBounds],
-        entry: int,
-        *,
-        repeated: bool,
-    ) -> Answer:
-        errors = proposal.query_plan.column_errors
-        return Answer(
-            table=table,
-            # An answer stored by an earlier version may have intervals that this version knows to be invalid.
-            intervals={
-                name: ends for name, ends in intervals.items() if name in errors.measures_with_intervals
-            },
-            no_interval=errors.missing_reasons,
-            confidence=proposal.query_plan.confidence,
-            epsilon=proposal.cost,
-            belief=self.ledger.compute_belief(analyst=self.belief_scope),
-            entry=entry,
-            repeated=repeated,
-            sentence=self.ledger.describe_belief(analyst=self.belief_scope),
-            rank_errors={
-                name: found
-                for name, each in find_measures_by_column(proposal.query_plan).items()
-                if name in errors.measures_with_intervals
-                and (found := find_rank_error(proposal.query_plan, each))
-            },
-        )
-
-    def _require_valid_statements(self, plan: QueryPlan) -> None:
-        """Refuse statements that the engine cannot run, before anything is charged."""
-        if isinstance(self._engine, ValidatesStatements):
-            for statement in (plan.statement, *(each.statement for each in plan.value_selections.values())):
-                self._engine.validate(statement)
 
     @property
     def belief_scope(self) -> str | None:
@@ -529,10 +448,3 @@ class Curator(Closeable):
             self._engine.close()
         finally:
             self.ledger.close()
-
-
-def _write_question(request: QuestionRequest) -> str:
-    """Return the question as the ledger records it, with the values of its parameters filled in."""
-    if not request.values:
-        return request.sql
-    return fill_parameters(parse_statement(request.sql), request.values).sql("duckdb")

@@ -95,7 +95,7 @@ def _run_averaging_attack(curator: Curator, first: Answer) -> AveragingAttack:
     fresh, refusal = 0, ""
     while not refusal:
         try:
-            curator.ask(SQL, epsilon=FRESH + Fraction(fresh, 10**9))
+            curator.ask(SQL, epsilon=FRESH, fresh=True)
             fresh += 1
         except BudgetError as error:
             refusal = error.message

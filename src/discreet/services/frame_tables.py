@@ -7,20 +7,22 @@ columns are declared (`policy_values`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.errors import RequestError
 from discreet.core.output_files import make_spill_folder
-from discreet.core.policy import Column, ColumnType, Policy, Role
+from discreet.core.policy import Policy
+from discreet.core.sql_quoting import quote_identifier
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.inventory import MAX_INSPECTED_ROWS, compute_pattern_shares, find_kind
 from discreet.services.frames import Frame, find_library, is_frame, is_spark_frame, list_columns, read_columns
-from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS
+from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS, is_person_key
 from discreet.services.policy_errors import find_nearest_name
 from discreet.services.policy_values import expand_column, validate_policy
 from discreet.services.source_tables import assign_roles, build_column, choose_kind
@@ -186,6 +188,21 @@ def build_published_policy(
     table: dict[str, Any] = {"columns": made} | ({} if person is None else {"person": person})
     values = {"tables": {name: table}, "hierarchies": dict(hierarchies or {})}
     return validate_policy(values, prefix=("tables", name))
+
+
+def find_shared_person(frame: Any, named: Collection[str]) -> str | None:
+    """Return a column that seems to name the person, if it is not named and rows share a value of it."""
+    column = next((name for name in list_columns(frame) if name not in named and is_person_key(name)), None)
+    if column is None:
+        return None
+    if is_spark_frame(frame):
+        counted = frame.dropna(subset=[column]).groupBy(column).count()
+        return column if counted.filter("count > 1").limit(1).count() else None
+    rows = read_columns(frame, "frame", {column: Column()})
+    value = f"nullif(CAST({quote_identifier(column)} AS VARCHAR), '')"
+    with DuckDBPublisher({}, {"frame": rows}) as engine:
+        counts = engine.count(f"SELECT count({value}) - count(DISTINCT {value}) AS shared FROM frame").secret
+    return column if counts.to_pylist()[0]["shared"] else None
 
 
 def _build_column(

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import pyarrow as pa
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, ColumnType, Table
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.services.object_columns import objects_to_text, write_decimals, write_numbers
 from discreet.services.policy_errors import find_nearest_name
 

@@ -18,9 +18,11 @@ from discreet.anonymity.hierarchies import (
     build_spec,
     draft_hierarchy,
 )
+from discreet.core.column_entry import Column
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.services.policy_errors import find_nearest_name
 from discreet.services.publishers import open_publisher
 

@@ -37,7 +37,8 @@ from discreet.accounting.ledger_storage import (
 )
 from discreet.accounting.mark_files import MarkFile
 from discreet.accounting.privacy_unit import DATABASES, split_source
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.services.policies import get_promise
 from discreet.services.privacy_units import find_anchor, find_units, resolve_source
 from discreet.services.session_ledger import is_session_ledger
@@ -94,6 +95,7 @@ def find_ledger_terms(policy: Policy, *, separate: bool = False, frames: Collect
         separate=separate,
         learned_under=_find_learned_ledgers(policy),
         is_session=is_session_ledger(policy.ledger),
+        is_named="ledger" in policy.model_fields_set,
     )
 
 

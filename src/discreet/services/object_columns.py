@@ -23,7 +23,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from discreet.core.policy import ColumnType
+from discreet.core.column_entry import ColumnType
 
 CHUNK = 65_536
 NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)

@@ -6,7 +6,7 @@ cached: a repeated question is planned once for each epsilon.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -19,24 +19,36 @@ from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.budget_units import find_epsilon_for_share, format_share
+from discreet.services.measurement_store import Reuse
 from discreet.services.question_request import QuestionRequest
-from discreet.sql.accuracy import describe_open_error, find_error_bound, find_least_epsilon, find_rank_error
+from discreet.services.released_tables import name_entries
+from discreet.sql.accuracy import (
+    DEPENDS,
+    describe_open_error,
+    find_column_errors,
+    find_error_bound,
+    find_least_epsilon,
+    find_rank_error,
+)
+from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.expression_tree import Column, Scalar
 from discreet.sql.planner import DecomposedMeasure, QueryPlan, plan_query
 
 MAX_CACHED_PLANS = 64
+SHARED_NOISE_NOTE = "add to more than 100%, as measures that use the same noisy total pay for it once"
+COMPUTED = "computed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedError:
-    """Expected error of one measure: ± `error95` if the plan alone determines it, `note` otherwise.
+    """Expected error of one measure, or of one column that is computed from measures.
 
-    Both refer to the output column that shows the measure. If there is none, or its rows are selected by
-    noisy values, `note` says so.
+    It is ± `error95` if the plan alone determines it, and `note` says why otherwise. Both refer to what the
+    answer shows: the measure's own column, if there is one, in rows that noise may have selected.
 
     `share` is the part of epsilon spent on its primitives; a primitive shared by measures counts for each.
     `rows95` is by how many rows a value picked by rank may miss its rank, or from how many rows on a decision
-    such as BOOL_OR is right.
+    such as BOOL_OR is right. `interval_kind` is "per_row" or "all_rows", as in the answer.
     """
 
     name: str
@@ -44,39 +56,79 @@ class ExpectedError:
     share: float
     error95: float | None
     rows95: float | None = None
+    interval_kind: str | None = None
     note: str = ""
 
     @property
     def description(self) -> str:
         """The ±, or the note where there is none."""
-        return self.note if self.error95 is None else f"± {format_number_up(self.error95)}"
+        if self.error95 is None:
+            return self.note
+        together = ", all rows together" if self.interval_kind == ALL_ROWS else ""
+        return f"± {format_number_up(self.error95)}{together}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """One way to answer a question: the epsilon, the errors by measure, and the entries used."""
+
+    epsilon: float
+    errors: Mapping[str, float | None]
+    entries: tuple[int, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON object; `error95` is the error of the first measure that has one."""
+        known = [error for error in self.errors.values() if error is not None]
+        return {
+            "epsilon": self.epsilon,
+            "error95": known[0] if known else None,
+            "errors": dict(self.errors),
+            "entries": list(self.entries),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
     """The plan of a question: its cost, its effect on belief, and the expected error of the answer.
 
-    `uncovered` names the releases that no bound on belief covers, in sentences. `fits` is whether the
-    remaining budget allows it, `share` the share of the promise that it costs. `entry` is the ledger entry of
-    a stored answer, which is free. `plan_at` returns the same question's plan for another epsilon.
+    `missing` names the measurements that are not stored: they cost `charged`, a part of the question's
+    epsilon, and nothing else does. `entries` are the ledger entries that have stored the others; `reuse`
+    says which of them may serve. `uncovered` names the releases that no bound on belief covers, in
+    sentences. `fits` is whether the remaining budget allows it, `share` the share of the promise that it
+    costs. `plan_at` returns the same question's plan for another epsilon.
     """
 
     text: str
     query_plan: QueryPlan
+    stated_plan: QueryPlan = field(repr=False)
+    """The plan with the noise of stored measurements, from which errors are stated."""
+    offers: tuple[Offer, ...]
     key: str
     belief_before: Belief
     belief_after: Belief
-    repeated: bool
+    missing: tuple[str, ...]
+    entries: tuple[int, ...]
+    charged: Fraction
+    reuse: Reuse
     fits: bool
     share: Fraction
-    entry: int | None = None
     uncovered: str = ""
     plan_at: Callable[[Real], QueryPlan] = field(repr=False, compare=False)
+
+    @property
+    def repeated(self) -> bool:
+        """True if everything that it needs is stored, so that it is free."""
+        return not self.missing
+
+    @property
+    def entry(self) -> int | None:
+        """The newest entry that it is answered from; None if it is not free."""
+        return max(self.entries, default=None) if self.repeated else None
 
     def __repr__(self) -> str:
         """Return cost, measures and the belief after the answer; nothing here depends on data."""
         names = ", ".join(each.name for each in self.expected_errors)
-        spent = "repeated, free" if self.repeated else f"epsilon {format_number(self.cost)}"
+        spent = "stored, free" if self.repeated else f"epsilon {format_number(self.cost)}"
         return f"<Plan of {names}: {spent}, belief {self._describe_belief()}>"
 
     def _repr_html_(self) -> str:
@@ -84,7 +136,12 @@ class Plan:
             [each.name, each.mechanism, format_percent(each.share), each.description]
             for each in self.expected_errors
         ]
-        columns = ["measure", "noise", "share", f"error, {format_percent(self.query_plan.confidence)}"]
+        columns = [
+            "measure",
+            "noise",
+            "share of epsilon",
+            f"error, {format_percent(self.query_plan.confidence)}",
+        ]
         return build_summary(build_table(columns, rows, caption="Plan"), build_facts(self.list_facts()))
 
     def list_facts(self) -> list[tuple[str, str]]:
@@ -94,17 +151,25 @@ class Plan:
             ("cost", self.cost_sentence),
             ("belief", f"{self._describe_belief()} (promise: {format_percent(promise.posterior)})"),
             *([("not covered", self.uncovered)] if self.uncovered else []),
+            *([("shares", SHARED_NOISE_NOTE)] if self._measures_share_noise else []),
             ("neighbours", f"{promise.secret.neighbours} ({promise.secret.value})"),
         ]
 
     @property
+    def _measures_share_noise(self) -> bool:
+        return sum(each.share for each in self.expected_errors) > 1 + 1e-9
+
+    @property
     def cost_sentence(self) -> str:
         """The cost in epsilon and as a share of the promise, in a few words."""
+        if not self.query_plan.cores:
+            return "nothing: it follows from the question and the policy"
         if self.repeated:
-            return f"nothing: the same question was answered before (entry {self.entry})"
+            return f"nothing: everything that it needs was released before ({name_entries(self.entries)})"
         promise, share = self.query_plan.promise, format_share(self.share, up=True)
         whole = f" of {format_number(promise.epsilon)}" if promise.tail == 0 else ""
-        return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise"
+        known = f"; the rest was released before ({name_entries(self.entries)})" if self.entries else ""
+        return f"epsilon {format_number(self.cost)}{whole}, {share} of the promise{known}"
 
     def _describe_belief(self) -> str:
         return f"{format_percent(self.belief_before.prior)} → {self.belief_change}"
@@ -121,13 +186,13 @@ class Plan:
 
     @property
     def cost(self) -> float:
-        """The epsilon of this question."""
-        return float(self.query_plan.epsilon)
+        """The epsilon that is charged for this question: 0 if it is free."""
+        return float(self.charged)
 
     @property
     def expected_errors(self) -> list[ExpectedError]:
         """The expected error of each measure, as far as text and policy determine it."""
-        return compute_expected_errors(self.query_plan)
+        return compute_expected_errors(self.stated_plan)
 
     def to_json(self) -> dict[str, object]:
         """Return the plan as a JSON object."""
@@ -138,10 +203,12 @@ class Plan:
             "measures": [vars(each) for each in self.expected_errors],
             "groups": self.query_plan.group_count,
             "least_rows": self.query_plan.least_rows,
-            "bounding": self.query_plan.bounding.rule,
+            "bounding": self.query_plan.bounding_rule,
             "relation": self.query_plan.promise.secret.value,
             "confidence": self.query_plan.confidence,
             "repeated": self.repeated,
+            "entries": list(self.entries),
+            "offers": [each.to_json() for each in self.offers],
             "fits": self.fits,
             "belief": {
                 "prior": self.belief_before.prior,
@@ -153,23 +220,48 @@ class Plan:
 
 
 def compute_expected_errors(plan: QueryPlan) -> list[ExpectedError]:
-    """Return the expected error of each measure, as far as text and policy determine it."""
-    return [_compute_expected_error(plan, output) for output in plan.outputs]
+    """Return the expected error of each measure, then of each column computed from measures.
+
+    It is known as far as text and policy determine it.
+    """
+    measures = [_compute_expected_error(plan, output) for output in plan.outputs]
+    kinds, known = plan.column_errors.interval_kinds, find_column_errors(plan)
+    missing = plan.column_errors.missing_reasons
+    computed = [each.name for each in plan.error_plan.noisy_columns if each.measure is None]
+    return measures + [
+        ExpectedError(
+            name=name,
+            mechanism=COMPUTED,
+            share=0.0,
+            error95=known.get(name),
+            interval_kind=kinds.get(name),
+            note=missing.get(name) or (DEPENDS if known.get(name) is None else ""),
+        )
+        for name in computed
+    ]
+
+
+def list_error_bounds(plan: QueryPlan) -> dict[str, float | None]:
+    """Return the error of each measure, or None where it depends on the data."""
+    return {each.name: each.error95 for each in compute_expected_errors(plan)}
 
 
 def _compute_expected_error(plan: QueryPlan, output: DecomposedMeasure) -> ExpectedError:
-    around = plan.question.post_processing[0].outputs
+    around = () if plan.question is None else plan.question.post_processing[0].outputs
     names = {expression.name: name for name, expression in around if isinstance(expression, Column)}
     missing = plan.column_errors.explain_missing(output.column)
     error, rows = (
         (find_error_bound(plan, output), find_rank_error(plan, output)) if missing is None else (None, None)
     )
+    shown = plan.column_errors.measures_with_intervals
+    kinds = [plan.column_errors.interval_kinds[name] for name, each in shown.items() if each == output.column]
     return ExpectedError(
         name=names.get(output.column, output.measure.name),
         mechanism=type(_find_mechanism(plan, output)).__name__,
         share=float(sum(plan.shares[name] for name in output.charged_names)),
         error95=None if error is None else float(error),
         rows95=None if rows is None else float(rows.rows),
+        interval_kind=min(kinds, default=None),
         note=missing or (describe_open_error(plan, output) if error is None else ""),
     )
 
@@ -230,6 +322,11 @@ class QuestionPricing:
         if len(given) > 1:
             named = " and ".join(f"`{name}=`" for name in given)
             raise RequestError(f"ask: {named} were given.", hint="Give one of them.")
+        if not given or request.epsilon is None:
+            # a misspelled name is refused first: no epsilon would help it
+            made = plan_at(self._promise.epsilon) if self._policy.epsilon is None or given else None
+            if made is not None and not made.cores:
+                return self._promise.epsilon  # nothing is measured, and nothing charged
         if request.within is not None:
             return find_least_epsilon(request.within, plan_at)
         if request.share is not None:
@@ -238,8 +335,9 @@ class QuestionPricing:
                 accountant, request.share, lambda epsilon: plan_at(epsilon).guarantee
             )
         epsilon = self._policy.epsilon if request.epsilon is None else request.epsilon
+        if epsilon is None and request.free:
+            return self._promise.epsilon  # nothing is charged, and stored measurements have their own noise
         if epsilon is None:
-            plan_at(self._promise.epsilon)  # a misspelled name is refused first: no epsilon would help it
             raise RequestError(
                 "ask: no epsilon is given.",
                 hint='Give `epsilon=0.1`, `share="5%"` or `within=`, or set epsilon in the policy.',

@@ -32,19 +32,18 @@ from discreet.accounting.ledger_storage import (
 from discreet.core.engine import Engine
 from discreet.core.errors import EngineFault, RequestError
 from discreet.core.output_files import write_output
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines import sources
 from discreet.engines.sources import digest_contents, digest_frame, have_changed
 from discreet.services.addresses import parse_engine_address
 from discreet.services.frames import Frame, is_spark_frame, read_frame, require_frame
 from discreet.services.session_ledger import find_session_version, is_session_ledger
+from discreet.services.source_digests import DIGESTS_SUFFIX, describe_state, read_digests
 from discreet.services.spark_frames import ENGINE as SPARK
 from discreet.services.spark_frames import list_spark_sources
 
-DIGESTS_SUFFIX = ".sources.json"
 FRAME_STATE = ["frame"]
-RecordedDigests = dict[str, dict[str, dict[str, object]]]
-"""By data version and table: the state of the files, and the digest of their contents."""
 
 
 def open_engine(
@@ -213,7 +212,7 @@ def require_unchanged_sources(
     if place is None or not parse_engine_address(policy.engine).is_embedded:
         return
     frames = frames or {}
-    known = _read_digests(place)
+    known = read_digests(place)
     tables, before = known.setdefault(policy.data_version, {}), json.dumps(known)
     for name, table in policy.tables.items():
         is_read = only is None or name in only
@@ -227,7 +226,7 @@ def require_unchanged_sources(
             digest = digest_frame(frame)
         else:
             source = sources.locate_source(name, table)
-            state = _describe_state(source)
+            state = describe_state(source)
             if remembered is not None and remembered["state"] == state:
                 continue
             digest = digest_contents(source)
@@ -250,46 +249,3 @@ def _name_frame(name: str, table: Table) -> str:
     """
     declared = json.dumps(table.model_dump(mode="json"), sort_keys=True)
     return f"{name} as declared {hashlib.sha256(declared.encode()).hexdigest()[:16]}"
-
-
-def digest_source(policy: Policy, name: str, frames: Collection[str] = ()) -> str | None:
-    """Return the digest of a table's contents: the recorded one if its files have not changed since.
-
-    None for what has no fixed contents: live tables of a database, frames, and tables without people.
-    """
-    table = policy.tables[name]
-    if name in frames or table.person == "none" or not parse_engine_address(policy.engine).is_embedded:
-        return None
-    source, place = sources.locate_source(name, table), find_sibling_file(policy.ledger, DIGESTS_SUFFIX)
-    known = {} if place is None else _read_digests(place).get(policy.data_version, {})
-    if name in known and known[name]["state"] == _describe_state(source):
-        return str(known[name]["digest"])
-    return digest_contents(source)
-
-
-def describe_source_state(policy: Policy, name: str) -> object:
-    """Return path, size and time of a table's files; None for tables of a database."""
-    if not parse_engine_address(policy.engine).is_embedded:
-        return None
-    return _describe_state(sources.locate_source(name, policy.tables[name]))
-
-
-def _describe_state(source: sources.Source) -> object:
-    """Return the state of a source as JSON has it, in which tuples are lists."""
-    return json.loads(json.dumps([source.state, source.inner_table]))
-
-
-def _read_digests(path: Path) -> RecordedDigests:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        entries = [each for tables in found.values() for each in tables.values()]
-        if all({"state", "digest"} <= set(each) for each in entries):
-            return dict(found)
-    except (OSError, ValueError, AttributeError, TypeError):
-        pass
-    raise RequestError(
-        f"{path}, which records the digests of the data, cannot be read.",
-        hint="If the data has not changed, delete the file; it will be written again.",
-    )

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from discreet.core.column_entry import BinScale, Column, ColumnType, Role
 from discreet.core.csv_options import CsvOptions
 from discreet.core.hierarchy_entry import (
     HierarchyEntry,
@@ -26,17 +27,8 @@ from discreet.core.hierarchy_entry import (
     iterate_leaf_paths,
 )
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import (
-    Analyst,
-    BinScale,
-    Column,
-    ColumnType,
-    Link,
-    Policy,
-    PromiseTerms,
-    Role,
-    Table,
-)
+from discreet.core.policy import Analyst, Policy, PromiseTerms
+from discreet.core.table_entry import Link, Table
 from discreet.services.validation_errors import (
     EXPECTED_BY_TYPE,
     describe_expected,
@@ -74,6 +66,7 @@ SYNONYMS = {
     "encoding": ("charset", "codepage"),
     "quote": ("quotechar", "quote_char"),
     "nulls": ("nullable", "null", "na_values", "null_values", "nullstr"),
+    "sheet": ("sheet_name", "worksheet", "tab"),
     "skip": ("skiprows", "skip_rows"),
     "widths": ("width", "bins", "steps", "sizes"),
     "cuts": ("breaks", "edges", "boundaries", "bounds"),
@@ -86,11 +79,21 @@ SYNONYMS = {
     BinScale.LOG: ("logarithmic", "log10", "ln", "exponential"),
     MaskSide.RIGHT: ("end", "suffix", "trailing"),
     MaskSide.LEFT: ("start", "prefix", "leading"),
-    ColumnType.INTEGER: ("int", "bigint", "long", "whole"),
-    ColumnType.DECIMAL: ("float", "double", "real", "numeric", "number"),
-    ColumnType.CATEGORY: ("categorical", "enum", "factor", "nominal"),
+    ColumnType.INTEGER: ("int", "bigint", "long", "whole", "year", "count"),
+    ColumnType.DECIMAL: (
+        "float",
+        "double",
+        "real",
+        "numeric",
+        "number",
+        "money",
+        "amount",
+        "currency",
+        "percent",
+    ),
+    ColumnType.CATEGORY: ("categorical", "enum", "factor", "nominal", "code", "choice", "label"),
     ColumnType.TEXT: ("str", "string", "varchar"),
-    ColumnType.TIMESTAMP: ("datetime", "time"),
+    ColumnType.TIMESTAMP: ("datetime", "time", "date-time", "date time"),
     ColumnType.BOOLEAN: ("bool", "binary", "flag"),
     Role.IDENTIFIER: ("id", "direct", "key", "identifying"),
     Role.QUASI: ("quasi-identifier", "quasi_identifier", "qi", "qid", "indirect"),

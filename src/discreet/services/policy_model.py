@@ -15,9 +15,9 @@ from typing import Any, Self
 from pydantic import PrivateAttr, ValidationError, model_validator
 
 from discreet.core import policy as core_policy
+from discreet.core.column_entry import Column
 from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.output_files import write_output
-from discreet.core.policy import Column
 from discreet.services.frame_tables import describe_frame, match_frame_patterns
 from discreet.services.frames import Frame, require_frame
 from discreet.services.policies import find_policy_problems, load_policy

@@ -18,9 +18,14 @@ from discreet.services.session_ledger import is_session_ledger
 PATHS = ("ledger", "ledger_mark", "store")
 
 
-def format_policy_text(policy: Policy, folder: Path) -> str:
-    """Return the text of a policy whose file is in a folder; entries that have their default are left out."""
-    entries = policy.model_dump(exclude_defaults=True, by_alias=True)
+def format_policy_text(policy: Policy, folder: Path, *, keeps_defaults: bool = False) -> str:
+    """Return the text of a policy whose file is in a folder.
+
+    Entries that have their default are left out, or with `keeps_defaults` those that were never set.
+    """
+    entries = policy.model_dump(
+        exclude_defaults=not keeps_defaults, exclude_unset=keeps_defaults, by_alias=True
+    )
     if is_session_ledger(policy.ledger):
         del entries["ledger"]
     if "engine" in entries:
@@ -33,11 +38,12 @@ def format_policy_text(policy: Policy, folder: Path) -> str:
         if name == "tables":
             continue
         nested = isinstance(entry, Mapping) and name != "promise"
-        lines += [f"{name}:", *_format_lines(entry, 2)] if nested else [f"{name}: {_format_value(entry)}"]
-    return "\n".join([*lines, "tables:", *_format_tables(entries["tables"], folder), ""])
+        lines += [f"{name}:", *_format_lines(entry, 2)] if nested else [f"{name}: {format_value(entry)}"]
+    return "\n".join([*lines, "tables:", *format_tables(entries["tables"], folder), ""])
 
 
-def _format_tables(tables: Mapping[str, Any], folder: Path) -> list[str]:
+def format_tables(tables: Mapping[str, Any], folder: Path) -> list[str]:
+    """Return the lines of tables in a policy, with one line for each column."""
     lines = []
     for name, table in tables.items():
         lines.append(f"  {name}:")
@@ -46,18 +52,18 @@ def _format_tables(tables: Mapping[str, Any], folder: Path) -> list[str]:
                 lines += ["    columns:", *_format_lines(value, 6)]
             else:
                 shown = _make_relative(value, folder) if entry == "source" else value
-                lines.append(f"    {entry}: {_format_value(shown)}")
+                lines.append(f"    {entry}: {format_value(shown)}")
     return lines
 
 
 def _format_lines(entries: Mapping[str, Any], indent: int) -> list[str]:
     return [
-        f"{' ' * indent}{quote_scalar(str(name))}: {_format_value(value)}" for name, value in entries.items()
+        f"{' ' * indent}{quote_scalar(str(name))}: {format_value(value)}" for name, value in entries.items()
     ]
 
 
-def _format_value(value: Any) -> str:
-    """Return a value as YAML on one line."""
+def format_value(value: Any) -> str:
+    """Return a value of a policy as YAML on one line."""
     if isinstance(value, Enum):
         value = value.value
     for kinds, write in WRITERS:
@@ -73,7 +79,7 @@ WRITERS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (date, lambda value: str(value.isoformat())),
     (Decimal, lambda value: f"{value:f}"),
     (Mapping, lambda value: f"{{{', '.join(_format_lines(value, 0))}}}"),
-    (Sequence, lambda value: f"[{', '.join(map(_format_value, value))}]"),
+    (Sequence, lambda value: f"[{', '.join(map(format_value, value))}]"),
 )
 
 

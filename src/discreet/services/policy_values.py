@@ -26,12 +26,15 @@ from pydantic import ValidationError
 
 from discreet.accounting.ledger_storage import is_database_address
 from discreet.belief import Promise
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import InvalidParameterError, RequestError
-from discreet.core.policy import Column, ColumnType, Policy, PromiseTerms, Table
+from discreet.core.policy import Policy, PromiseTerms
+from discreet.core.table_entry import Table
 from discreet.services.addresses import require_engine_address
 from discreet.services.object_columns import objects_to_text
-from discreet.services.policies import Problems, find_policy_problems, load_policy, resolve_paths
+from discreet.services.policies import find_policy_problems, load_policy, resolve_paths
 from discreet.services.policy_errors import format_validation_errors
+from discreet.services.policy_scalars import Problems
 from discreet.services.session_ledger import find_session_ledger
 from discreet.services.yaml_reader import format_key_path
 

@@ -22,7 +22,8 @@ from pathlib import Path
 from discreet.accounting.ledger_storage import find_sibling_file
 from discreet.accounting.privacy_unit import DATABASES, PrivacyUnit, overlap, split_source
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 
 
 def find_units(policy: Policy, frames: Collection[str] = ()) -> dict[str, PrivacyUnit]:

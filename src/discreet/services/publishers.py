@@ -14,11 +14,13 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.engine import Closeable, DataState, Publisher, SupportsWrites
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
-from discreet.core.policy import ColumnType, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.engine_spec import EngineSpec
 from discreet.engines.inventory import find_kind

@@ -84,7 +84,7 @@ class QuestionFields(BaseModel):
     ]
     epsilon: Annotated[
         Real | None,
-        Field(description="The epsilon that the question may cost."),
+        Field(description="The most epsilon to spend; what was released before is not charged again."),
         *accept_number("`epsilon=`", exclusiveMinimum=0),
         CommandLine(panel=COST_PANEL),
     ] = None
@@ -97,8 +97,8 @@ class QuestionFields(BaseModel):
     within: Annotated[
         Real | str | None,
         Field(
-            description="Instead of `epsilon=`: the least cost for an error of ± this; for MEDIAN in ranks, "
-            "such as 2%."
+            description="Instead of `epsilon=`: the least epsilon that gives an error of ± this; for MEDIAN "
+            "in ranks, such as 2%."
         ),
         *accept_text(
             _read_within, nullable=True, schema=({"type": "number"}, {"type": "string", "pattern": PERCENT})
@@ -121,6 +121,16 @@ class QuestionFields(BaseModel):
         *accept_probability("`confidence=`", nullable=False),
         CommandLine(typed=str, default="95%", panel=ANSWER_PANEL),
     ] = CONFIDENCE
+    free: Annotated[
+        bool,
+        Field(description="Answer from what was released before, or refuse; charge nothing."),
+        CommandLine(panel=COST_PANEL),
+    ] = False
+    fresh: Annotated[
+        bool,
+        Field(description="Measure anew, even what was released before; it is charged."),
+        CommandLine(panel=COST_PANEL),
+    ] = False
     raw: Annotated[
         bool, Field(description="Leave negative counts as they are."), CommandLine(panel=ANSWER_PANEL)
     ] = False

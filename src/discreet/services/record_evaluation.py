@@ -31,10 +31,12 @@ from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import PublishedTable, from_recoding, read_release
 from discreet.attacks.query_attacks import Victim
 from discreet.belief.odds import logit, sigmoid
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.engine import Engine, Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import Column, ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.table_entry import Table
 from discreet.services.anonymize.anonymizer import Anonymizer
 from discreet.services.attack.answers_evaluation import ANSWER_ATTACKS, CuratorSession
 from discreet.services.attack.evaluation import compute_promised_posterior

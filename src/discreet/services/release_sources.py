@@ -17,8 +17,10 @@ from discreet.anonymity.tuple_counts import (
     Combinations,
     ReleaseSource,
 )
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 
 NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DATE, ColumnType.TIMESTAMP)
 

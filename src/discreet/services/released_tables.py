@@ -53,6 +53,15 @@ class ReleasedTable(ABC):
         return build_summary(table, build_facts(facts))
 
 
+def name_entries(entries: Sequence[int]) -> str:
+    """Return ledger entries by their numbers.
+
+    >>> name_entries([3]), name_entries([1, 3])
+    ('entry 3', 'entries 1, 3')
+    """
+    return f"{'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}"
+
+
 def describe_cost(epsilon: Real, delta: Real, entry: int, *, repeated: bool) -> str:
     """Return a charge and its ledger entry in words.
 

@@ -1,4 +1,4 @@
-"""What a request's field needs beside its type: its command-line form, and a JSON form that is a text.
+"""Annotations of a request's field: its command-line form, and a JSON form that is a text.
 
 A request is a pydantic model with typed fields. Where a field's name and type do not say how it is typed on a
 command line, `CommandLine` in its annotation does; `cli/request_options.py` reads it.

@@ -7,11 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from glob import iglob
 from pathlib import Path
 
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.csv_options import CsvOptions
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import MissingValues
-from discreet.core.policy import WORD, Column, ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import split_source
+from discreet.core.table_entry import WORD, Table
 from discreet.engines.inventory import Schema, read_schemas
 from discreet.services.addresses import parse_engine_address, require_engine_address
 from discreet.services.policy_draft.column_roles import guess_role, is_code

@@ -15,8 +15,9 @@ from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, ColumnType, Table
+from discreet.core.table_entry import Table
 from discreet.services.frames import make_type_error, match_columns
 
 ENGINE, DATABASE = "spark:local", "global_temp"

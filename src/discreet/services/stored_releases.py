@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from discreet.accounting.entries import StoredAnswer
 from discreet.core.engine import Engine
@@ -17,9 +17,11 @@ from discreet.core.number_checks import Real, require_positive
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.services.budget_units import GuaranteeAt, build_budget_refusal
-from discreet.services.curator import Curator
-from discreet.services.policies import compute_policy_version
+from discreet.services.policy_version import compute_policy_version
 from discreet.services.request_fields import MIN_EPSILON
+
+if TYPE_CHECKING:
+    from discreet.services.curator import Curator
 
 T = TypeVar("T")
 
@@ -53,7 +55,7 @@ def require_min_epsilon(verb: str, epsilon: Real) -> None:
     require_positive(verb, "epsilon", epsilon)
     if epsilon < MIN_EPSILON:
         raise RequestError(
-            f"{verb}: an epsilon below {MIN_EPSILON:g} leaves nothing but noise.", hint="Give more of it."
+            f"{verb}: an epsilon below {MIN_EPSILON:g} leaves nothing but noise.", hint="Give a larger one."
         )
 
 

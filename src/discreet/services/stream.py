@@ -12,12 +12,13 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from discreet.belief.wording import format_number
 from discreet.core.engine import Engine
 from discreet.core.errors import BudgetError, RequestError, require_parameter
 from discreet.core.html_summary import build_facts, build_summary
 from discreet.core.number_checks import Real
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mechanisms.sampling import Booleans
 from discreet.mining.stream import OnlineAnswerer, StreamAnswer, StreamPlan, parse_counting_query, plan_stream
@@ -38,6 +39,7 @@ class Stream:
     answerer: OnlineAnswerer
     curator: Curator
     entry: int
+    sentence: str
 
     def __repr__(self) -> str:
         """Return table, number of questions and method; which of them were answered anew is not shown."""
@@ -49,9 +51,15 @@ class Stream:
             ("questions", f"{self.plan.questions:,}"),
             ("method", self.plan.method),
             ("error, 95%", f"± {self.plan.error95:,}"),
-            ("ledger", f"entry {self.entry}"),
+            ("cost", self._describe_cost()),
+            ("belief", self.sentence),
         ]
         return build_summary(build_facts(facts, caption=f"Stream over {self.plan.table}"))
+
+    def _describe_cost(self) -> str:
+        budget = self.plan.budget
+        name = "epsilon" if budget.is_pure else "rho"
+        return f"{name} {format_number(float(budget.amount))} for all questions (entry {self.entry})"
 
     @property
     def plan(self) -> StreamPlan:
@@ -82,7 +90,12 @@ def open_stream(curator: Curator, request: StreamRequest) -> Stream:
         lambda _: b"",
         verb="stream",
     )
-    return Stream(answerer=answerer, curator=curator, entry=entry.number)
+    return Stream(
+        answerer=answerer,
+        curator=curator,
+        entry=entry.number,
+        sentence=curator.ledger.describe_belief(analyst=curator.belief_scope),
+    )
 
 
 def plan_stream_release(

@@ -158,5 +158,8 @@ def _get_error(each: ExpectedError) -> float | None:
 
 
 def _describe_unit(plan: QueryPlan, index: int) -> str:
-    each, output = compute_expected_errors(plan)[index], plan.outputs[index]
+    each = compute_expected_errors(plan)[index]
+    if index >= len(plan.outputs):
+        return f"in {each.name}"
+    output = plan.outputs[index]
     return output.measure.describe_error_unit(each.name, is_in_rows=each.error95 is None)

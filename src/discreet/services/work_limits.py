@@ -20,11 +20,12 @@ import re
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from discreet.core.policy import ASSUMED_ROWS, Policy
+from discreet.core.policy import Policy
+from discreet.core.table_entry import ASSUMED_ROWS
 from discreet.engines import statement_timeout
 from discreet.engines.engine_spec import CostModel
 from discreet.services.addresses import parse_engine_address
-from discreet.sql.planner import QueryPlan
+from discreet.sql.planner import CorePlan, QueryPlan
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import find_scans
 from discreet.sql.worst_case_work import Work, measure_person_work, measure_total_work
@@ -65,6 +66,9 @@ class WorkLimits:
 
     def estimate_seconds(self, plan: QueryPlan) -> float:
         """Return an upper bound on the seconds that a plan takes on the declared rows."""
+        return sum(map(self._estimate_core_seconds, plan.cores))
+
+    def _estimate_core_seconds(self, plan: CorePlan) -> float:
         tables = find_scans(plan.question.rows)
         rows = sum(self.policy.tables[each.table].expected_rows for each in tables)
         passes = len(tables) + len(plan.value_selections)
@@ -78,7 +82,7 @@ class WorkLimits:
             + _measure_statement_length(plan) * self.cost_model.per_statement_character
         )
 
-    def _get_seconds_per_row(self, plan: QueryPlan) -> float:
+    def _get_seconds_per_row(self, plan: CorePlan) -> float:
         if self.policy.is_read_only:
             return self.cost_model.per_row_in_place
         # prepared rows whose contributions the statement bounds itself are read several times
@@ -104,6 +108,10 @@ class WorkLimits:
 
     def estimate_person_work(self, plan: QueryPlan) -> tuple[float, int]:
         """Return the most seconds and bytes that one person's rows can take."""
+        found = [self._estimate_person_core(core) for core in plan.cores]
+        return sum(seconds for seconds, _ in found), max((memory for _, memory in found), default=0)
+
+    def _estimate_person_core(self, plan: CorePlan) -> tuple[float, int]:
         work = measure_person_work(plan, self.policy, case_growth=self.cost_model.case_growth)
         seconds = SINGLE_CORE_FACTOR * self._estimate_work_seconds(work)
         if plan.partition_selection is not None or plan.value_selections:
@@ -136,8 +144,8 @@ class WorkLimits:
             )
 
 
-def _measure_statement_length(plan: QueryPlan) -> int:
-    """Return the total length of a plan's statements without quoted texts, which may number thousands."""
+def _measure_statement_length(plan: CorePlan) -> int:
+    """Return the length of a plan's statements without string literals, of which there may be thousands."""
     statements = (plan.statement, *(each.statement for each in plan.value_selections.values()))
     return sum(len(QUOTED_TEXT.sub("", each)) for each in statements)
 

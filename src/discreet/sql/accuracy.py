@@ -14,8 +14,9 @@ Ranks       MEDIAN, QUANTILE, MIN and MAX miss the requested rank by at most a n
             depend on the data: `find_rank_error`. How far that is in values depends on how dense they are
             there, so an error in values cannot be promised, and no interval in values follows from the one
             released value. An error as a share of the rows can be promised, given a least number of rows.
-Shown       All of this is about measurements. It holds for an answer only if `sql.error_tracking` finds that
-            a measure is shown unchanged; no error is promised for anything else.
+Shown       All of this is about measurements. What an answer shows of them, `sql.error_tracking` finds: a
+            measure unchanged, for each row or for all that noise may select; or what is computed from it, of
+            which `sql.error_bounds` has the error. Where neither is known, none is promised.
 Least rows  is an assumption of the analyst. If it is wrong, the answer's intervals are wider.
 """
 
@@ -27,9 +28,12 @@ from fractions import Fraction
 
 from discreet.core.errors import InvalidParameterError, require_parameter
 from discreet.core.number_checks import Real, parse_probability, require_positive
+from discreet.mechanisms.simultaneous_bounds import split_miss_probability
 from discreet.sql.aggregates.average import LEAST_ROWS
 from discreet.sql.aggregates.base import PlannedNoise, RankError
 from discreet.sql.aggregates.selection import SelectedAggregate
+from discreet.sql.error_bounds import bound_column_error
+from discreet.sql.error_plan import ALL_ROWS
 from discreet.sql.interval_estimates import split_confidence
 from discreet.sql.measure_decomposition import DecomposedMeasure
 from discreet.sql.planner import QueryPlan
@@ -39,12 +43,14 @@ __all__ = [
     "ErrorTolerance",
     "RankError",
     "describe_open_error",
+    "find_column_errors",
     "find_error_bound",
     "find_least_epsilon",
     "find_measures_by_column",
     "find_rank_error",
 ]
 
+DEPENDS = "its error depends on the data"
 FINEST, COARSEST = Fraction(1, 10_000), 10_000  # the range of epsilon that is searched
 
 
@@ -78,19 +84,44 @@ class ErrorTolerance:
 
 
 def find_error_bound(plan: QueryPlan, output: DecomposedMeasure) -> Fraction | None:
-    """Return the most by which a measure's interval extends from its value; None if it depends on data."""
+    """Return the most by which a measure's interval extends from its value; None if it depends on data.
+
+    Where the answer shows it in rows that noise selected, that is its interval over all groups at once.
+    """
     if output.selects_value:
         return None
-    return output.measure.bound_error(output, _get_planned_noise(plan, output))
+    kinds = {
+        plan.column_errors.interval_kinds[name]
+        for name, column in plan.column_errors.measures_with_intervals.items()
+        if column == output.column
+    }
+    confidence = plan.confidence
+    if ALL_ROWS in kinds:
+        groups = plan.find_core(output).group_count
+        if groups is None:
+            return None
+        confidence = 1 - split_miss_probability(1 - confidence, max(1, groups))
+    return output.measure.bound_error(output, _get_planned_noise(plan, output, confidence))
 
 
-def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure) -> PlannedNoise:
+def find_column_errors(plan: QueryPlan) -> dict[str, float | None]:
+    """Return the error bound of each computed column of the answer; None where it depends on the data."""
+    return {
+        column.name: bound_column_error(column, plan.released_schemas, plan.confidence)
+        for column in plan.error_plan.noisy_columns
+        if column.has_interval and column.measure is None
+    }
+
+
+def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure, confidence: float) -> PlannedNoise:
     vectors = [plan.noisy_primitives[name] for name in output.primitive_names]
-    confidence = split_confidence(plan.confidence, len(vectors))
+    share = split_confidence(confidence, len(vectors))
     return PlannedNoise(
-        half_widths=tuple(each.half_width(confidence) for each in vectors),
+        half_widths=tuple(each.half_width(share) for each in vectors),
         units=tuple(each.primitive.unit for each in vectors),
-        is_weighted=plan.bounding.weight_denominator > 1,
+        laws=tuple(each.law for each in vectors),
+        confidence=confidence,
+        is_weighted=plan.find_core(output).bounding.weight_denominator > 1,
         least_rows=plan.least_rows,
     )
 
@@ -98,7 +129,7 @@ def _get_planned_noise(plan: QueryPlan, output: DecomposedMeasure) -> PlannedNoi
 def find_rank_error(plan: QueryPlan, output: DecomposedMeasure) -> RankError | None:
     """Return the error in rows of a measure without an interval, at the plan's confidence; else None."""
     if not isinstance(output.measure, SelectedAggregate):
-        return output.measure.bound_row_error(_get_planned_noise(plan, output))
+        return output.measure.bound_row_error(_get_planned_noise(plan, output, plan.confidence))
     found = plan.value_selections[output.column]
     return output.measure.bound_selection_error(found.mechanism, len(found.domain), plan.confidence)
 
@@ -128,7 +159,12 @@ def find_least_epsilon(within: Real | str, plan_at: Callable[[Fraction], QueryPl
 
     def wide(epsilon: Fraction) -> bool:
         made = plan_at(epsilon)
-        return any(_get_error(made, output, allowed) > allowed.amount for output in made.outputs)
+        shown = set(made.column_errors.measures_with_intervals.values())
+        measured = (_get_error(made, each, allowed) for each in made.outputs if each.column in shown)
+        computed = (each for each in find_column_errors(made).values() if each is not None)
+        return any(each > allowed.amount for each in measured) or any(
+            Fraction(each) > allowed.amount for each in computed
+        )
 
     low = high = FINEST
     while wide(high):
@@ -149,7 +185,13 @@ def _require_error_bars(plan: QueryPlan, tolerance: ErrorTolerance) -> None:
             f"{tolerance} cannot be promised for {format_snippet(name)}: {reason}.",
             "Ask for the measures themselves, without selecting rows by them; or ask with epsilon.",
         )
-    if not plan.column_errors.measures_with_intervals:
+    for name, error in find_column_errors(plan).items():
+        if error is None or tolerance.is_rank_share:
+            refuse_query(
+                f"{tolerance} cannot be promised for {format_snippet(name)}: {DEPENDS}.",
+                "Ask for the measures that it is computed from; or ask with epsilon.",
+            )
+    if not plan.column_errors.interval_kinds:
         refuse_query(
             f"{tolerance} cannot be promised: the answer shows no measure.",
             "Select one, such as COUNT(*), or ask with epsilon.",

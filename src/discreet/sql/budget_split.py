@@ -61,7 +61,8 @@ def _resolve_split_weights(question: Query, split: Mapping[str, Real]) -> list[t
     measures = {column.name for column, _ in question.measures}
     made_of = {
         name: [each.name for each in find_columns(expression) if each.name in measures]
-        for name, expression in question.post_processing[0].outputs
+        for stage in question.post_processing[:1]
+        for name, expression in stage.outputs
     }
     known = {fold_case(name): names for name, names in made_of.items() if names}
     found = []

@@ -1,29 +1,27 @@
-"""Error tracking: which columns of an answer keep an error bar, from the query alone.
+"""Error tracking: which columns of an answer have an error bar, of which kind, and why others have none.
 
-A measurement has an interval that covers the group's true value with the stated confidence. Post-processing
-of the released table decides whether it still holds for the answer:
+A measurement has an interval that covers each group's true value with the stated confidence. What
+post-processing does to it follows from the query alone (`sql.error_plan`):
 
-Kept        a measure that is at most renamed, in rows that are all shown, in any order, or are selected by
-            their keys (WHERE, HAVING or LIMIT that read keys alone).
-Selected    rows that HAVING, WHERE or LIMIT select by noisy values are those whose noise was large. Of the
-            top 3 of 656 groups none was covered by its ± 60. So no column of such an answer has an error bar.
-Aggregated  a total over the groups of an answer adds up the errors of all of them.
-Derived     the errors of arithmetic, CASE and functions of measures are not computed.
+Kept        a measure that is at most renamed, in rows that are selected by their keys alone.
+Computed    totals, differences, shares, means and monotone functions have the law of what they are.
+Selected    rows that HAVING, WHERE or LIMIT select by noisy values are those whose noise was large: of the
+            top 3 of 656 groups none was covered by the ± 60 of a single group. They have the interval that
+            holds for all candidates at once, ± 189, and its kind is `all_rows`.
+Otherwise   there is none, and the reason is said.
 
-A rank error (of MEDIAN and other selected values) is lost in the same cases.
+A rank error (of MEDIAN and other selected values) holds for rows that noise did not select, and for nothing
+that is computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.sql.expression_tree import Column, Expression, find_columns
-from discreet.sql.query import PostProcessingStage, Query
+from discreet.sql.error_expressions import DERIVED
+from discreet.sql.error_plan import ErrorPlan
 
-SELECTED = "{clause} selects rows by noisy values, and error bars do not hold for rows selected that way"
-AGGREGATED = "it is computed over the noisy values of several groups, whose errors add up"
-DERIVED = "it is computed from noisy values, and its error bar is not known"
 UNSHOWN = "the answer does not show it"
 
 
@@ -31,76 +29,37 @@ UNSHOWN = "the answer does not show it"
 class ColumnErrors:
     """The noisy columns of an answer.
 
-    `measures` maps columns that are measures, possibly renamed, to the measure's column; `missing_reasons`
-    says why a column has no error bar.
+    `measures` maps columns that are measures, possibly renamed, to the measure's column; `interval_kinds`
+    has the columns with intervals, measures or not, and whether each row's holds or all together;
+    `missing_reasons` says why a column has no error bar.
     """
 
     measures: Mapping[str, str]
+    interval_kinds: Mapping[str, str]
     missing_reasons: Mapping[str, str]
 
     @property
     def measures_with_intervals(self) -> dict[str, str]:
         """Measures whose error bar holds in the answer."""
-        return {name: column for name, column in self.measures.items() if name not in self.missing_reasons}
+        return {name: column for name, column in self.measures.items() if name in self.interval_kinds}
 
     def explain_missing(self, column: str) -> str | None:
         """Return why a measure's error does not appear in the answer; None where it does."""
         if column in self.measures_with_intervals.values():
             return None
-        return next(iter(self.missing_reasons.values()), UNSHOWN)
+        shown = [name for name, measure in self.measures.items() if measure == column]
+        reasons = [self.missing_reasons[name] for name in shown] or list(self.missing_reasons.values())
+        return next(iter(reasons), UNSHOWN)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _NoisyColumn:
-    """A noisy column: a measure as released, or another value and the reason why it has no error bar."""
-
-    measure: str | None = None
-    reason: str = ""
-
-
-def track_errors(question: Query) -> ColumnErrors:
-    """Follow the measures of a question through the SELECTs over its released table."""
-    noisy = {column.name: _NoisyColumn(measure=column.name) for column, _ in question.measures}
-    selected, in_noisy_order = "", False
-    for place, stage in enumerate(question.post_processing):
-        before = _track_aggregates(stage, noisy) if stage.totals or stage.keys else noisy
-        if stage.having is not None and _reads_noise(stage.having, before):
-            selected = selected or SELECTED.format(clause="HAVING" if place == 0 else "WHERE or HAVING")
-        # an outer LIMIT keeps the order of an inner ORDER BY
-        in_noisy_order |= any(_reads_noise(by, before) for by, _ in stage.order)
-        if stage.limit is not None and in_noisy_order:
-            selected = selected or SELECTED.format(clause="ORDER BY … LIMIT")
-        noisy = _track_outputs(stage.outputs, before)
+def track_errors(plan: ErrorPlan, prefixes: Mapping[str, str] | None = None) -> ColumnErrors:
+    """Return the noisy columns of an answer by its error plan; `prefixes` are those of measures, by table."""
+    noisy = plan.noisy_columns
+    measures = {each.name: each.measure for each in noisy if each.measure is not None}
     return ColumnErrors(
-        measures={name: each.measure for name, each in noisy.items() if each.measure is not None},
-        missing_reasons={
-            name: selected or each.reason for name, each in noisy.items() if selected or each.reason
+        measures={
+            name: f"{(prefixes or {}).get(table, '')}{column}" for name, (table, column) in measures.items()
         },
+        interval_kinds={each.name: each.interval_kind for each in noisy if each.has_interval},
+        missing_reasons={each.name: each.reason or DERIVED for each in noisy if not each.has_interval},
     )
-
-
-def _track_aggregates(
-    stage: PostProcessingStage, noisy: Mapping[str, _NoisyColumn]
-) -> dict[str, _NoisyColumn]:
-    """Return the noisy columns of an outer aggregate: totals t0, t1 …, and noisy keys among g0, g1 ….
-
-    Every total is noisy, even the number of rows: partition selection may have chosen the groups.
-    """
-    keys = {f"g{place}" for place, key in enumerate(stage.keys) if _reads_noise(key, noisy)}
-    return dict.fromkeys(keys | {total[0].name for total in stage.totals}, _NoisyColumn(reason=AGGREGATED))
-
-
-def _track_outputs(
-    outputs: Iterable[tuple[str, Expression]], noisy: Mapping[str, _NoisyColumn]
-) -> dict[str, _NoisyColumn]:
-    found = {}
-    for name, expression in outputs:
-        if isinstance(expression, Column) and expression.name in noisy:
-            found[name] = noisy[expression.name]
-        elif _reads_noise(expression, noisy):
-            found[name] = _NoisyColumn(reason=DERIVED)
-    return found
-
-
-def _reads_noise(expression: Expression, noisy: Mapping[str, _NoisyColumn]) -> bool:
-    return any(column.name in noisy for column in find_columns(expression))

@@ -23,7 +23,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import ceil, floor, gcd, inf, lcm, nextafter
 
-from discreet.core import policy
+from discreet.core.column_entry import Column, ColumnType
 
 
 class Family(StrEnum):
@@ -46,13 +46,13 @@ class Numeric(StrEnum):
 
 
 FAMILIES = {
-    policy.ColumnType.INTEGER: Family.NUMBER,
-    policy.ColumnType.DECIMAL: Family.NUMBER,
-    policy.ColumnType.CATEGORY: Family.TEXT,
-    policy.ColumnType.TEXT: Family.TEXT,
-    policy.ColumnType.BOOLEAN: Family.BOOLEAN,
-    policy.ColumnType.DATE: Family.DATE,
-    policy.ColumnType.TIMESTAMP: Family.TIMESTAMP,
+    ColumnType.INTEGER: Family.NUMBER,
+    ColumnType.DECIMAL: Family.NUMBER,
+    ColumnType.CATEGORY: Family.TEXT,
+    ColumnType.TEXT: Family.TEXT,
+    ColumnType.BOOLEAN: Family.BOOLEAN,
+    ColumnType.DATE: Family.DATE,
+    ColumnType.TIMESTAMP: Family.TIMESTAMP,
 }
 
 FINEST = 1_000_000
@@ -268,20 +268,20 @@ def make_integer_type(low: int, high: int) -> Type:
     return make_number_type(Fraction(low), Fraction(high), Fraction(1))
 
 
-def type_from_column(column: policy.Column) -> Type:
+def type_from_column(column: Column) -> Type:
     """Return the type that the policy declares for a column."""
     return replace(_type_from_kind(column), is_nullable=column.nulls is not False)
 
 
-def _type_from_kind(column: policy.Column) -> Type:
+def _type_from_kind(column: Column) -> Type:
     family = FAMILIES[column.type]
     if column.grid_bounds is not None:
         low, high = column.grid_bounds
-        numeric = Numeric.INTEGER if column.type is policy.ColumnType.INTEGER else Numeric.DECIMAL
+        numeric = Numeric.INTEGER if column.type is ColumnType.INTEGER else Numeric.DECIMAL
         return make_number_type(
             low * column.grid_step, high * column.grid_step, column.grid_step, numeric=numeric
         )
-    if column.type is policy.ColumnType.INTEGER:
+    if column.type is ColumnType.INTEGER:
         return make_number_type(step=Fraction(1))
     if family in (Family.DATE, Family.TIMESTAMP):
         return Type(family=family, first=column.low, last=column.high)  # type: ignore[arg-type]

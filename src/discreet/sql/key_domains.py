@@ -18,8 +18,9 @@ from datetime import date, timedelta
 from fractions import Fraction
 from math import prod
 
-from discreet.core.policy import Column as Declared
-from discreet.core.policy import ColumnType, Policy
+from discreet.core.column_entry import Column as Declared
+from discreet.core.column_entry import ColumnType
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import expression_sql
 from discreet.sql.aggregates import restore_person_total
@@ -82,6 +83,16 @@ class GroupDomain:
         )
         source = f" FROM {' CROSS JOIN '.join(lists)}" if lists else ""
         return f"SELECT DISTINCT {outputs}{source}"
+
+
+def find_key_sizes(domain: GroupDomain) -> dict[str, int]:
+    """Return the number of values of each key, if every combination of these is a group; else nothing."""
+    columns = [key.name for _, key in domain.keys if isinstance(key, Column)]
+    if len(columns) < len(domain.keys) or sorted(columns) != sorted(domain.sources):
+        return {}
+    return {
+        name: domain.sources[column].count for (name, _), column in zip(domain.keys, columns, strict=True)
+    }
 
 
 def derive_group_domain(question: Query, policy: Policy) -> GroupDomain | None:

@@ -35,16 +35,19 @@ class DecomposedMeasure(Decomposition):
 
 
 def decompose_measures(
-    question: Query, builder: PrimitiveBuilder, policy: Policy
+    question: Query, builder: PrimitiveBuilder, policy: Policy, *, prefix: str = ""
 ) -> tuple[dict[str, Primitive], list[DecomposedMeasure]]:
-    """Return the distinct primitives of a query by name, and its measures in terms of them."""
+    """Return the distinct primitives of a query by name, and its measures in terms of them.
+
+    `prefix` begins the names of the primitives.
+    """
     primitives: dict[str, Primitive] = {}
 
     def use(primitive: Primitive) -> str:
         for name, known in primitives.items():
             if known == primitive:
                 return name
-        name = f"p{len(primitives)}"
+        name = f"{prefix}p{len(primitives)}"
         primitives[name] = primitive
         return name
 

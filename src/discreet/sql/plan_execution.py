@@ -6,8 +6,8 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,18 @@ from discreet.core.exact_values import Exact
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.partition_selection import GroupCounts
 from discreet.mechanisms.sampling import Integers
+from discreet.sql.error_intervals import (
+    IntervalBounds,
+    ReleasedLaws,
+    compute_intervals,
+    hide_companions,
+)
 from discreet.sql.expression_types import Family, Type
+from discreet.sql.interval_columns import build_interval_columns, build_ratio_columns
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
-from discreet.sql.planner import DecomposedMeasure, QueryPlan
+from discreet.sql.noisy_columns import ColumnNoise
+from discreet.sql.planner import RELEASED, CorePlan, DecomposedMeasure, QueryPlan
+from discreet.sql.released_table_types import build_released_schema, fit_released_table
 from discreet.sql.value_selection import ValueSelection
 
 KEYS = {
@@ -32,61 +41,166 @@ KEYS = {
     Family.TIMESTAMP: pa.timestamp("us"),
     Family.NULL: pa.string(),
 }
+ENDS = ("low", "high")
 Afterwards = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """The requested columns, and the intervals of those that are measures."""
+    """The requested columns, the intervals of noisy ones, and whether these hold per row or all together."""
 
     table: pa.Table
-    intervals: Mapping[str, tuple[list[float | None], list[float | None]]]
+    intervals: Mapping[str, IntervalBounds]
+    interval_kinds: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredCore:
+    """The release of a core, for every group: its keys, noisy primitives, and selected values."""
+
+    keys: Mapping[str, pa.ChunkedArray]
+    primitives: Mapping[str, ReleasedPrimitive]
+    selected_values: Mapping[str, pa.Array]
+
+
+MeasuredCores = Mapping[str, MeasuredCore]
+"""What was released of the cores of a plan, by released table."""
 
 
 def execute_plan(plan: QueryPlan, engine: Engine, random: Randomness, post_process: Afterwards) -> Release:
     """Return the answer: count, release, estimate, and post-process the released table."""
-    counts = engine.count(plan.statement)
-    places = _select_partitions(plan, counts, random)
-    released = {
-        name: vector.to_released(vector.noise.release_many(_get_counts(counts, name, places), random).value)
-        for name, vector in plan.noisy_primitives.items()
+    return compute_answer(plan, measure_cores(plan, engine, random), post_process, engine)
+
+
+def measure_cores(
+    plan: QueryPlan, engine: Engine, random: Randomness, names: Collection[str] | None = None
+) -> dict[str, MeasuredCore]:
+    """Return the released measurements of the cores of a plan by released table, or those of given names."""
+    return {
+        core.table: measure_core(core, engine, random, names)
+        for core in plan.cores
+        if names is None or {*names} & {*core.charged_names}
     }
-    keys = _get_released_keys(plan, counts, places)
-    columns: dict[str, Any] = dict(keys)
-    for output in plan.outputs:
-        if output.column in plan.value_selections:
-            columns[output.column] = _select_values(
-                plan.value_selections[output.column], plan, engine, keys, random
-            )
-            columns[f"{output.column}.low"] = columns[f"{output.column}.high"] = pa.nulls(
-                len(columns[output.column]), pa.float64()
-            )
-        else:
-            columns |= _build_interval_columns(
-                output, estimate_measure(output, released, plan.confidence, raw=plan.raw)
-            )
-    return _split_intervals(
-        _clip_counts(plan, post_process(plan.post_processing, {"released": pa.table(columns)}))
+
+
+def measure_core(
+    core: CorePlan, engine: Engine, random: Randomness, names: Collection[str] | None = None
+) -> MeasuredCore:
+    """Return the released measurements of a core, or those of the given names."""
+    wanted = [*core.noisy_primitives, *core.value_selections] if names is None else names
+    primitives = [name for name in core.noisy_primitives if name in wanted]
+    counts = engine.count(core.compile_counts(primitives))
+    places = _select_partitions(core, counts, random)
+    released = {}
+    for name in primitives:
+        vector = core.noisy_primitives[name]
+        exact = _get_counts(counts, name, places)
+        released[name] = vector.to_released(vector.noise.release_many(exact, random).value)
+    keys = _get_released_keys(core, counts, places)
+    picked = {
+        column: _select_values(selection, core, engine, keys, random)
+        for column, selection in core.value_selections.items()
+        if column in wanted
+    }
+    return MeasuredCore(keys=keys, primitives=released, selected_values=picked)
+
+
+def compute_answer(
+    plan: QueryPlan,
+    measured: Mapping[str, MeasuredCore],
+    post_process: Afterwards,
+    engine: Engine | None = None,
+) -> Release:
+    """Return the answer that follows from released measurements; it reads no rows of people, and is free.
+
+    `engine` reads public tables, if there are any in the query.
+    """
+    tables: dict[str, pa.Table]
+    if plan.question is not None:
+        tables = {RELEASED: build_released_table(plan, plan.core, measured[plan.core.table])}
+    else:
+        tables = _build_tables(plan, measured, post_process, engine)
+    found = post_process(plan.error_plan.query, tables)
+    laws = ReleasedLaws.from_schemas(
+        plan.released_schemas, {each.name: tables[each.name].num_rows for each in plan.released_schemas}
     )
+    answer = hide_companions(plan.error_plan, found)
+    return Release(
+        table=answer if plan.raw else _clip_counts(answer, _list_counts(plan)),
+        intervals=compute_intervals(plan.error_plan, found, laws, plan.confidence),
+        interval_kinds=plan.column_errors.interval_kinds,
+    )
+
+
+def _build_tables(
+    plan: QueryPlan,
+    measured: Mapping[str, MeasuredCore],
+    post_process: Afterwards,
+    engine: Engine | None,
+) -> dict[str, pa.Table]:
+    """Return all tables that the post-processing of a plan reads: released, declared and public ones."""
+    tables = {name: build_released_schema(core).empty_table() for name, core in plan.split.cores.items()}
+    for core in plan.cores:
+        table = build_released_table(plan, core, measured[core.table])
+        fitted = fit_released_table(table, plan.split.cores[core.table])
+        for name in table.column_names:
+            if name not in fitted.column_names:  # what intervals are computed from
+                fitted = fitted.append_column(name, table[name])
+        tables[core.table] = fitted
+    if not plan.split.returns_no_rows:
+        for name, groups in plan.split.declared_groups.items():
+            tables[name] = fit_released_table(post_process(groups, {}), plan.split.cores[name])
+    return tables | {name: public.read(engine) for name, public in plan.split.public_tables.items()}
+
+
+def build_released_table(plan: QueryPlan, core: CorePlan, measured: MeasuredCore) -> pa.Table:
+    """Return the released table of a core: keys, measures, and what intervals are computed from."""
+    columns: dict[str, Any] = dict(measured.keys)
+    name = RELEASED if plan.question is not None else core.table
+    wanted = plan.error_plan.released_columns.get(name, frozenset())
+    primitives = {each: noisy.primitive for each, noisy in core.noisy_primitives.items()}
+    for output in core.outputs:
+        shown = replace(output, column=output.column.removeprefix(core.prefix))
+        if output.column in measured.selected_values:
+            values = columns[shown.column] = measured.selected_values[output.column]
+            columns |= {f"{shown.column}.{end}": pa.nulls(len(values), pa.float64()) for end in ENDS}
+            continue
+
+        def estimate_at(confidence: float, is_raw: bool, output: DecomposedMeasure = output) -> Estimate:
+            return estimate_measure(output, measured.primitives, confidence, raw=plan.raw or is_raw)
+
+        found = estimate_at(plan.confidence, False)
+        columns[shown.column] = values_to_array(found.values, output.measure.result_type)
+        columns |= build_interval_columns(
+            shown.column,
+            wanted,
+            estimate_at,
+            confidence=plan.confidence,
+            rows=len(found.values),
+            box_measures=plan.error_plan.box_measure_count,
+        )
+        columns |= build_ratio_columns(shown, wanted, measured.primitives, primitives)
+    return pa.table(columns)
 
 
 def build_empty_release(plan: QueryPlan, post_process: Afterwards) -> Release:
     """Return an answer without rows, from the plan alone: its columns, types and which have intervals."""
+    measured = {core.table: _build_empty_core(core) for core in plan.cores}
+    return compute_answer(plan, measured, post_process)
+
+
+def _build_empty_core(core: CorePlan) -> MeasuredCore:
     nothing = np.empty(0, np.int64)
-    released = {name: each.to_released(nothing) for name, each in plan.noisy_primitives.items()}
-    columns: dict[str, Any] = {
-        key.name: pa.array([], _get_key_type(key.type)) for key, _ in plan.question.keys
-    }
-    for output in plan.outputs:
-        if output.column in plan.value_selections:
-            columns[output.column] = decode_selected_values(plan.value_selections[output.column], [])
-            columns[f"{output.column}.low"] = columns[f"{output.column}.high"] = pa.array([], pa.float64())
-        else:
-            columns |= _build_interval_columns(
-                output, estimate_measure(output, released, plan.confidence, raw=plan.raw)
-            )
-    return _split_intervals(
-        _clip_counts(plan, post_process(plan.post_processing, {"released": pa.table(columns)}))
+    return MeasuredCore(
+        keys={
+            key.name: pa.chunked_array([pa.array([], _get_key_type(key.type))])
+            for key, _ in core.question.keys
+        },
+        primitives={name: each.to_released(nothing) for name, each in core.noisy_primitives.items()},
+        selected_values={
+            column: decode_selected_values(selection, [])
+            for column, selection in core.value_selections.items()
+        },
     )
 
 
@@ -102,13 +216,19 @@ def estimate_measure(
     return output.measure.estimate(output, parts, confidence, raw=raw)
 
 
-def _clip_counts(plan: QueryPlan, table: pa.Table) -> pa.Table:
-    """Clip negative counts to 0, unless the plan is `raw`."""
-    if plan.raw:
-        return table
+def _list_counts(plan: QueryPlan) -> list[str]:
+    """Return the columns that show a count unchanged."""
     counts = {output.column for output in plan.outputs if output.measure.is_whole_count}
-    for name, column in plan.column_errors.measures.items():
-        if column in counts and name in table.column_names:
+    names = [name for name, column in plan.column_errors.measures.items() if column in counts]
+    if plan.question is not None:
+        return names
+    return [*names, *(name for name, noise in plan.column_noise.items() if noise is ColumnNoise.COUNT)]
+
+
+def _clip_counts(table: pa.Table, names: Collection[str]) -> pa.Table:
+    """Clip negative values of some columns to 0."""
+    for name in names:
+        if name in table.column_names and pa.types.is_integer(table[name].type):
             shown = pc.max_element_wise(table[name], pa.scalar(0, table[name].type), skip_nulls=False)
             table = table.set_column(table.column_names.index(name), name, shown)
     return table
@@ -117,14 +237,6 @@ def _clip_counts(plan: QueryPlan, table: pa.Table) -> pa.Table:
 def _get_key_type(kind: Type) -> pa.DataType:
     broken = kind.family is Family.NUMBER and not kind.shows_integer
     return pa.float64() if broken else KEYS[kind.family]
-
-
-def _build_interval_columns(output: DecomposedMeasure, found: Estimate) -> dict[str, pa.Array]:
-    return {
-        output.column: values_to_array(found.values, output.measure.result_type),
-        f"{output.column}.low": pa.array(found.low, from_pandas=True),
-        f"{output.column}.high": pa.array(found.high, from_pandas=True),
-    }
 
 
 def values_to_array(values: np.ndarray[Any, Any], kind: Type) -> pa.Array:
@@ -138,27 +250,27 @@ def _get_counts(counts: Exact[pa.Table], name: str, places: Integers | None) -> 
     return Exact(numbers if places is None else numbers[places])
 
 
-def _select_partitions(plan: QueryPlan, counts: Exact[pa.Table], random: Randomness) -> Integers | None:
+def _select_partitions(core: CorePlan, counts: Exact[pa.Table], random: Randomness) -> Integers | None:
     """Return the indices of privately selected groups; None if the policy declares the groups."""
-    if plan.partition_selection is None:
+    if core.partition_selection is None:
         return None
     people = _get_counts(counts, "people", None).secret
     groups = Exact(GroupCounts(keys=np.arange(people.size), people=people))
     # back in the order of the statement, which is that of the keys
-    return np.sort(plan.partition_selection.release(groups, random).value.keys)
+    return np.sort(core.partition_selection.release(groups, random).value.keys)
 
 
 def _get_released_keys(
-    plan: QueryPlan, counts: Exact[pa.Table], places: Integers | None
+    core: CorePlan, counts: Exact[pa.Table], places: Integers | None
 ) -> dict[str, pa.ChunkedArray]:
     """Return the keys of the released groups: declared by the policy, or selected privately."""
     table = counts.secret if places is None else counts.secret.take(pa.array(places))
-    return get_key_columns(plan, table)
+    return get_key_columns(core, table)
 
 
-def get_key_columns(plan: QueryPlan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+def get_key_columns(core: CorePlan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
     """Return the key columns of a table of counts."""
-    return {column.name: _decode_dictionary(table[column.name]) for column, _ in plan.question.keys}
+    return {column.name: _decode_dictionary(table[column.name]) for column, _ in core.question.keys}
 
 
 def _decode_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -167,7 +279,7 @@ def _decode_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _select_values(
     selection: ValueSelection,
-    plan: QueryPlan,
+    core: CorePlan,
     engine: Engine,
     keys: Mapping[str, pa.ChunkedArray],
     random: Randomness,
@@ -175,7 +287,7 @@ def _select_values(
     """Return one value per group, by the exponential mechanism over that group's counts."""
     table = engine.count(selection.statement).secret
     values, counts = (table[name].to_numpy().astype(np.int64, copy=False) for name in ("v", "n"))
-    names = [column.name for column, _ in plan.question.keys]
+    names = [column.name for column, _ in core.question.keys]
     if not names:
         return decode_selected_values(selection, [selection.select_value(values, counts, random)])
     found: dict[tuple[Any, ...], list[int]] = {}
@@ -197,16 +309,3 @@ def decode_selected_values(selection: ValueSelection, picked: list[int]) -> pa.A
     if selection.grid.step == 1:
         return pa.array(picked, pa.int64())
     return pa.array([float(place * selection.grid.step) for place in picked], pa.float64())
-
-
-def _split_intervals(table: pa.Table) -> Release:
-    """Return the requested columns and, separately, their interval bounds."""
-    names = set(table.column_names)
-    measured = [name for name in table.column_names if {f"{name}.low", f"{name}.high"} <= names]
-    companions = {f"{name}.{end}" for name in measured for end in ("low", "high")}
-    return Release(
-        table=table.select([name for name in table.column_names if name not in companions]),
-        intervals={
-            name: (table[f"{name}.low"].to_pylist(), table[f"{name}.high"].to_pylist()) for name in measured
-        },
-    )

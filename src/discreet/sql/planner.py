@@ -1,52 +1,56 @@
 """Query planner: what a query would run and cost, from text and policy alone.
 
-    parse → resolve → bound contributions → decompose into primitives → split the budget → choose noise →
-    compile
+    parse → split the statement → plan each of its cores (`core_planning`) → compile its post-processing
 
-Budget      equal shares of epsilon, or weighted by the `split` option; see `budget_split`.
-Noise       discrete Laplace; if the promise has a tail, discrete Gaussian of the same zCDP cost where its
-            interval is narrower, as it is with many groups.
-Groups      declared domains give every group. If a key's domain is not declared, partition selection chooses
-            the groups privately, which needs a tail; with tail 0 such a query is refused.
+A query that is one aggregation with SELECTs around it is also resolved as such: that is how its errors are
+tracked, and how answers are found that earlier versions stored.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+
+from sqlglot import exp
 
 from discreet.belief import Promise
 from discreet.core.errors import require_parameter
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.number_checks import Real, require_count, require_positive, require_probability
 from discreet.core.policy import Policy
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.partition_selection import GroupSelection
-from discreet.mechanisms.sampling import Integers
-from discreet.mechanisms.sensitivity import Sensitivity
-from discreet.sql import key_domains
 from discreet.sql import sql_compiler as compiled
-from discreet.sql.aggregates.selection import SelectedAggregate
-from discreet.sql.budget_split import GROUPS, split_budget
-from discreet.sql.contribution_bounding import BoundedQuery, bound_contributions
+from discreet.sql.budget_split import GROUPS
+from discreet.sql.contribution_bounding import BoundedQuery
+from discreet.sql.core_planning import (
+    CONFIDENCE,
+    CorePlan,
+    NoisyPrimitive,
+    combine_shares,
+    plan_core,
+    prepare_core,
+    require_meaningful_shares,
+)
+from discreet.sql.error_expressions import DERIVED
+from discreet.sql.error_plan import ErrorPlan, plan_errors
 from discreet.sql.error_tracking import ColumnErrors, track_errors
 from discreet.sql.expression_tree import Scalar
-from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
-from discreet.sql.measure_decomposition import DecomposedMeasure, decompose_measures
-from discreet.sql.primitives import Primitive, PrimitiveBuilder
-from discreet.sql.query_parser import parse_query
-from discreet.sql.query_size import require_moderate_size
-from discreet.sql.refusal import refuse_query
-from discreet.sql.relational_algebra import PrivacyUnit
+from discreet.sql.measure_decomposition import DecomposedMeasure
+from discreet.sql.noisy_columns import ColumnNoise, find_column_noise
+from discreet.sql.query_parser import parse_question
+from discreet.sql.query_validation import validate_query
+from discreet.sql.refusal import Refusal, refuse_query
+from discreet.sql.released_schema import ReleasedSchema, describe_exact_table
 from discreet.sql.resolver import Query, resolve_query
-from discreet.sql.value_selection import ValueSelection, plan_value_selection
+from discreet.sql.statement_splitting import SplitStatement, split_statement
+from discreet.sql.value_selection import ValueSelection
 
 __all__ = [
     "CONFIDENCE",
+    "CorePlan",
     "DecomposedMeasure",
     "NoisyPrimitive",
     "QueryPlan",
@@ -54,73 +58,163 @@ __all__ = [
     "plan_query",
 ]
 
-CONFIDENCE = 0.95
+RELEASED = "released"
 SUREST = 1 - 1e-9
-SMALLEST = Fraction(1, 1 << 64)  # a smaller share of epsilon would give noise without any information
-SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition selection of one query
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoisyPrimitive:
-    """One primitive over all groups, and the noise added to it."""
-
-    primitive: Primitive
-    noise: Noise
-
-    def to_released(self, numbers: Integers) -> ReleasedPrimitive:
-        """Return noisy numbers together with the law of their noise."""
-        return ReleasedPrimitive(
-            numbers=numbers, noise=self.noise, weight_denominator=self.primitive.weight_denominator
-        )
-
-    def half_width(self, confidence: float) -> Fraction:
-        """Return the half-width of a number's interval in steps, with row weights divided out."""
-        return Fraction(self.noise.half_width(confidence), self.primitive.weight_denominator)
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryPlan:
-    """Everything about a query except its answer: statements, noise, cost and post-processing."""
+    """Everything about a query except its answer: its cores, cost and post-processing.
 
-    question: Query
+
+    `question` is the query as one aggregation with its post-processing, where it is one. `shares` has the
+    share of epsilon of everything that is charged, in all cores. `was_shown` says that some of its
+    measurements were released, and shown, for an earlier question; `carries_errors` is false where errors
+    cannot be carried through its post-processing.
+    """
+
+    split: SplitStatement
+    question: Query | None
     promise: Promise
     epsilon: Fraction
-    bounding: BoundedQuery
-    noisy_primitives: dict[str, NoisyPrimitive]
-    value_selections: dict[str, ValueSelection]
-    outputs: tuple[DecomposedMeasure, ...]
-    partition_selection: GroupSelection | None
-    group_count: int | None
-    statement: str
+    cores: tuple[CorePlan, ...]
     post_processing: str
     confidence: float
     shares: Mapping[str, Fraction]
     least_rows: int | None = None
     raw: bool = False
+    was_shown: bool = False
+    carries_errors: bool = True
+
+    @property
+    def core(self) -> CorePlan:
+        """The only core of a plan that has one."""
+        (core,) = self.cores
+        return core
+
+    @property
+    def noisy_primitives(self) -> dict[str, NoisyPrimitive]:
+        return {name: each for core in self.cores for name, each in core.noisy_primitives.items()}
+
+    @property
+    def value_selections(self) -> dict[str, ValueSelection]:
+        return {name: each for core in self.cores for name, each in core.value_selections.items()}
+
+    @property
+    def outputs(self) -> tuple[DecomposedMeasure, ...]:
+        return tuple(output for core in self.cores for output in core.outputs)
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The statements that the engine runs."""
+        return tuple(
+            statement
+            for core in self.cores
+            for statement in (core.statement, *(each.statement for each in core.value_selections.values()))
+        )
+
+    @property
+    def bounding(self) -> BoundedQuery:
+        return self.core.bounding
+
+    @property
+    def bounding_rule(self) -> str:
+        """The bounding rules of its cores, in a few words."""
+        return "; ".join(dict.fromkeys(core.bounding.rule for core in self.cores)) or "none"
+
+    @property
+    def bounding_description(self) -> str:
+        """The bounding rules of its cores, with the most that one person's rows count for."""
+        return "; ".join(dict.fromkeys(core.bounding.description for core in self.cores)) or "none"
+
+    def find_core(self, output: DecomposedMeasure) -> CorePlan:
+        """Return the core that a measure is measured in."""
+        return next(core for core in self.cores if output in core.outputs)
+
+    @property
+    def partition_selection(self) -> GroupSelection | None:
+        return self.core.partition_selection
+
+    @property
+    def group_count(self) -> int | None:
+        """The number of groups of all cores, if the policy declares them."""
+        counts = [core.group_count for core in self.cores]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    @property
+    def statement(self) -> str:
+        return self.core.statement
 
     @property
     def guarantee(self) -> Guarantee:
         """Privacy cost of everything that is released for this query."""
-        return combine_guarantees(
-            [each.noise.guarantee for each in self.noisy_primitives.values()]
-            + [each.guarantee for each in self.value_selections.values()]
-            + ([self.partition_selection.guarantee] if self.partition_selection else []),
-            self.promise,
+        return combine_guarantees([each for core in self.cores for each in core.guarantees], self.promise)
+
+    def compute_charge(self, names: Collection[str]) -> tuple[Fraction, Guarantee]:
+        """Return the epsilon and the guarantee of some of its measurements."""
+        part, guarantees = Fraction(0), list[Guarantee]()
+        for core in self.cores:
+            own = [name for name in names if name in core.charged_names]
+            part += sum((self.shares.get(name, Fraction(0)) for name in own), Fraction(0))
+            if own and core.partition_selection is not None:
+                part += self.shares[f"{core.prefix}{GROUPS}"]
+            guarantees += core.list_guarantees(own)
+        return self.epsilon * part, combine_guarantees(guarantees, self.promise)
+
+    @cached_property
+    def released_schemas(self) -> tuple[ReleasedSchema, ...]:
+        """The tables that post-processing reads: their columns and the laws of their noise."""
+        if self.question is not None:
+            return (self.core.describe_release(RELEASED),)
+        measured = {core.table: core for core in self.cores}
+        released = (
+            measured[name].describe_release(name)
+            if name in measured
+            else describe_exact_table(name, [column.name for column, _ in core.keys])
+            for name, core in self.split.cores.items()
         )
+        public = self.split.public_tables.items()
+        return (*released, *(describe_exact_table(name, each.schema.names) for name, each in public))
+
+    @cached_property
+    def error_plan(self) -> ErrorPlan:
+        """The post-processing query with the columns that intervals are computed from."""
+        if not self.cores or not self.carries_errors:
+            return ErrorPlan(query=self.post_processing, columns=())
+        shown = [each.name for each in self.released_schemas] if self.was_shown else []
+        return plan_errors(self.post_processing, self.released_schemas, shown_before=shown)
 
     @cached_property
     def column_errors(self) -> ColumnErrors:
         """Columns of the answer that have an error bar, and the reasons why others have none."""
-        return track_errors(self.question)
+        tracked = track_errors(self.error_plan, {core.table: core.prefix for core in self.cores})
+        if self.question is not None:
+            return tracked
+        followed = {each.name for each in self.error_plan.columns}
+        others = {
+            name: DERIVED
+            for name, noise in self.column_noise.items()
+            if noise is not ColumnNoise.EXACT and name not in followed
+        }
+        return replace(tracked, missing_reasons={**tracked.missing_reasons, **others})
+
+    @cached_property
+    def column_noise(self) -> dict[str, ColumnNoise]:
+        """The noise in each column of the answer, as far as the text tells its columns."""
+        return find_column_noise(self.split)
 
     @property
     def release_key(self) -> str:
-        """Identity of the release: equal for the same query, epsilon, noise and bounds, however it was
-        written.
+        """Identity of the release in ledgers before measurements were stored: equal for the same query,
+        epsilon, noise and bounds, however it was written.
 
         Built from `repr`: renaming a class or field in it would change the keys of stored releases.
         """
-        meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.raw)
+        if self.question is None:
+            rules = [(core.question, core.bounding.rule) for core in self.cores]
+            meaning = (self.split.post_processing, rules, self.epsilon, self.confidence, self.raw)
+        else:
+            meaning = (self.question, self.epsilon, self.bounding.rule, self.confidence, self.raw)  # type: ignore[assignment]
         noise = tuple((name, each.noise) for name, each in sorted(self.noisy_primitives.items()))
         return hashlib.sha256(
             repr((meaning, noise, tuple(self.value_selections.items()))).encode()
@@ -151,72 +245,49 @@ def plan_query(
     require_parameter(confidence <= SUREST, "ask", "confidence", confidence, f"at most {SUREST}")
     if least_rows is not None:
         require_count("ask", "least_rows", least_rows)
-    budget = Fraction(epsilon)
-    question = resolve_query(parse_query(text, values), policy)
-    require_moderate_size(question)
-    if question.rows.people is PrivacyUnit.NOBODY:
+    statement = parse_question(text, values)
+    parts = split_statement(statement, policy)
+    question = _resolve_single_query(statement, parts, policy)
+    if question is None and split:
         refuse_query(
-            "the question reads only public tables.", "Read them directly; they need no privacy budget."
+            "split weighs the measures of one plain aggregation.", "Leave it out, or ask for that alone."
         )
-    known = key_domains.derive_group_domain(question, policy)
-    by_groups, declared = promise.tail > 0, known is not None
-    bounding = bound_contributions(
-        question, policy, promise.secret, bounds_groups=by_groups, has_declared_groups=declared
+    measured = parts.measured_cores if question is None else {"r0": question}
+    prepared = [
+        prepare_core(core, name, policy, promise, split or {}, prefix=f"{name}." if len(measured) > 1 else "")
+        for name, core in measured.items()
+    ]
+    shares = combine_shares(prepared)
+    require_meaningful_shares(Fraction(epsilon), shares)
+    cores = tuple(
+        plan_core(each, shares, policy, promise, Fraction(epsilon), Fraction(leak) / len(prepared))
+        for each in prepared
     )
-    question = bounding.question
-    groups = None if known is None else known.size
-    if groups is not None and groups > key_domains.LARGEST:
-        refuse_query(
-            f"the declared keys make {groups:,} groups.",
-            f"Group by fewer or coarser keys: at most {key_domains.LARGEST:,}.",
-        )
-    reader = PrimitiveBuilder(
-        contribution=bounding.contribution,
-        is_ungrouped=not question.keys,
-        weight_denominator=bounding.weight_denominator,
-    )
-    primitives, outputs = decompose_measures(question, reader, policy)
-    part = split_budget(question, outputs, split or {}, selects_partitions=not declared)
-    _require_meaningful_shares(budget, part)
-    selection = (
-        None if declared else _plan_partition_selection(promise, budget * part[GROUPS], leak, bounding)
-    )
-    vectors = {
-        name: NoisyPrimitive(
-            primitive=each, noise=_choose_noise(each.sensitivity, budget * part[name], promise, groups)
-        )
-        for name, each in primitives.items()
-    }
-    by_values = {
-        each.column: plan_value_selection(
-            each.measure, each.grid, budget * part[each.column], bounding, question, policy
-        )
-        for each in outputs
-        if isinstance(each.measure, SelectedAggregate)
-    }
-    aggregates = {name: each.aggregate_sql for name, each in primitives.items()}
-    if selection is not None:
-        aggregates["people"] = _compile_people_count(question)
     return QueryPlan(
-        question=question,
+        split=parts,
+        question=None if question is None else cores[0].question,
         promise=promise,
-        epsilon=budget,
-        bounding=bounding,
-        noisy_primitives=vectors,
-        value_selections=by_values,
-        outputs=tuple(outputs),
-        partition_selection=selection,
-        group_count=groups,
-        # a query that only selects values has no primitives, but still needs its groups
-        statement=compiled.compile_grouped_counts(question, aggregates or {"one": "1"}, known),
-        post_processing=compiled.compile_post_processing(
-            question.post_processing, track_errors(question).measures_with_intervals
-        ),
+        epsilon=Fraction(epsilon) if cores else Fraction(0),
+        cores=cores,
+        post_processing=parts.post_processing
+        if question is None
+        else compiled.compile_post_processing(question.post_processing),
         confidence=confidence,
-        shares=part,
+        shares=shares,
         least_rows=least_rows,
         raw=raw,
     )
+
+
+def _resolve_single_query(statement: exp.Expr, parts: SplitStatement, policy: Policy) -> Query | None:
+    """Return a statement as one aggregation with its post-processing in stages; None if it has other SQL."""
+    if len(parts.cores) != 1 or len(parts.measured_cores) != 1 or not isinstance(statement, exp.Select):
+        return None
+    try:
+        validate_query(statement)
+        return resolve_query(statement, policy)
+    except Refusal:
+        return None
 
 
 def combine_guarantees(guarantees: list[Guarantee], promise: Promise) -> Guarantee:
@@ -230,51 +301,3 @@ def combine_guarantees(guarantees: list[Guarantee], promise: Promise) -> Guarant
         delta=sum((Fraction(each.delta) for each in costs), Fraction(0)),
         relation=promise.secret,
     )
-
-
-def _require_meaningful_shares(epsilon: Fraction, part: Mapping[str, Fraction]) -> None:
-    if any(0 < each * epsilon < SMALLEST for each in part.values()):
-        refuse_query(
-            "a measure would get too small a part of epsilon for its answer to mean anything.",
-            "Give a larger epsilon, or weights in split that are closer to each other.",
-        )
-
-
-def _choose_noise(moved: Sensitivity, epsilon: Fraction, promise: Promise, groups: int | None) -> Noise:
-    laplace = DiscreteLaplace(epsilon=epsilon, sensitivity=moved.l1, relation=promise.secret)
-    if promise.tail == 0:
-        return laplace
-    gaussian = DiscreteGaussian.from_rho(
-        laplace.guarantee.zcdp.rho,
-        squared_sensitivity=moved.squared_l2,
-        places=groups or 1 << 31,
-        relation=promise.secret,
-    )
-    narrower = gaussian.half_width(CONFIDENCE) < laplace.half_width(CONFIDENCE)
-    return gaussian if narrower else laplace
-
-
-def _plan_partition_selection(
-    promise: Promise, epsilon: Fraction, leak: Real, bounding: BoundedQuery
-) -> GroupSelection:
-    if promise.tail == 0 or leak <= 0:
-        refuse_query(
-            "a key's values are not declared, so groups would have to be selected privately, and a promise "
-            "with tail 0 does not allow that.",
-            "Declare the column's values (or low and high) in the policy, or promise with a small tail.",
-        )
-    groups = bounding.contribution.rows * bounding.contribution.groups
-    if bounding.question.rows.people is PrivacyUnit.COLUMN and bounding.contribution.groups > 1:
-        groups = bounding.contribution.groups
-    return GroupSelection(
-        epsilon=epsilon,
-        delta=Fraction(leak) * SHARE_OF_LEAK,
-        groups_per_person=groups,
-        relation=promise.secret,
-    )
-
-
-def _compile_people_count(question: Query) -> str:
-    if question.rows.people is PrivacyUnit.COLUMN:
-        return 'count(DISTINCT "_discreet_person")'
-    return "count(*)"

@@ -12,7 +12,7 @@ charged once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.core.sql_quoting import quote_identifier
@@ -27,6 +27,16 @@ from discreet.sql.relational_algebra import PERSON
 WIDEST = 1 << 40
 WIDEST_SQUARED = 1 << 25
 SMALL = 1 << 18  # the sum over fewer than 2**44 rows, more than can be read in hours, stays below 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """The aggregation of a primitive: a function with its constants, over rows that satisfy a condition."""
+
+    function: str
+    argument: Expression | None = None
+    condition: Expression | None = None
+    constants: tuple[Fraction, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +69,23 @@ class Grid:
     def centred_sql(self) -> str:
         return f"(2 * {self.steps_sql} - {self.low + self.high})"
 
+    def describe(self, function: str, condition: Expression | None) -> Meaning:
+        """Return the meaning of a function of it over the rows that satisfy the condition."""
+        constants = (self.step, Fraction(self.low), Fraction(self.high))
+        return Meaning(function=function, argument=self.argument, condition=condition, constants=constants)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Primitive:
     """One integer per group: the SQL of its aggregate, and the sensitivity to one person.
 
-    With row weights it is in units of `unit / weight_denominator`.
+    With row weights it is in units of `unit / weight_denominator`. `meaning` says what is aggregated,
+    independently of the names that a query gives to tables and columns: the function, its constants, and the
+    expressions that it reads.
     """
 
     aggregate_sql: str
+    meaning: Meaning = field(repr=False, compare=False)
     sensitivity: Sensitivity
     unit: Fraction = Fraction(1)
     weight_denominator: int = 1
@@ -118,12 +136,14 @@ class PrimitiveBuilder:
         nullable = argument is not None and argument.type.is_nullable
         inner = expression_sql.compile_operand(argument) if argument is not None and nullable else "*"
         text = f"count({inner}){compile_filter(condition)}"
-        return self._build(text, self.contribution.count_sensitivity(one_cell=self.is_ungrouped))
+        meaning = Meaning(function="count", argument=argument if nullable else None, condition=condition)
+        return self._build(text, meaning, self.contribution.count_sensitivity(one_cell=self.is_ungrouped))
 
     def build_distinct_count(self, argument: Expression, condition: Expression | None = None) -> Primitive:
         """Return the count of distinct values."""
         text = f"count(DISTINCT {expression_sql.compile_operand(argument)}){compile_filter(condition)}"
-        return self._build(text, self.contribution.count_sensitivity(one_cell=self.is_ungrouped))
+        meaning = Meaning(function="distinct count", argument=argument, condition=condition)
+        return self._build(text, meaning, self.contribution.count_sensitivity(one_cell=self.is_ungrouped))
 
     def build_people_count(self, condition: Expression | None = None) -> Primitive:
         """Return the count of people; without groups a person counts once, however many their rows are."""
@@ -131,13 +151,14 @@ class PrimitiveBuilder:
         contribution = self.contribution
         if self.is_ungrouped:
             contribution = ContributionBounds(rows=1, relation=contribution.relation)
-        return self._build(text, contribution.count_sensitivity(one_cell=self.is_ungrouped))
+        meaning = Meaning(function="people", condition=condition)
+        return self._build(text, meaning, contribution.count_sensitivity(one_cell=self.is_ungrouped))
 
     def build_sum(self, grid: Grid, condition: Expression | None = None) -> Primitive:
         """Return the sum of the grid's argument, in steps."""
         text = expression_sql.compile_clamped_sum(f"{grid.sum_sql}{compile_filter(condition)}")
         moved = self.contribution.sum_sensitivity(low=grid.low, high=grid.high, one_cell=self.is_ungrouped)
-        return self._build(text, moved, grid.step)
+        return self._build(text, grid.describe("sum", condition), moved, grid.step)
 
     def build_centred_sum(self, grid: Grid, condition: Expression | None = None) -> Primitive:
         """Return the sum of 2x - (low + high), in half steps."""
@@ -151,7 +172,7 @@ class PrimitiveBuilder:
         moved = self.contribution.centred_sum_sensitivity(
             low=grid.low, high=grid.high, one_cell=self.is_ungrouped
         )
-        return self._build(text, moved, grid.step / 2)
+        return self._build(text, grid.describe("centred sum", condition), moved, grid.step / 2)
 
     def build_centred_squares(self, grid: Grid, condition: Expression | None = None) -> Primitive:
         """Return the sum of 2 y**2 - w**2 for centred y in [-w, w]: again centred, in [-w**2, w**2]."""
@@ -165,14 +186,20 @@ class PrimitiveBuilder:
         moved = self.contribution.sum_sensitivity(
             low=-(grid.width**2), high=grid.width**2, one_cell=self.is_ungrouped
         )
-        return self._build(text, moved, grid.step**2)
+        return self._build(text, grid.describe("centred squares", condition), moved, grid.step**2)
 
-    def _build(self, text: str, moved: Sensitivity, unit: Fraction = Fraction(1)) -> Primitive:
+    def _build(
+        self, text: str, meaning: Meaning, moved: Sensitivity, unit: Fraction = Fraction(1)
+    ) -> Primitive:
         weighed = Sensitivity(
             l1=moved.l1 * self.weight_denominator, squared_l2=moved.squared_l2 * self.weight_denominator**2
         )
         return Primitive(
-            aggregate_sql=text, sensitivity=weighed, unit=unit, weight_denominator=self.weight_denominator
+            aggregate_sql=text,
+            meaning=meaning,
+            sensitivity=weighed,
+            unit=unit,
+            weight_denominator=self.weight_denominator,
         )
 
 

@@ -12,7 +12,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from discreet.core.policy import ColumnType, Policy
+from discreet.core.column_entry import ColumnType
+from discreet.core.policy import Policy
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.refusal import format_snippet, refuse_query
 from discreet.sql.sql_names import fold_case

@@ -28,11 +28,15 @@ LISTS = 100
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
+def parse_question(text: str, values: Sequence[Scalar | float] = ()) -> exp.Expr:
+    """Return the single statement in the text, with its parameters $1, $2 … replaced by values."""
+    statement = parse_statement(text)
+    return fill_parameters(statement, values) if values else statement
+
+
 def parse_query(text: str, values: Sequence[Scalar | float] = ()) -> exp.Select:
     """Return the single SELECT in the text, with its parameters $1, $2 … replaced by values."""
-    statement = parse_statement(text)
-    if values:
-        statement = fill_parameters(statement, values)
+    statement = parse_question(text, values)
     if not isinstance(statement, exp.Select):
         query_validation.refuse_statement(statement)
     query_validation.validate_query(statement)

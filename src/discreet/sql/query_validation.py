@@ -179,17 +179,23 @@ def validate_query(statement: exp.Expr) -> None:
     for node in statement.bfs():
         parts = PARTS.get(type(node))
         if parts is None:
-            refuse_query(
-                f"{_get_sql_name(node)} in «{format_snippet(node)}» is not answered.", _find_hint(node)
-            )
+            refuse_node(node)
         if any(needed and node.args.get(part) is None for part, needed in node.arg_types.items()):
             refuse_query(f"«{format_snippet(node)}» is incomplete.", "Check its syntax: SELECT … FROM ….")
         for part, given in node.args.items():
             if part not in parts and given is not None and given is not False and given != []:
-                word, hint = (
-                    PARTICULAR.get((type(node), part)) or WORDS.get(part) or (_format_part(part), LISTED)
-                )
-                refuse_query(f"{word} in «{format_snippet(node)}» is not answered.", hint)
+                refuse_part(node, part)
+
+
+def refuse_node(node: exp.Expr) -> NoReturn:
+    """Refuse a node that is on no allow-list."""
+    refuse_query(f"{_get_sql_name(node)} in «{format_snippet(node)}» is not answered.", _find_hint(node))
+
+
+def refuse_part(node: exp.Expr, part: str) -> NoReturn:
+    """Refuse a part of a node that is on no allow-list."""
+    word, hint = PARTICULAR.get((type(node), part)) or WORDS.get(part) or (_format_part(part), LISTED)
+    refuse_query(f"{word} in «{format_snippet(node)}» is not answered.", hint)
 
 
 def _format_part(part: str) -> str:

@@ -21,7 +21,7 @@ from discreet.sql.refusal import format_snippet, refuse_query
 from discreet.sql.relational_algebra import Rows
 from discreet.sql.row_sources import RowScope, RowSource, apply_where, project_rows, scan_table
 from discreet.sql.select_clauses import resolve_group_keys
-from discreet.sql.sql_names import fold_case
+from discreet.sql.sql_names import fold_case, make_internal_name
 
 __all__ = ["PostProcessingStage", "Query", "resolve_query"]
 
@@ -85,7 +85,9 @@ class _Resolver:
     def _resolve_source(self, node: exp.Expression, common_tables: Commons) -> tuple[str, RowSource | Query]:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
             alias = node.alias or "subquery"
-            return alias, self.resolve_select(node.this, self._make_internal_name(alias), common_tables)
+            return alias, self.resolve_select(
+                node.this, make_internal_name(self.aliases, alias), common_tables
+            )
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             tables = ", ".join(self.policy.tables)
             refuse_query(f"«{format_snippet(node)}» is no table of the policy.", f"There are {tables}.")
@@ -93,23 +95,12 @@ class _Resolver:
         known = common_tables.get(fold_case(node.name))
         if known is not None:
             return alias, self.resolve_select(
-                known.select, self._make_internal_name(alias), known.visible_tables
+                known.select, make_internal_name(self.aliases, alias), known.visible_tables
             )
         self.tables += 1
         if self.tables > MOST_TABLES:
             refuse_query("the question reads too many tables.", f"Read at most {MOST_TABLES}.")
-        return alias, scan_table(self.policy, node.name, self._make_internal_name(alias))
-
-    def _make_internal_name(self, alias: str) -> str:
-        """Return a name without dots that is unique in the query, even if the engine ignores case."""
-        plain = "".join(
-            each for each in fold_case(alias) if each.isascii() and (each.isalnum() or each == "_")
-        )
-        name, place = plain or "subquery", 2
-        while name in self.aliases:
-            name, place = f"{plain}#{place}", place + 1
-        self.aliases.add(name)
-        return name
+        return alias, scan_table(self.policy, node.name, make_internal_name(self.aliases, alias))
 
 
 def resolve_query(select: exp.Select, policy: Policy) -> Query:

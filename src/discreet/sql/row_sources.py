@@ -16,7 +16,9 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from discreet.core.policy import Policy, Role, Table
+from discreet.core.column_entry import Role
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.sql.expression_tree import Column, Expression
 from discreet.sql.expression_types import Family, Type, make_number_type, type_from_column
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names

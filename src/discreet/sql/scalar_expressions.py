@@ -353,7 +353,8 @@ def _describe_placement(node: exp.Expression) -> str:
     if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
         return "Use aggregates in SELECT, HAVING or ORDER BY, and none inside another."
     if isinstance(node, exp.Select | exp.Subquery):
-        return "Put subqueries into FROM."
+        asked = format_snippet(node.this if isinstance(node, exp.Subquery) else node)
+        return f"Ask «{asked}» first, and write its answer here; or put the subquery into FROM."
     return "docs/sql.md lists what can be asked."
 
 

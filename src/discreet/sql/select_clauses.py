@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from sqlglot import exp
@@ -45,7 +45,9 @@ def resolve_group_keys(select: exp.Select, has_column: Callable[[str], bool]) ->
     if group.args.get("all"):
         said = [split_alias(each)[1] for each in select.expressions]
         return [
-            each for each in said if each.find(exp.Column) and not each.find(exp.AggFunc, exp.WithinGroup)
+            each
+            for each in said
+            if each.find(exp.Column) and not each.find(exp.AggFunc, exp.WithinGroup, exp.Window)
         ]
     aliases = {fold_case(each.alias): each.this for each in select.expressions if isinstance(each, exp.Alias)}
     keys: list[exp.Expression] = []
@@ -90,11 +92,19 @@ def _resolve_outputs(select: exp.Select, scope: Scope) -> list[tuple[str, Expres
                 f"the name {format_snippet(name)} is reserved for interval bounds.", "Choose another."
             )
         outputs.append((name, resolve_scalar(inner, scope)))
-    return [(_make_unique_name(name, outputs[:place]), each) for place, (name, each) in enumerate(outputs)]
+    names: list[str] = []
+    for name, _ in outputs:
+        names.append(make_unique_name(name, names))
+    return [(name, each) for name, (_, each) in zip(names, outputs, strict=True)]
 
 
-def _make_unique_name(name: str, before: list[tuple[str, Expression]]) -> str:
-    taken = {each.casefold() for each, _ in before}
+def make_unique_name(name: str, before: Iterable[str]) -> str:
+    """Return a name that none before has, whatever their case: itself, or with a number.
+
+    >>> make_unique_name("n", ["N", "n_2"])
+    'n_3'
+    """
+    taken = {each.casefold() for each in before}
     place, found = 2, name
     while found.casefold() in taken:
         found, place = f"{name}_{place}", place + 1

@@ -7,8 +7,6 @@ the policy and the counts are joined to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from discreet.core.sql_quoting import quote_identifier
 from discreet.sql import expression_sql, row_truncation, row_weighting
 from discreet.sql.aggregates import get_answer_total, restore_person_total
@@ -237,14 +235,9 @@ def _compile_counts(question: Query, aggregates: dict[str, str]) -> str:
 # -- After the release ------------------------------------------------------------------------------------
 
 
-def compile_post_processing(
-    stages: tuple[PostProcessingStage, ...], measures_with_intervals: Mapping[str, str]
-) -> str:
-    """Return the SQL of the nested post-processing SELECTs over the released table.
-
-    Measures whose intervals still hold carry them along as name.low and name.high.
-    """
-    source, measured = "released", set(measures_with_intervals.values())
+def compile_post_processing(stages: tuple[PostProcessingStage, ...]) -> str:
+    """Return the SQL of the nested post-processing SELECTs over the released table."""
+    source = "released"
     for stage in stages:
         inner = source
         if stage.totals or stage.keys:
@@ -261,13 +254,6 @@ def compile_post_processing(
         outputs = [
             f"{_compile_released_value(e, stage)} AS {quote_identifier(name)}" for name, e in stage.outputs
         ]
-        renamed = {} if stage.totals or stage.keys else _find_renamed_measures(stage, measured)
-        for name, old in renamed.items():
-            outputs += [
-                f"{quote_identifier(f'{old}.{end}')} AS {quote_identifier(f'{name}.{end}')}"
-                for end in ("low", "high")
-            ]
-        measured = set(renamed)
         text = f"SELECT {', '.join(outputs)} FROM {inner}"
         if stage.having is not None:
             text += f" WHERE {_compile_released_value(stage.having, stage)}"
@@ -295,10 +281,6 @@ def _compile_order_key(by: Expression, stage: PostProcessingStage) -> str:
     shadowed = any(own.get(column.name.casefold(), column) != column for column in find_columns(by))
     places = [place for place, (_, expression) in enumerate(stage.outputs, 1) if expression == by]
     return str(places[0]) if shadowed and places else _compile_released_value(by, stage)
-
-
-def _find_renamed_measures(stage: PostProcessingStage, measured: set[str]) -> dict[str, str]:
-    return {name: e.name for name, e in stage.outputs if isinstance(e, Column) and e.name in measured}
 
 
 def _compile_released_value(expression: Expression, stage: PostProcessingStage) -> str:

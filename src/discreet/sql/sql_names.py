@@ -28,3 +28,18 @@ def split_alias(projection: exp.Expression) -> tuple[str, exp.Expression]:
     inner = projection.this if isinstance(projection, exp.Alias) else projection
     own = inner.name if isinstance(inner, exp.Column) else format_snippet(inner, 40).lower()
     return projection.alias or own, inner
+
+
+def make_internal_name(taken: set[str], alias: str) -> str:
+    """Return a name without dots that is unique in the query, even if the engine ignores case, and take it.
+
+    >>> taken: set[str] = set()
+    >>> make_internal_name(taken, "My.Table"), make_internal_name(taken, "mytable")
+    ('mytable', 'mytable#2')
+    """
+    plain = "".join(each for each in fold_case(alias) if each.isascii() and (each.isalnum() or each == "_"))
+    name, place = plain or "subquery", 2
+    while name in taken:
+        name, place = f"{plain}#{place}", place + 1
+    taken.add(name)
+    return name

@@ -17,6 +17,7 @@ from discreet.sql.aggregates import AGGREGATES
 from discreet.sql.allowed_functions import FUNCTIONS
 from discreet.sql.joins import MOST_ROWS
 from discreet.sql.planner import plan_query
+from discreet.sql.post_processing_reference import format_post_processing
 from discreet.sql.query_parser import DEEPEST, LONGEST
 from discreet.sql.resolver import MOST_SELECTS, MOST_TABLES
 from discreet.sql.scalar_expressions import CASTS
@@ -122,8 +123,8 @@ REFUSED = (
     "SELECT COUNT(*) FROM census, visits",
     "SELECT COUNT(*) FROM census WHERE age > (SELECT AVG(age) FROM census)",
     "SELECT RANK() OVER (ORDER BY age) FROM census",
-    "SELECT DISTINCT age FROM census",
-    "SELECT COUNT(*) FROM census UNION SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM census UNION SELECT age FROM census",
+    "SELECT town, random() FROM census GROUP BY town",
     "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
     "SELECT COUNT(*) FROM census WHERE town || 'm' = 'Ulm'",
 )
@@ -138,6 +139,7 @@ def format_reference() -> str:
         _AGGREGATES,
         _format_errors(),
         _REST,
+        format_post_processing(),
         _format_refusals(),
         _format_limits(),
     )
@@ -207,8 +209,8 @@ SELECT keys, aggregates, arithmetic over them
 FROM table [AS alias] | (SELECT …) [AS alias]
 [[LEFT] JOIN table ON a.x = b.y | USING (x)] …
 [WHERE condition]
-[GROUP BY expressions | places | aliases | ALL]
-[HAVING condition] [ORDER BY … [DESC]] [LIMIT n]
+[GROUP BY expressions | places | aliases | ALL | ROLLUP | CUBE | GROUPING SETS]
+[HAVING condition] [QUALIFY condition] [ORDER BY … [DESC]] [LIMIT n] [OFFSET n]
 ```
 
 ```sql
@@ -297,22 +299,34 @@ Each may be followed by `FILTER (WHERE …)`.
 
 `--least-rows` is an assumption of the analyst. Accuracy depends on it, privacy does not; if it is wrong, the
 intervals are wider and still hold. AVG needs none where the number of rows is public. `--within` is
-refused, and costs nothing, for columns that have no error bar (next section).
+refused, and costs nothing, for columns that have no error bar (next section), and for quotients, whose ±
+depends on the data.
 
 ## Error bars
 
-A measure that is shown as itself, renamed at most, has an interval that covers it in its group with the
-stated confidence. It has none, and the answer says why under `no_interval`, where one would not hold:
+Every ± follows from the public law of the noise, after everything that the statement did:
 
 | | |
 |---|---|
-| HAVING, or WHERE over an answer, that reads a noisy value | what remains are rows with large noise |
-| LIMIT after ORDER BY a noisy value, in the same query or an inner one | the same |
-| an aggregate over an answer | the errors of many groups add up |
-| arithmetic, CASE and functions of a measure | their errors are not computed |
+| a measure that is shown as itself, renamed at most | its own interval |
+| sums, multiples; totals, means, windows over groups | the law of the sum: one count ± 60, of 656 ± 1,420 |
+| a quotient of such values | Fieller's interval; "cannot be told" where the divisor may be 0 |
+| ROUND, SQRT, LN, EXP, ABS … of one such value | the ends are mapped |
+| MAX and MIN over groups, GREATEST and LEAST | their range while all groups are within their intervals |
+| anything else | none; the answer says why under `no_interval` |
 
-Rows that are ordered by a noisy value and all shown keep their error bars, and so do rows that HAVING, WHERE
-or LIMIT select by their keys alone.
+Among what has none: totals over groups that are not declared or that noise selected, products, comparisons
+and CASE of noisy values.
+
+`interval_kind` says of each column what its intervals promise. `per_row`: each row's interval holds with the
+stated confidence. `all_rows`: all of them hold together, so also for rows that noise selected, by HAVING,
+WHERE or QUALIFY on a noisy value, by ORDER BY … LIMIT or a maximum: the top 3 of 656 groups have ± 189 where
+one group has ± 60. The same holds for statements about groups that an earlier answer has shown, since whoever
+asks may have chosen what to ask by its noise; a listing of all groups says what the first one said.
+
+Rows that are ordered by a noisy value and all shown keep their intervals, and so do rows that HAVING, WHERE
+or LIMIT select by their keys alone. A negative count is shown as 0, and stays negative in all that is
+computed from it.
 
 Every count and sum that a query needs, every value that it selects, and partition selection if there is one
 get the same share of epsilon. `--split n=1 --split mean=3` weights the columns of SELECT instead: a column's
@@ -399,19 +413,6 @@ per person), a date part, or the months of a span of time that the policy declar
 holds, groups are selected privately (partition selection), which needs a promise with a small tail; with tail
 0 the query is refused.
 
-## What costs nothing
-
-Post-processing of numbers that are already released: arithmetic over aggregates (`SUM(a) / COUNT(b)`),
-HAVING, ORDER BY, LIMIT, and outer queries over an answer, as many as you like, with WHERE, GROUP BY and
-COUNT, SUM, AVG, MIN, MAX, MEDIAN, BOOL_OR and BOOL_AND:
-
-```sql
-SELECT MAX(n) AS largest, SUM(n) AS everybody
-FROM (SELECT sex, COUNT(*) AS n FROM census GROUP BY sex)
-```
-
-This costs as much as its inner query. NULL comes last in every order; a name that is an alias and a column
-too is the alias in ORDER BY. A refused question costs nothing either.
 """
 _REFUSED = (
     "A refusal follows from the question and the policy alone; it never depends on the data. Some of them:"

@@ -58,7 +58,7 @@ class TrueMeasures:
 def compute_true_values(plan: QueryPlan, engine: Engine) -> TrueMeasures:
     """Return the true values of a plan's measures: count, without adding noise."""
     shown = _find_shown_keys(plan)
-    if shown is None:
+    if shown is None:  # or it is more than one aggregation
         return TrueMeasures(keys=(), columns={})
     counts = engine.count(plan.statement).secret
     groups = _list_group_keys(plan, counts)
@@ -95,6 +95,8 @@ class _NoNoise:
 
 def _find_shown_keys(plan: QueryPlan) -> tuple[str, ...] | None:
     """Return the answer's names of the group keys; None if it does not show all of them."""
+    if plan.question is None:
+        return None
     found = {column.name: column.name for column, _ in plan.question.keys}
     for stage in plan.question.post_processing:
         if stage.totals or stage.keys:
@@ -109,7 +111,7 @@ def _find_shown_keys(plan: QueryPlan) -> tuple[str, ...] | None:
 
 
 def _list_group_keys(plan: QueryPlan, table: pa.Table) -> list[Key]:
-    columns = [each.to_pylist() for each in get_key_columns(plan, table).values()]
+    columns = [each.to_pylist() for each in get_key_columns(plan.core, table).values()]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 

@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from discreet.core.policy import Column as Declared
+from discreet.core.column_entry import Column as Declared
 from discreet.core.policy import Policy
+from discreet.sql.core_planning import CorePlan
 from discreet.sql.expression_tree import Call, Column, Expression, Literal, find_columns
 from discreet.sql.expression_types import Family
-from discreet.sql.planner import QueryPlan
 from discreet.sql.query import Query
 from discreet.sql.query_size import get_children, iterate_node_expressions, iterate_query_expressions
 from discreet.sql.relational_algebra import (
@@ -90,7 +90,7 @@ class _ValueCost:
     is_case_changed: bool = False
 
 
-def measure_person_work(plan: QueryPlan, policy: Policy, *, case_growth: int) -> Work:
+def measure_person_work(plan: CorePlan, policy: Policy, *, case_growth: int) -> Work:
     """Return the most work that the rows of one person can cause in the engine.
 
     `case_growth` is the number of characters into which changing case may turn one there.
@@ -99,7 +99,7 @@ def measure_person_work(plan: QueryPlan, policy: Policy, *, case_growth: int) ->
     return meter.measure(plan, includes_everybody=False)
 
 
-def measure_total_work(plan: QueryPlan, policy: Policy, *, text_length: int) -> Work:
+def measure_total_work(plan: CorePlan, policy: Policy, *, text_length: int) -> Work:
     """Return the work of all rows that the declared tables can hold, with texts of usual length.
 
     Reading the tables and bounding their rows are not included: an engine's measured time per row covers
@@ -117,7 +117,7 @@ class _WorkMeter:
     read_columns: frozenset[str] = frozenset()
     includes_everybody: bool = False
 
-    def measure(self, plan: QueryPlan, *, includes_everybody: bool) -> Work:
+    def measure(self, plan: CorePlan, *, includes_everybody: bool) -> Work:
         """Return the work of all statements: one for the primitives, and one for each selected value."""
         self.includes_everybody, question = includes_everybody, plan.question
         self.read_columns = frozenset(

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import Flat, Mask, build_column_spec, draft_hierarchy
+from discreet.core.column_entry import Column
 from discreet.core.hierarchy_entry import HierarchyEntry
-from discreet.core.policy import Column, Policy
+from discreet.core.policy import Policy
 
 
 def column(**facts: Any) -> Column:

@@ -15,7 +15,7 @@ from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.mining.bin_counters import EngineCounter
 from discreet.mining.stream import OnlineAnswerer, StreamPlan, parse_counting_query, plan_stream
 from discreet.mining.stream.sparse_vector import SparseVector

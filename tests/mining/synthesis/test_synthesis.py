@@ -15,7 +15,8 @@ from discreet.core.errors import InvalidParameterError, RequestError
 from discreet.core.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.randomness import Randomness
-from discreet.mining.synthesis import Synthesis, plan_synthesis, synthesize
+from discreet.mining.schema import Schema
+from discreet.mining.synthesis import Synthesis, marginal_comparison, plan_synthesis, synthesize
 from discreet.mining.synthesis.marginal_comparison import compare_marginals, measure_usefulness
 from discreet.mining.synthesis.synthesis_plan import EarlierAnswer
 from discreet.mining.tabulation.noise_budget import NoiseBudget
@@ -255,3 +256,27 @@ def test_a_budget_that_cannot_be_divided_is_refused() -> None:
         NoiseBudget.from_guarantee(ApproximateDP(epsilon=1, delta=1e-6))
     with pytest.raises(InvalidParameterError, match="epsilon"):
         NoiseBudget.from_epsilon(epsilon=0, delta=1e-9)
+
+
+def test_marginals_are_compared_a_few_at_a_time_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema.from_table(policy_of().tables["people"], bins=BINS)
+    real, drawn = (
+        schema.encode([people(300, seed).column(each.name).to_pylist() for each in schema.attributes])
+        for seed in (1, 2)
+    )
+    whole = compare_marginals(schema, counter_of(schema, real), drawn.astype(np.int64))
+    monkeypatch.setattr(marginal_comparison, "MAX_HELD_CELLS", 40)
+    apart = compare_marginals(schema, counter_of(schema, real), drawn.astype(np.int64))
+    assert apart.variations == {names: whole.variations[names] for names in apart.variations}
+    assert len(apart.variations) + apart.not_compared == len(whole.variations)
+
+
+def test_pairs_of_more_combinations_than_memory_holds_are_not_compared_and_that_is_said() -> None:
+    columns = {name: {"type": "category", "values": [str(each) for each in range(9_000)]} for name in "abc"}
+    table = policy_of(columns=columns).tables["people"]
+    schema = Schema.from_table(table)
+    codes = schema.encode([["1", "2"]] * 3)
+    seen = compare_marginals(schema, counter_of(schema, codes), codes.astype(np.int64))
+    assert seen.variations == {("a",): 0, ("b",): 0, ("c",): 0}
+    assert seen.not_compared == 3
+    assert seen.describe_mean(2) == "unknown (3 sets have too many combinations to be compared)"

@@ -142,6 +142,7 @@ def test_the_policy_says_how_much_is_too_much(tmp_path: Path) -> None:
         ("values: [Male, Female]", "values: [Male, Female, Other]"),
         ("    columns:", '    csv: {nulls: ["", "?"]}\n    columns:'),
         ("type: date", "type: timestamp"),
+        ("high: 120", "high: 120, nulls: false"),
     ],
 )
 def test_an_acceptance_is_bound_to_the_version_and_the_reading(
@@ -180,12 +181,29 @@ def test_what_does_not_change_the_reading_needs_no_other_acceptance(tmp_path: Pa
 def test_the_custodians_own_question_is_answered_with_a_notice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_people(tmp_path, *[("x", "Male", "1984-05-06", "70.5")] * 2)
+    path = write_people(tmp_path, ("500", "Male", "1984-05-06", "70.5"))
     words = ["ask", "SELECT COUNT(*) AS n FROM people", "--epsilon", "0.1", "--policy", str(path)]
     assert discreet(*words) == 0
     out, err = capsys.readouterr()
     assert ("±" in out, err.count("check: people:")) == (True, 1)
+    assert "age (1% are above the bounds)" in err
+    assert discreet("check", "--policy", str(path), "--accept") == 0
+    capsys.readouterr()
+    assert discreet(*words) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_custodians_own_question_is_refused_where_the_data_is_far_from_the_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_people(tmp_path, *[("x", "Male", "1984-05-06", "70.5")] * 2)
+    words = ["ask", "SELECT COUNT(*) AS n FROM people", "--epsilon", "0.1", "--policy", str(path)]
+    assert discreet(*words) == 2
+    err = capsys.readouterr().err
+    assert "nothing was charged" in err
     assert "age (2% cannot be read as an integer)" in err
+    with Curator.open(path) as curator:
+        assert curator.ledger.list_entries() == []
     assert discreet("check", "--policy", str(path), "--accept", "--despite") == 0
     capsys.readouterr()
     assert discreet(*words) == 0
@@ -218,6 +236,16 @@ def test_at_a_terminal_the_first_question_asks_for_acceptance(
     os.close(ours)
     assert accepted(path) is (code == 0)
     assert ("rows" in told) is (code == 0)
+
+
+def test_python_warns_of_data_that_is_far_from_the_policy_until_it_is_accepted(tmp_path: Path) -> None:
+    path = write_people(tmp_path, *[("x", "Male", "1984-05-06", "70.5")] * 2)
+    with pytest.warns(UserWarning, match=r"check: not as declared, and not accepted: .*age \(2%"):
+        Curator.open(path).close()
+    with pytest.warns(UserWarning, match="not accepted"), Curator.open(path) as curator:
+        curator.check(accept=True, despite=True)
+    with Curator.open(path) as curator:
+        assert curator.check().tables[0].accepted
 
 
 def test_python_checks_and_accepts_too(tmp_path: Path) -> None:

@@ -26,9 +26,10 @@ from discreet.anonymity.hierarchies.hierarchy_formats import read_hierarchy_csv
 from discreet.anonymity.hierarchies.interval_hierarchy import Intervals
 from discreet.anonymity.hierarchies.listed_hierarchies import Flat, Order, Tree
 from discreet.anonymity.hierarchies.mask_hierarchy import Mask
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import LONGEST_CODE, HierarchyEntry, MaskSide, Period
-from discreet.core.policy import Column, ColumnType, Policy
+from discreet.core.policy import Policy
 
 FINEST = 25  # intervals at the finest level, about
 COARSEST = 3  # intervals at the coarsest level, at most

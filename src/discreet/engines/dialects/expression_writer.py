@@ -137,7 +137,8 @@ class ExpressionWriter:
             number = sql_marks.remove_marks(piece.text).strip("()")
             return TypedSql(text=self.dialect.write_double(number), sql_type=to, constant=piece.constant)
         text = self.dialect.write_cast(piece, to, is_32_bit=False)
-        return _mark_typed_sql(TypedSql(text=text, sql_type=to, constant=piece.constant))
+        constant = piece.get_constant_after_cast(to)
+        return _mark_typed_sql(TypedSql(text=text, sql_type=to, constant=constant))
 
     def align_types(self, pieces: Sequence[TypedSql]) -> tuple[list[TypedSql], SqlType]:
         """Cast all expressions to their common type; return them and the type."""

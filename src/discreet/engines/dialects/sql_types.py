@@ -91,15 +91,22 @@ class SqlType:
 
 @dataclass(frozen=True, kw_only=True)
 class TypedSql:
-    """An expression as SQL text of an engine, with its type."""
+    """An expression as SQL text of an engine, with its type; of a number that is known, its magnitude."""
 
     text: str
     sql_type: SqlType
     constant: float | None = None
 
+    def get_constant_after_cast(self, to: SqlType) -> float | None:
+        """Return the magnitude that is known after a cast: none of a text, nor of a number that it rounds."""
+        if self.constant is None or not to.is_numeric:
+            return None
+        is_rounded = to.family is TypeFamily.INTEGER and not self.constant.is_integer()
+        return None if is_rounded else self.constant
+
 
 def get_family_type(family: TypeFamily) -> SqlType:
-    """Return the type of a family about which nothing else is known."""
+    """Return the widest type of a family, for expressions of which only the family is known."""
     return FAMILY_TYPES[family]
 
 

@@ -276,6 +276,7 @@ class SelectWriter:
         for join in node.args.get("joins") or []:
             more, alias, columns, others = self._write_source(join.this, joined=find_join_columns(join))
             if join.args.get("side"):
+                # a row that finds no partner has NULL in all of them
                 columns = {name: replace(kind, is_never_null=False) for name, kind in columns.items()}
             scope = replace(scope, sources={**scope.sources, alias: columns})
             tables |= others

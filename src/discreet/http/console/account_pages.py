@@ -38,7 +38,9 @@ ROLE_PERMISSIONS = {
 
 @router.get("/")
 def redirect_home(page: VisitorPage) -> Response:
-    return redirect_to("/promise" if page.caller is not None else "/login")
+    if page.caller is None:
+        return redirect_to("/login")
+    return redirect_to("/data" if page.is_custodian and page.context.served.is_empty else "/promise")
 
 
 @router.get("/static/{name}")
@@ -64,7 +66,7 @@ async def log_in(page: VisitorPage) -> Response:
         )
     except RequestError as error:
         return page.render_error("login.html", error, {"ended": False})
-    response = redirect_to("/password" if user.must_change_password else "/promise")
+    response = redirect_to("/password" if user.must_change_password else "/")
     set_session_cookie(response, context, context.sessions.open(user)[1])
     return response
 
@@ -87,7 +89,7 @@ async def change_password(page: VisitorPage) -> Response:
         _, text = await run_in_threadpool(page.context.logins.change_password, session, old, new, place)
     except RequestError as error:
         return page.render_error("password.html", error)
-    response = redirect_to("/promise")
+    response = redirect_to("/")
     set_session_cookie(response, page.context, text)
     return response
 

@@ -8,9 +8,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Response
 
 from discreet.belief.wording import format_number
+from discreet.core.column_entry import Column
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import DiscreetError, EngineFault
-from discreet.core.policy import Column, Policy, TrueValues
+from discreet.core.policy import Policy, TrueValues
 from discreet.http.app_context import QUERY_LIMITER
 from discreet.http.console.page import CHART_WIDTH, LoggedInPage, Page
 from discreet.http.http_errors import ForbiddenError

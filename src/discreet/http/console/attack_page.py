@@ -15,8 +15,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Response
 
 from discreet.belief.wording import format_count, format_percent, format_percent_up
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.core.policy import Column, ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.http.console.job_progress import (
     build_job_context,
     cancel_page_job,

@@ -1,19 +1,21 @@
 """The Bounds screen: learn the bounds of a column, or the frequent values of a category, privately.
 
 Custodian only: what is learned belongs into the policy. A plan is free and reads no data; learning is charged
-and runs as a job, see `job_progress`. The page shows the entry to put into the policy file, which the server
-does not write.
+and runs as a job, see `job_progress`. The page shows the policy's entries, and a button writes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
 
 from anyio import to_thread
 from fastapi import APIRouter, Response
 
+from discreet.core.column_entry import BOUNDS, ColumnType, Role
 from discreet.core.errors import DiscreetError, RequestError
-from discreet.core.policy import BOUNDS, ColumnType, Policy, Role
+from discreet.core.policy import Policy
 from discreet.http.bounds_job import BOUNDS_KIND, build_bounds_work
 from discreet.http.console.job_progress import (
     build_job_context,
@@ -67,12 +69,29 @@ async def show_bounds_job(name: str, page: CustodianPage) -> Response:
 
 
 @router.post("/bounds/work/{name}")
-async def cancel_bounds_job(name: str, page: CustodianPage) -> Response:
-    await page.read_form()
+async def submit_bounds_job(name: str, page: CustodianPage) -> Response:
+    """Write what a job has learned into the policy, or cancel it."""
+    fields = await page.read_form()
+    if fields.get("do") == "write":
+        return await _write_learned(page, find_page_job(page.context.jobs, name, BOUNDS_KIND))
     job, refusal = cancel_page_job(page.context.jobs, name, BOUNDS_KIND)
     if refusal is not None:
         return page.render_error(TEMPLATE, refusal, _build_template_context(page, job.form))
     return redirect_to("/bounds")
+
+
+async def _write_learned(page: Page, job: Job) -> Response:
+    """Write the entries of a finished job into the policy's file, which is then served."""
+    found: Any = {} if job.outcome is None else job.outcome.results
+    table, column, entries = (found.get(name, "") for name in ("table", "column", "policy"))
+    try:
+        if not entries:
+            raise RequestError("bounds: there is nothing to write.", hint="Learn it with another epsilon.")
+        await to_thread.run_sync(page.context.setup.write_learned, table, column, entries)
+    except DiscreetError as error:
+        around = _build_template_context(page, job.form)
+        return page.render_error(TEMPLATE, error, around | build_job_context(job, f"{JOB_PATH}{job.id}"))
+    return redirect_to(f"/check?{urlencode({'saved': table})}")
 
 
 def _start_job(page: Page, request: BoundsRequest, fields: Mapping[str, str]) -> Job:

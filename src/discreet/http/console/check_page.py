@@ -10,19 +10,20 @@ from fastapi import APIRouter, Response
 
 from discreet.core.errors import DiscreetError
 from discreet.http.console.page import CustodianPage, Page
-from discreet.rendering.check_view import HEADINGS, SHARES, count_departures, draw_sparkline
+from discreet.http.console.table_check import describe_table_check
 from discreet.services.check.acceptance import list_unaccepted
+from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import CheckRequest
-from discreet.services.check.data_check import DataCheck, TableCheck
-from discreet.services.check.verdicts import Verdict, format_share
+from discreet.services.check.verdicts import Verdict
 
 router = APIRouter(include_in_schema=False)
-NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @router.get("/check")
-def show_check(page: CustodianPage) -> Response:
-    return page.render("check.html", _build_template_context(page, None))
+def show_check(page: CustodianPage, saved: str = "") -> Response:
+    """Show the last check; `saved` is a table that the Data screen has just saved."""
+    known = saved if saved in page.context.curators.policy.tables else ""
+    return page.render("check.html", _build_template_context(page, None) | {"saved": known})
 
 
 @router.post("/check")
@@ -44,34 +45,10 @@ def _build_template_context(page: Page, check: DataCheck | None) -> dict[str, ob
     curators = page.context.curators
     verdicts = [each.verdict for each in curators.check_summaries] if check is None else [check.verdict]
     return {
+        "saved": "",
         "version": curators.policy.data_version,
         "accepted": not list_unaccepted(curators.ledger, curators.table_states),
         "summaries": [] if check is not None else curators.check_summaries,
-        "tables": [] if check is None else [_describe_table(table) for table in check.tables],
+        "tables": [] if check is None else [describe_table_check(table) for table in check.tables],
         "exceeds": Verdict.EXCEEDS in verdicts,
-    }
-
-
-def _describe_table(table: TableCheck) -> dict[str, object]:
-    used = [name for name in SHARES if any(count_departures(each)[name] for each in table.columns)]
-    return {
-        "name": table.name,
-        "rows": f"{table.rows:,}",
-        "unread": f"{table.unread.count:,}" if table.unread.count else "",
-        "headings": [HEADINGS[name] for name in used],
-        "columns": [
-            {
-                "name": column.name,
-                "shares": [
-                    format_share(count, table.rows) if (count := count_departures(column)[name]) else ""
-                    for name in used
-                ],
-                "bars": draw_sparkline(column).replace(" ", NO_BREAK),
-                "verdict": column.verdict.value,
-                "finding": column.text,
-                "fix": column.fix,
-            }
-            for column in table.columns
-        ],
-        "findings": table.findings,
     }

@@ -29,7 +29,9 @@ from discreet.services.serving.job import JobFailure
 from discreet.services.users import Role
 
 SCREENS = (("/promise", "Promise"), ("/tradeoff", "Trade-off"), ("/ask", "Ask"), ("/ledger", "Ledger"))
+DATA_SCREEN = ("/data", "Data")
 CUSTODIAN_SCREENS = (
+    DATA_SCREEN,
     ("/check", "Check"),
     ("/bounds", "Bounds"),
     ("/attack", "Attack"),
@@ -106,7 +108,7 @@ class Page:
         caller = self.caller
         session = None if caller is None else caller.session
         around = {
-            "screens": (*SCREENS, *(CUSTODIAN_SCREENS if self.is_custodian else ())),
+            "screens": self._list_screens(),
             "path": self.request.url.path,
             "user": None if caller is None else caller.user,
             "csrf": None if session is None else self.context.sessions.derive_csrf_token(session),
@@ -115,6 +117,12 @@ class Page:
         return HTMLResponse(
             load_templates().get_template(template).render(around | dict(template_context or {})), status
         )
+
+    def _list_screens(self) -> tuple[tuple[str, str], ...]:
+        """Return the screens that this user may open; without a policy, nothing but the way to make one."""
+        if self.context.served.is_empty:
+            return (DATA_SCREEN,) if self.is_custodian else ()
+        return (*SCREENS, *(CUSTODIAN_SCREENS if self.is_custodian else ()))
 
     def render_error(
         self,

@@ -20,8 +20,10 @@ from discreet.anonymity.models.model_parsing import (
     list_variants,
     parse_variant,
 )
+from discreet.core.column_entry import Column, Role
 from discreet.core.errors import DiscreetError, RequestError, rename_arguments
-from discreet.core.policy import Column, Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.rendering.hierarchy_view import build_tree
 from discreet.services.anonymize.anonymize_request import (
     ATTACKERS,

@@ -38,7 +38,7 @@ from discreet.http.host_names import (
 )
 from discreet.local.estimates import CONFIDENCE
 from discreet.local.report_formats import BitFormat
-from discreet.rendering.estimate_view import figures_to_json, list_estimate_rows
+from discreet.rendering.estimate_view import figures_to_json
 from discreet.rendering.terminal import Console
 from discreet.services.collect.collect_requests import SurveyRequest
 from discreet.services.collect.estimate import EstimateResult
@@ -79,7 +79,7 @@ class FailureLog:
         self._last_reason = ""
 
     def record(self, error: Exception) -> None:
-        """Print a failure, unless it is the one that was printed last."""
+        """Print a failure, unless the last one printed was the same."""
         reason = getattr(error, "strerror", None) or f"an internal error, {type(error).__name__}"
         if reason != self._last_reason:
             text = f"discreet: Requests cannot be answered: {reason}."
@@ -283,7 +283,7 @@ def _require_valid(holds: bool, sentence: str) -> None:
 def render_results_page(survey: Survey, found: Sequence[EstimateResult]) -> str:
     """Return the page of estimates with error bars; there are none before the first batch."""
     results = [
-        (question, each, list_estimate_rows(each))
+        (question, each, each.list_rows())
         for question, each in zip(survey.questions if found else (), found, strict=True)
     ]
     summary = (

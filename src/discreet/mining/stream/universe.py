@@ -26,15 +26,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.errors import RequestError, require_parameter
-from discreet.core.policy import Column, ColumnType, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.mechanisms.sampling import Booleans, Integers
 from discreet.mining.attributes import MAX_BINS, Attribute
 from discreet.mining.schema import Schema
 from discreet.mining.tabulation.cells import cut_at_impossible_ranges, find_impossible_cells
 from discreet.sql import expression_sql, expression_tree
 from discreet.sql.aggregates.count import Count
+from discreet.sql.declared_literals import require_declared_literals
 from discreet.sql.expression_tree import Expression, find_columns
 from discreet.sql.plan_execution import Afterwards
 from discreet.sql.query import Query
@@ -58,6 +61,7 @@ class CountingQuery:
 def parse_counting_query(text: str, policy: Policy, table: str) -> CountingQuery:
     """Parse the condition of the rows that a query counts, or refuse; reads no data."""
     question = resolve_query(parse_query(text), policy)
+    require_declared_literals(question, policy)
     scan, conditions = _collect_filters(question.rows, table)
     if scan.table != table:
         refuse_query(f"the question reads {format_snippet(scan.table)}.", EXPECTED_FORM.format(table=table))
@@ -263,6 +267,7 @@ def _group_into_bins(holds: Booleans, axis: int, bins: Integers, attribute: Attr
     moved = np.moveaxis(holds, axis, 0)
     found = np.zeros((attribute.bins, *moved.shape[1:]), np.int64)
     np.add.at(found, bins, moved.astype(np.int64))
+    # a bin is one noisy number, so a part of it cannot be answered
     size = np.bincount(bins, minlength=attribute.bins).reshape(-1, *[1] * (holds.ndim - 1))
     if bool(((found > 0) & (found < size)).any()):
         cuts = ", ".join(attribute.cut_labels[:8]) + (" …" if len(attribute.cut_labels) > 8 else "")

@@ -21,7 +21,7 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 
-from discreet.core.policy import Column, ColumnType
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.randomness import Randomness
 from discreet.mechanisms.sampling import UNIT, Booleans, Floats, Integers
 from discreet.mining.attributes import Attribute

@@ -32,13 +32,15 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from discreet.core.column_entry import Column, Role
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import Guarantee, PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Column, Impossible, Policy, Role
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.table_entry import Impossible
 from discreet.mechanisms import get_mechanism_name as mechanism_name
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mining.attributes import DEFAULT_BINS
@@ -164,6 +166,7 @@ def plan_synthesis(
         Schema.from_table(declared, features=columns, bins=bins, logarithmic=logarithmic), declared
     )
     shape = tuple(each.bins for each in schema.attributes)
+    # where presence is the secret, the number of rows is estimated from noisy marginals
     rows = declared.rows if budget.relation is Relation.VALUE else None
     sets = tuple(_list_sets(shape, quality))
     _require_memory(sets, shape, quality)
@@ -224,6 +227,7 @@ def _find_impossible(
     barred = cells.find_impossible_cells(schema, impossible)
     tree = JunctionTree.from_sets(barred, shape)
     homes = {columns: place for columns in barred if (place := tree.find_clique(columns)) is not None}
+    # the logarithm of the number of possible rows
     if np.isneginf(tree.calibrate(barred, homes)[1]):
         raise RequestError(
             "synthesize: what is declared impossible leaves no row possible.",

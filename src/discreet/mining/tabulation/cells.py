@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.errors import RequestError
-from discreet.core.policy import Impossible, Table, ValueRange
+from discreet.core.table_entry import Impossible, Table, ValueRange
 from discreet.mechanisms.sampling import Booleans, Floats
 from discreet.mining.attributes import Attribute, Cut
 from discreet.mining.schema import Schema

@@ -23,13 +23,14 @@ from itertools import combinations, product
 
 import numpy as np
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import require_count, require_probability
-from discreet.core.policy import ColumnType, Policy
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.mining.attributes import Attribute
 from discreet.mining.bin_counters import Counter, EngineCounter

@@ -43,8 +43,9 @@ from discreet.core.errors import RequestError, require_parameter
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import PureDP, ZeroConcentratedDP
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.table_entry import Table
 from discreet.mechanisms.sampling import Floats, Integers
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mining.attributes import DEFAULT_BINS

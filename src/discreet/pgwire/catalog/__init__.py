@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from discreet.pgwire.catalog.builtin_catalog import BuiltinCatalog, Catalog
 from discreet.pgwire.catalog.query_rewriter import is_catalog_query
+from discreet.pgwire.catalog.served_catalog import ServedCatalog
 from discreet.pgwire.catalog.shadow_catalog import ShadowCatalog
 
-__all__ = ["BuiltinCatalog", "Catalog", "ShadowCatalog", "is_catalog_query"]
+__all__ = ["BuiltinCatalog", "Catalog", "ServedCatalog", "ShadowCatalog", "is_catalog_query"]

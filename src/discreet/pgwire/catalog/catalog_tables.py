@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.core.policy import Column, ColumnType, Policy, Role, Table
+from discreet.core.column_entry import Column, ColumnType, Role
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 
 PG_CATALOG = 11
 PUBLIC = 2200

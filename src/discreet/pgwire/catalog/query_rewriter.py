@@ -75,6 +75,7 @@ def parse_catalog_query(sql: str) -> exp.Expr | None:
 
 def is_catalog_query(sql: str) -> bool:
     """Return True if a statement reads only the catalog, or no table at all."""
+    # decides nearly all questions without parsing them
     if re.search(r"\bfrom\b", sql, re.IGNORECASE) and not CATALOG_WORDS.search(sql):
         return False
     statement = parse_catalog_query(sql)
@@ -108,6 +109,7 @@ class QueryRewriter:
         statement = fill_parameters(statement, values).transform(
             lambda node: eliminate_empty_tables(node, self.table_names)
         )
+        # children before their parents, so that what a rewrite puts in is not rewritten again
         for node in reversed(list(statement.walk(bfs=True))):
             new = self._rewrite_node(node)
             if node is statement:
@@ -145,6 +147,7 @@ class QueryRewriter:
 
     def rewrite_column(self, node: exp.Expr) -> exp.Expr:
         node.set("db", None)
+        # PostgreSQL has these as keywords; the parser takes them for columns
         own = node.name in ("user", "session_user", "current_role") and not node.args.get("table")
         return exp.Literal.string(self.user) if own else node
 

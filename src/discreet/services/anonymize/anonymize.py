@@ -165,7 +165,7 @@ def anonymize_privately(
     if request.output is None:
         raise RequestError(
             "anonymize: a private release is charged when it is made, so it needs an output file.",
-            hint="Name a file with -o.",
+            hint="Name one with `output=`.",
         )
     target = parse_release_target(resolved.policy, request.output)
     if target.engine_name:
@@ -224,11 +224,16 @@ def _require_person(resolved: ResolvedTable) -> None:
     """Raise where rows would be counted although the file seems to have several for a person."""
     column = find_shared_person(resolved)
     if column is not None:
-        raise RequestError(
-            f"anonymize: {column} seems to name the person, and several rows share a value of it: rows that "
-            "are alike may be one person's.",
-            hint=f'Give `person="{column}"` to count people, or `person="row"` if each row is a person.',
-        )
+        raise make_person_error(column)
+
+
+def make_person_error(column: str) -> RequestError:
+    """Return the refusal of a table of which a column seems to name the person, and nobody says so."""
+    return RequestError(
+        f"anonymize: {column} seems to name the person, and several rows share a value of it: rows that "
+        "are alike may be one person's.",
+        hint=f'Give `person="{column}"` to count people, or `person="row"` if each row is a person.',
+    )
 
 
 def _build_sources(resolved: ResolvedTable) -> Sources:
@@ -326,7 +331,7 @@ def build_pseudonyms(columns: Sequence[str], key: Path | None) -> tuple[Pseudony
     if not columns or key is None:
         raise RequestError(
             '`pseudonym="COLUMN"` and `key="FILE"` go together.',
-            hint="A key file that does not exist is created, readable by its owner only.",
+            hint="Give both; a key file that does not exist is created, readable by its owner only.",
         )
     secret = read_or_create_key(key, Randomness())
     return tuple(Pseudonyms(column=name, key=secret) for name in columns)

@@ -39,8 +39,9 @@ MICROAGGREGATE, PRIVATE = "microaggregate", "private"
 METHODS = ("generalize", "local", "mondrian", "mondrian-relaxed", "cells", MICROAGGREGATE, PRIVATE)
 OBJECTIVES = ("loss", "class-size", "discernibility", "precision", "entropy", "ambiguity", "height")
 PUBLISHED, MODELS, METHOD = "What is published", "Privacy models", "Method"
+EARLIER_RELEASES = "Earlier releases"
 PRIVATE_METHOD, ATTACKERS, OUTPUT = "Method private", "Attackers", "Output"
-PANELS = (PUBLISHED, MODELS, METHOD, PRIVATE_METHOD, ATTACKERS, OUTPUT)
+PANELS = (PUBLISHED, MODELS, EARLIER_RELEASES, METHOD, PRIVATE_METHOD, ATTACKERS, OUTPUT)
 """The groups of options, in the order of help."""
 
 MOST_VALUES = 100
@@ -124,7 +125,8 @@ def _build_model_fields(*, needs_file: bool) -> dict[str, Any]:
 
 
 def _build_model_field(option: ModelOption) -> tuple[Any, Any]:
-    line = partial(CommandLine, flags=(option.flag,) if option.flag else (), panel=MODELS)
+    panel = EARLIER_RELEASES if option.needs_file else MODELS
+    line = partial(CommandLine, flags=(option.flag,) if option.flag else (), panel=panel)
     described = Field(description=option.help, max_length=MOST_VALUES if option.is_repeated else None)
     if option.is_number:
         described = Field(description=option.help, json_schema_extra={"minimum": 1})
@@ -396,7 +398,7 @@ class AnonymizeRequest(FileModelFields):
     earlier: Annotated[
         Path | None,
         Field(description="The previous release, with its signatures file beside it."),
-        CommandLine(panel=MODELS),
+        CommandLine(panel=EARLIER_RELEASES),
     ] = None
     others: Annotated[
         tuple[str | Path, ...],

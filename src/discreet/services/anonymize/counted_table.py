@@ -21,11 +21,13 @@ from discreet.anonymity.tuple_counts import (
     count_excluded,
     count_tuples,
 )
+from discreet.core.column_entry import Role
 from discreet.core.engine import DataState, Publisher, SupportsWrites
 from discreet.core.errors import DataError, RequestError
 from discreet.core.hierarchy_entry import MissingValues
-from discreet.core.policy import Policy, Role, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
+from discreet.core.table_entry import Table
 from discreet.services.anonymize.exposure import require_reviewed_values
 from discreet.services.anonymize.release_goal import Method, ReleaseGoal
 from discreet.services.publishers import open_publisher

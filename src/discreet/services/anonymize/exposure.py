@@ -27,15 +27,14 @@ from discreet.anonymity.risk.quasi_identifier_discovery import (
     discover_quasi_identifiers,
     make_engine_counter,
 )
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import ColumnType, Role, Table
+from discreet.core.table_entry import Table
 from discreet.engines.inventory import compute_engine_pattern_shares
 from discreet.services.policy_draft.column_roles import HIPAA_PATTERNS, guess_role, identify_by_content
 
 TEXTS = (ColumnType.TEXT, ColumnType.CATEGORY)
-INVISIBLE = "Cf"
-"""Unicode's category of characters that show nothing, such as a joiner."""
 NAMED = "its name suggests that it identifies people"
 MOST_DISTINCTION = 0.5
 """Different values over rows: above it, a value belongs to fewer than two rows on average."""

@@ -29,6 +29,7 @@ from discreet.anonymity.equivalence_classes import Integers, number_rows
 from discreet.anonymity.hierarchies import HierarchySpec, Mask, build_column_spec
 from discreet.anonymity.sampled_generalization import SampledGeneralization, for_guarantee
 from discreet.anonymity.tuple_counts import COUNT, ReleaseSource, build_first_row_count_query
+from discreet.core.column_entry import Column
 from discreet.core.engine_faults import CHARGED_FAULT_MESSAGE, log_fault
 from discreet.core.errors import BudgetError, EngineFault, RequestError, replace_verb
 from discreet.core.exact_values import Exact
@@ -36,9 +37,10 @@ from discreet.core.guarantees import ApproximateDP
 from discreet.core.hierarchy_entry import MissingValues
 from discreet.core.neighbor_relations import Relation
 from discreet.core.number_checks import Real
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.release_target import ReleaseTarget
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.services import fault_log
 from discreet.services.anonymize.counted_table import Sources

@@ -27,10 +27,11 @@ from discreet.anonymity.risk.quasi_identifier_discovery import (
     make_engine_counter,
 )
 from discreet.anonymity.search import SearchResult
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
 from discreet.core.html_summary import build_note, build_summary, build_table
-from discreet.core.policy import ColumnType, Role, Table
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_publisher import stage_output
 from discreet.services.anonymize.counted_table import CountedTable, require_writable_engine
 from discreet.services.anonymize.exposure import (
@@ -71,7 +72,7 @@ class Release(CountedTable):
         ]
         beliefs = [[model.name, self.describe_belief(model)] for model in self.goal.models]
         return build_summary(
-            build_table(["quasi-identifier", "level"], levels, caption=f"Release of {self.name}"),
+            build_table(["quasi-identifier", "generalization"], levels, caption=f"Release of {self.name}"),
             build_table(["model", "belief"], beliefs),
             build_note(UNCOVERED),
         )

@@ -17,9 +17,9 @@ from discreet.anonymity.models import Model
 from discreet.attacks import BackgroundKnowledge, Birthday, Intersection
 from discreet.belief import compute_belief
 from discreet.belief.wording import format_number
+from discreet.core.column_entry import Role
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
-from discreet.core.policy import Role
 from discreet.core.release_target import ReleaseTarget
 from discreet.engines.duckdb_publisher import FORMULA_CELLS
 from discreet.services.anonymize.exposure import bounds_person_belief

@@ -18,9 +18,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
 from discreet.core.hierarchy_entry import HierarchyEntry
-from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines.inventory import Schema, compute_file_pattern_shares
 from discreet.services.addresses import parse_engine_address
 from discreet.services.anonymize.anonymize_request import MICROAGGREGATE, AnonymizeRequest

@@ -61,7 +61,6 @@ from discreet.sql.planner import plan_query
 AVERAGING_REPEATS = 8
 TRACKER_QUESTIONS = 5
 RECONSTRUCTION_PEOPLE, QUESTIONS_PER_PERSON = 16, 6
-EPSILON_STEP = Fraction(1, 10**7)  # a different epsilon is a different measurement, so its noise is fresh
 ANALYST = "attacker"
 ROUNDING_SLACK = 1 + 1e-9
 EVEN_PRIOR = 0.5  # the floating-point attack tells 0 from 1, each with this prior
@@ -99,21 +98,6 @@ class CuratorSession:
     def make_answerer(self, epsilon: Fraction) -> CuratorAnswerer:
         """Return a fresh curator as an attacker sees it."""
         return CuratorAnswerer(curator=self.make_curator(), epsilon=epsilon)
-
-
-@dataclass(frozen=True)
-class FreshNoiseAnswerer:
-    """A curator paid slightly less each time, so that no answer is a stored one."""
-
-    curator: Curator
-    epsilon: Fraction
-    queries: list[str]
-
-    def ask(self, sql: str) -> pa.Table | Refusal:
-        """Return the curator's answer with fresh noise, or its refusal."""
-        self.queries.append(sql)
-        epsilon = self.epsilon * (1 - EPSILON_STEP * len(self.queries))
-        return CuratorAnswerer(curator=self.curator, epsilon=epsilon).ask(sql)
 
 
 def attack_curator(
@@ -193,7 +177,7 @@ def _run_averaging(session: CuratorSession) -> Findings:
     attack = Averaging(**_shared_arguments(session, epsilon), repeats=AVERAGING_REPEATS)
 
     def compute_posterior(victim: Victim) -> float:
-        fresh = FreshNoiseAnswerer(session.make_curator(), epsilon, [])
+        fresh = CuratorAnswerer(curator=session.make_curator(), epsilon=epsilon, is_fresh=True)
         return attack.run(fresh, [victim]).victims[0].posterior
 
     return _attack_victims(session, attack, epsilon, compute_posterior)
@@ -260,15 +244,19 @@ ANSWER_ATTACKS: dict[type[Any], Callable[[CuratorSession], Findings]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CuratorAnswerer:
-    """A curator that is asked each question for `epsilon`; counts keep their noise, even below 0."""
+    """A curator that is asked each question for `epsilon`; counts keep their noise, even below 0.
+
+    With `is_fresh` every question is paid for, and none is answered from what was released before.
+    """
 
     curator: Curator
     epsilon: Real
+    is_fresh: bool = False
 
     def ask(self, sql: str) -> pa.Table | Refusal:
         """Return the curator's answer, or its refusal."""
         try:
-            return self.curator.ask(sql, epsilon=self.epsilon, raw=True).table
+            return self.curator.ask(sql, epsilon=self.epsilon, fresh=self.is_fresh, raw=True).table
         except RequestError as refusal:
             return Refusal(message=str(refusal))
 

@@ -32,8 +32,8 @@ from discreet.attacks.findings import Findings
 from discreet.attacks.genome_membership import MIN_PANEL
 from discreet.belief.odds import highest_posterior
 from discreet.belief.wording import format_number, format_percent
+from discreet.core.column_entry import ColumnType
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.services.addresses import parse_engine_address
 from discreet.services.attack.attack_request import AttackRequest

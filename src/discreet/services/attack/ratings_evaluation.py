@@ -16,8 +16,10 @@ from pathlib import Path
 from discreet.attacks import Scoreboard
 from discreet.attacks.rating_tables import RatingColumns, RatingTables, read_rating_tables
 from discreet.belief.wording import format_number, format_percent
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
 from discreet.services.attack.table_evaluation import find_name_column

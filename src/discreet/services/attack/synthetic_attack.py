@@ -18,10 +18,12 @@ from discreet.attacks import AttributeInference, Linkability, SinglingOut
 from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.attacks.synthetic_release import build_synthetic_release
 from discreet.attacks.synthetic_sweep import sweep_attacks
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
-from discreet.core.policy import ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.mining.synthesis import SynthesisPlan
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, AttackRun, apply_bounds, skip_other_attacks
@@ -146,9 +148,21 @@ class People:
     @classmethod
     def read(cls, plan: SynthesisPlan, table: Table, panel: Path, address: str) -> People:
         """Read the synthesized columns of both: of the table from its engine, of the panel from a file."""
-        names = [each.name for each in plan.schema.attributes]
-        others = table.model_copy(update={"source": str(panel)})
-        return cls(original=read_columns(table, names, address), panel=read_columns(others, names))
+        return cls.join(plan, table, read_panel(plan, table, panel), address)
+
+    @classmethod
+    def join(cls, plan: SynthesisPlan, table: Table, panel: pa.Table, address: str) -> People:
+        """Read the synthesized columns of the table, beside those of a panel that was read before."""
+        return cls(original=read_columns(table, _list_names(plan), address), panel=panel)
+
+
+def read_panel(plan: SynthesisPlan, table: Table, panel: Path) -> pa.Table:
+    """Return the synthesized columns of people who are not in the data, from a file."""
+    return read_columns(table.model_copy(update={"source": str(panel)}), _list_names(plan))
+
+
+def _list_names(plan: SynthesisPlan) -> list[str]:
+    return [each.name for each in plan.schema.attributes]
 
 
 def run_attacks(

@@ -35,7 +35,8 @@ from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import PublishedTable
 from discreet.core.errors import DataError
 from discreet.core.hierarchy_entry import MissingValues
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.services.attack.evaluation import AttackRun, SkippedAttack, skip_attack
 
 DEFAULT_RULED_OUT = 1

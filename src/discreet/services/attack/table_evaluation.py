@@ -28,9 +28,10 @@ from discreet.attacks.class_matching import IllegibleColumn, find_illegible_colu
 from discreet.attacks.engine_tables import list_columns
 from discreet.attacks.match_sets import MatchSets, from_classes
 from discreet.attacks.published_table import PublishedTable, read_release
+from discreet.core.column_entry import Column, Role
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Role, Table
+from discreet.core.table_entry import Table
 from discreet.services.attack.attack_request import AttackRequest
 from discreet.services.attack.evaluation import AttackEvaluation, apply_bounds
 from discreet.services.attack.table_attacks import (

@@ -22,11 +22,13 @@ from discreet.attacks.class_matching import match_people
 from discreet.attacks.engine_tables import list_columns
 from discreet.attacks.match_sets import MatchSets
 from discreet.attacks.published_table import read_release
+from discreet.core.column_entry import Role
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy, Role, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher
 from discreet.engines.engine_spec import PATH_SUFFIXES
 from discreet.services.attack.attack_request import AttackRequest
@@ -153,6 +155,7 @@ def _find_original_table(
         return None
     if certificate.get("table") in policy.tables:
         return str(certificate["table"])
+    # of several tables that fit, a guess would judge the release by other people's rows
     fitting = [name for name, each in policy.tables.items() if _has_quasi_identifiers(each, table)]
     return fitting[0] if len(fitting) == 1 else None
 
@@ -169,6 +172,7 @@ def _resolve_roles(
     """Return the quasi-identifiers and the sensitive columns; options override other sources."""
     roles: dict[str, str] = {}
     declared = certificate.get("columns")
+    # the certificate describes this file; the policy may have changed since it was published
     if isinstance(declared, dict):
         roles = {
             name: str(each.get("role"))
@@ -309,6 +313,7 @@ def _build_join_statement(
     theirs = ", ".join(
         f"b.{quote_identifier(name)} AS {quote_identifier(label)}" for name, label in earlier_labels.items()
     )
+    # distinct, so that several earlier rows of a person do not multiply those of the release
     once = ", ".join(map(quote_identifier, (key, *earlier_labels)))
     return (
         f"SELECT {ours}, {theirs} FROM {quote_identifier(target.name)} AS a "

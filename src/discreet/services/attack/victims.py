@@ -16,9 +16,11 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.attacks.query_attacks import Victim
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.engine import Publisher
 from discreet.core.errors import DataError, RequestError
-from discreet.core.policy import Column, ColumnType, Policy, Role, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 
 CONNECTIVES = (exp.Where, exp.And, exp.Or, exp.Not, exp.Paren)
 ROW_COUNT, VALUE = "_discreet_rows", "_discreet_value"

@@ -25,9 +25,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlglot import exp
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.neighbor_relations import Relation
-from discreet.core.policy import Column, ColumnType, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
+from discreet.core.table_entry import Table
 from discreet.sql.query_parser import parse_query
 
 Row = dict[str, str | None]

@@ -148,7 +148,7 @@ class ScratchDatabases:
 def _restrict_policy(policy: Policy, plan: QueryPlan) -> Policy:
     """Return the policy restricted to the tables that a plan reads, and those linked to them."""
     links = [{name, link.table} for name, table in policy.tables.items() for link in table.links.values()]
-    read = {each.table for each in find_scans(plan.question.rows)}
+    read = {each.table for each in find_scans(plan.core.question.rows)}
     while more := set().union(*(link for link in links if link & read)) - read:
         read |= more
     tables = {name: table for name, table in policy.tables.items() if name in read}
@@ -166,6 +166,11 @@ def choose_neighbors(
     made_up = generate_neighbors(scratch.policy, sql, get_promise(scratch.policy).secret, random)
     first = next(made_up)
     proposal = scratch.plan_question(first.rows, sql, epsilon)
+    if len(proposal.query_plan.cores) != 1:
+        raise RequestError(
+            f"audit: the question aggregates over rows {len(proposal.query_plan.cores)} times.",
+            hint="Audit one aggregation at a time.",
+        )
     report_progress("choosing neighbours")
     pairs = itertools.islice(itertools.chain([first], made_up), MAX_PAIRS)
     return proposal, *_choose_most_distinguishable(
@@ -214,7 +219,6 @@ def _audit_posteriors(
 DEFAULT_RUNS = 500
 DEFAULT_QUESTIONS = 2
 MAX_ANSWERS = 64
-EPSILON_STEP = 1 / 1_000
 
 Cells = dict[tuple[object, ...], object]
 
@@ -276,7 +280,7 @@ def _run_session(curator: Curator, sql: str, epsilon: float, max_answers: int) -
     seen: dict[tuple[object, ...], list[object]] = {}
     for number in range(max_answers):
         try:
-            answer = curator.ask(sql, epsilon=epsilon * (1 - number * EPSILON_STEP), raw=True)
+            answer = curator.ask(sql, epsilon=epsilon, fresh=True, raw=True)
         except BudgetError:
             if number == 0:
                 raise RequestError(

@@ -169,6 +169,7 @@ class NeighborCounts:
 
 def _add_noise(noise: Noise, truth: Integers, runs: int, random: Randomness) -> Integers:
     """Return `runs` noisy copies of a vector; an integer's noise does not depend on the vector's length."""
+    # it releases at most `places` integers, and here these are the integers of all runs
     if isinstance(noise, DiscreteGaussian):
         noise = replace(noise, places=max(noise.places, runs * truth.size))
     exact = Exact(np.tile(truth, runs))
@@ -245,7 +246,7 @@ def get_exact_counts(side: ExactCounts, name: str, groups: list[Key]) -> Integer
 
 
 def _read_group_keys(plan: QueryPlan, table: pa.Table) -> list[Key]:
-    names = [column.name for column, _ in plan.question.keys]
+    names = [column.name for column, _ in plan.core.question.keys]
     if not names:
         return [()] * table.num_rows
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))

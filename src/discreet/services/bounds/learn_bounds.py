@@ -30,14 +30,17 @@ import pyarrow as pa
 from discreet.accounting.entries import guarantee_to_json
 from discreet.belief import Belief
 from discreet.belief.wording import format_count, format_percent
+from discreet.core.column_entry import BOUNDS, Column, ColumnType, LearnedFrom, Role
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
 from discreet.core.exact_values import Exact
 from discreet.core.guarantees import Guarantee
+from discreet.core.html_summary import build_facts, build_note, build_summary
 from discreet.core.number_checks import Real
-from discreet.core.policy import BOUNDS, Column, ColumnType, LearnedFrom, Policy, Role, Table
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.mechanisms import get_mechanism_name
 from discreet.mechanisms.approximate_bounds import ApproximateBounds
 from discreet.mechanisms.partition_selection import GroupCounts, GroupSelection
@@ -177,7 +180,14 @@ class LearnedBounds(ReleasedTable):
             ("cost", self._describe_cost()),
             ("belief", self.sentence),
         ]
-        return self._summarize_rows(f"Bounds of {self.plan.request.table}.{self.plan.request.column}", facts)
+        caption = f"Bounds of {self.plan.request.table}.{self.plan.request.column}"
+        if self.values is not None:
+            return self._summarize_rows(caption, facts)
+        # most of its ranges are far from all values, and their counts are noise
+        return build_summary(
+            build_facts(facts, caption=caption),
+            build_note("to_pandas() has the noisy count of each range that was tried."),
+        )
 
 
 def plan_bounds(curator: Curator, request: BoundsRequest) -> BoundsPlan:
@@ -414,7 +424,7 @@ def _plan_values(
 
     def select_values(engine: Engine, random: Randomness) -> pa.Table:
         counts = engine.count(planned.statement).secret
-        (keys,) = get_key_columns(planned, counts).values()
+        (keys,) = get_key_columns(planned.core, counts).values()
         known = keys.is_valid()
         groups = GroupCounts(
             keys=np.array(keys.filter(known).to_pylist(), dtype=str),

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from discreet.core.column_entry import LearnedFrom
 from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
-from discreet.core.policy import LearnedFrom
-from discreet.services.bounds.learn_bounds import LearnedBounds
 from discreet.services.bounds.value_scale import format_bound
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.table_drafts import quote_scalar
 from discreet.services.yaml_reader import parse_nodes
+
+if TYPE_CHECKING:
+    from discreet.services.bounds.learn_bounds import LearnedBounds
 
 BOM = b"\xef\xbb\xbf"
 PRINTED = "Repeating it without `write=True` is free, and shows what was learned, to be written by hand."
@@ -60,12 +62,17 @@ def write_bounds(found: LearnedBounds, path: Path) -> bool:
     entries = format_entries(found)
     if not entries or _get_declared(path, request.table, request.column) == found.learned:
         return False
-    text = _read_text(path)
-    edited = _insert_entries(text, _find_entry(path, text, request.table, request.column), entries)
-    is_marked = path.read_bytes().startswith(BOM)
+    edited = insert_entries(path, request.table, request.column, entries)
     _require_policy(path, edited, found)
-    write_output(path, (BOM if is_marked else b"") + edited.encode())
+    write_output(path, edited)
     return True
+
+
+def insert_entries(path: Path, table: str, column: str, entries: Mapping[str, str]) -> bytes:
+    """Return the content of a policy file with entries of a column set; each is YAML."""
+    text = _read_text(path)
+    edited = _insert_entries(text, _find_entry(path, text, table, column), entries)
+    return (BOM if path.read_bytes().startswith(BOM) else b"") + edited.encode()
 
 
 def _get_declared(path: Path, table: str, column: str) -> LearnedFrom | None:
@@ -142,11 +149,11 @@ def _insert_entries(text: str, node: MappingNode, entries: Mapping[str, str]) ->
     return text
 
 
-def _require_policy(path: Path, edited: str, found: LearnedBounds) -> None:
-    """Raise unless the edited text is the same policy but for what was learned."""
+def _require_policy(path: Path, edited: bytes, found: LearnedBounds) -> None:
+    """Raise unless the edited text differs from the policy only in what was learned."""
     draft = path.with_name(f".{path.name}.bounds")
     try:
-        draft.write_bytes(edited.encode())
+        draft.write_bytes(edited)
         policy, before = (load_policy(each, allow_open_bounds=True) for each in (draft, path))
     except RequestError as refusal:
         raise RequestError(

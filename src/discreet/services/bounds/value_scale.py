@@ -17,7 +17,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-from discreet.core.policy import WIDEST, Column, ColumnType
+from discreet.core.column_entry import WIDEST, Column, ColumnType
 from discreet.mechanisms.approximate_bounds import PowerBins
 from discreet.mining.attributes import Attribute
 

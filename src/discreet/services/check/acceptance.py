@@ -23,15 +23,16 @@ from discreet.accounting.data_acceptance import TableState
 from discreet.accounting.ledger import Ledger
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
+from discreet.core.table_entry import Table
 from discreet.engines.sources import have_changed
 from discreet.services import fault_log
-from discreet.services.check.data_check import DataCheck
+from discreet.services.check.check_report import DataCheck
 from discreet.services.check.verdicts import Verdict
-from discreet.services.policy_engines import digest_source
+from discreet.services.source_digests import digest_source
 
 TABLE_FIELDS = {"person", "rows_per_person", "links", "csv"}
-COLUMN_FIELDS = {"source_name", "type", "low", "high", "resolution", "values"}
+COLUMN_FIELDS = {"source_name", "type", "low", "high", "resolution", "values", "nulls"}
 """What a policy says of how values are read and bounded."""
 
 

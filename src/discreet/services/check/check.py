@@ -9,6 +9,7 @@ Opened      The first time that a policy's data is opened, when its store is pre
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,16 +31,22 @@ from discreet.services.check.acceptance import (
     list_unaccepted,
     mark_accepted,
 )
+from discreet.services.check.check_report import DataCheck
 from discreet.services.check.check_request import CheckFields
-from discreet.services.check.data_check import DataCheck, check_data
+from discreet.services.check.data_check import check_data
 from discreet.services.check.verdicts import Verdict
 from discreet.services.ledgers import open_ledger, open_ledger_readonly
 from discreet.services.policies import get_promise
-from discreet.services.policy_engines import describe_source_state, require_unchanged_sources
+from discreet.services.policy_engines import require_unchanged_sources
 from discreet.services.progress import ignore_progress
+from discreet.services.session_ledger import is_session_ledger
+from discreet.services.source_digests import describe_source_state
 from discreet.sql.query_parser import parse_statement
 
 RECORD_SUFFIX = ".check.json"
+CHECKED_VERSIONS: set[str] = set()
+"""The versions of the session's frames that were checked already."""
+MAX_WARNED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +118,54 @@ def check_at_opening(policy: Policy, progress: Callable[[str], None] = ignore_pr
             if each.verdict is not Verdict.FITS:
                 CUSTODIAN_LOG.warning("check: %s", each.text)
     return found
+
+
+def warn_of_misfits(policy: Policy, frames: Mapping[str, pa.Table]) -> None:
+    """Warn, once for each version of the session's frames, if more does not fit than `at_most` allows.
+
+    Whoever holds a frame is its custodian, and is not stopped.
+    """
+    if not frames:
+        return
+    if is_session_ledger(policy.ledger):
+        if policy.data_version in CHECKED_VERSIONS:
+            return
+        CHECKED_VERSIONS.add(policy.data_version)
+    try:
+        found = check_data(policy, list(frames), frames=frames)
+    except DiscreetError:
+        return
+    worst = [
+        f"{table.name}.{column.name} ({column.text})"
+        for table in found.tables
+        for column in table.columns
+        if column.verdict is Verdict.EXCEEDS
+    ]
+    if worst:
+        shown = f"{', '.join(worst[:MAX_WARNED])}{', …' if len(worst) > MAX_WARNED else ''}"
+        told = f"check: not as declared: {shown}. No ± shows that; discreet.check shows it all."
+        warnings.warn(told, stacklevel=5)
+
+
+def warn_at_opening(
+    policy: Policy, ledger: Ledger, frames: Mapping[str, pa.Table], progress: Callable[[str], None]
+) -> None:
+    """Check data that a program opens, and warn where it departs from the policy too far."""
+    if policy.is_embedded and policy.ledger != MEMORY and not frames:
+        _warn_of_unaccepted_data(policy, ledger, check_at_opening(policy, progress))
+    warn_of_misfits(policy, frames)
+
+
+def _warn_of_unaccepted_data(policy: Policy, ledger: Ledger, found: list[CheckSummary]) -> None:
+    """Warn if a table that was not accepted departs from the policy by more than `at_most` allows."""
+    beyond = [each for each in found if each.verdict is Verdict.EXCEEDS]
+    if not beyond:
+        return
+    missing = list_unaccepted(ledger, find_table_states(policy))
+    told = " ".join(each.text for each in beyond if each.table in missing)
+    if told:
+        shows = "No ± shows that; discreet.check shows it all, and curator.check accepts it."
+        warnings.warn(f"check: not as declared, and not accepted: {told} {shows}", stacklevel=6)
 
 
 def list_unaccepted_summaries(

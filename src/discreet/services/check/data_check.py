@@ -3,8 +3,6 @@
 Counted     inside the engine, by one aggregate statement per table (`engines.column_profile`), one on its
             people and one for each link (`engines.person_profile`). Only where something does not fit, a
             second pass lists the commonest texts that do not.
-Bias        what clamping and leaving out rows does to counts, sums and means. No error bar shows it: noise
-            is added to the clamped and bounded values.
 Custodian   Everything here is computed from real data, and is for the custodian alone. The lines of rows that
             could not be read are in the custodian's log.
 """
@@ -13,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from discreet.belief.wording import format_count
+from discreet.core.column_entry import Column
 from discreet.core.csv_options import CsvOptions
 from discreet.core.engine import Publisher
 from discreet.core.engine_faults import CUSTODIAN_LOG
 from discreet.core.errors import RequestError
-from discreet.core.policy import Column, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import Table
 from discreet.engines.column_profile import (
     ColumnForm,
     ColumnProfile,
@@ -45,128 +43,19 @@ from discreet.engines.person_profile import (
 )
 from discreet.engines.sources import UnreadRows
 from discreet.services import fault_log
+from discreet.services.check.check_report import Bias, ColumnCheck, DataCheck, PeopleCheck, TableCheck
+from discreet.services.check.table_findings import list_table_findings
 from discreet.services.check.verdicts import (
     ColumnContext,
     CommonText,
-    Finding,
     LinkCheck,
-    Verdict,
     add_nearest,
-    find_worst,
-    format_share,
-    join_texts,
     list_findings,
 )
 from discreet.services.progress import ignore_progress
 from discreet.services.publishers import open_publisher
 
 MAX_LOGGED_LINES = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bias:
-    """Count, sum and mean of a column: in the data, and after clamping and bounding, without noise."""
-
-    count: tuple[float, float]
-    sum: tuple[float, float]
-
-    @property
-    def mean(self) -> tuple[float, float] | None:
-        """The mean in the data and after; None where there are no values."""
-        if not all(self.count):
-            return None
-        return self.sum[0] / self.count[0], self.sum[1] / self.count[1]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeopleCheck:
-    """The people of a table: how many, how many have too many rows, and the rows that are left out for it.
-
-    `unnamed` rows have no person, and are left out, too.
-    """
-
-    people: int
-    bound: int
-    over: int
-    left_out: int
-    most: int
-    unnamed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnCheck:
-    """One column: its profile, its findings and what follows from them."""
-
-    name: str
-    column: Column
-    rows: int
-    profile: ColumnProfile
-    findings: tuple[Finding, ...] = ()
-    commonest: tuple[CommonText, ...] = ()
-    link: LinkCheck | None = None
-    bias: Bias | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        return find_worst(each.verdict for each in self.findings)
-
-    @property
-    def text(self) -> str:
-        """All findings, in words."""
-        return join_texts(self.findings)
-
-    @property
-    def fix(self) -> str:
-        """The fix of the worst finding; empty if there is none."""
-        return self.findings[0].fix if self.findings else ""
-
-    def get_share(self, count: int) -> float:
-        """Return a number of this column's rows as a share of all."""
-        return count / self.rows if self.rows else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableCheck:
-    """One table: its rows, those that could not be read, its people, its columns.
-
-    A live one, of a database or a program, has no digest of its contents to which an acceptance is bound.
-    """
-
-    name: str
-    rows: int
-    unread: UnreadRows
-    columns: tuple[ColumnCheck, ...]
-    people: PeopleCheck | None = None
-    findings: tuple[Finding, ...] = ()
-    accepted: bool = False
-    is_live: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        return find_worst(
-            [each.verdict for each in self.findings] + [column.verdict for column in self.columns]
-        )
-
-    @property
-    def summary(self) -> str:
-        """One sentence on the table."""
-        if self.verdict is Verdict.FITS:
-            return f"{self.name}: {self.rows:,} rows fit the policy."
-        wrong = [f"{each.name} ({each.text})" for each in self.columns if each.findings]
-        parts = [*(each.text for each in self.findings), *wrong]
-        beyond = ", more than at_most allows" if self.verdict is Verdict.EXCEEDS else ""
-        return f"{self.name}: {self.rows:,} rows; not as the policy says{beyond}: {', '.join(parts)}."
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataCheck:
-    """The tables of a policy that were checked, each with its columns, findings and fixes."""
-
-    tables: tuple[TableCheck, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        return find_worst(table.verdict for table in self.tables)
 
 
 def check_data(
@@ -273,7 +162,7 @@ class _Checker:
             unread=unread,
             people=people,
             columns=tuple(checked),
-            findings=tuple(self._list_table_findings(rows, unread, people)),
+            findings=tuple(list_table_findings(rows, unread, people, self._policy.at_most)),
             is_live=name in self._live,
         )
 
@@ -359,7 +248,7 @@ class _Checker:
         return PeopleCheck(
             people=int(row["people"]),
             bound=table.rows_per_person,
-            over=int(row["over"]),
+            over=int(row["over"] or 0),
             left_out=int(row["left_out"] or 0),
             most=int(row["most"] or 0),
             # a row whose key belongs to several people counts for each of them
@@ -390,7 +279,7 @@ class _Checker:
     def _check_link(self, table: str, column: str) -> LinkCheck:
         (row,) = self._count(write_link_counts(self._policy, table, column, self._types))
         link = self._policy.tables[table].links[column]
-        return LinkCheck(table=link.table, keyed=int(row["keyed"]), unmatched=int(row["unmatched"]))
+        return LinkCheck(table=link.table, keyed=int(row["keyed"]), unmatched=int(row["unmatched"] or 0))
 
     def _find_unread_rows(self, name: str) -> UnreadRows:
         unread = self._texts[name].unread_rows(name) if name in self._texts else UnreadRows()
@@ -399,53 +288,3 @@ class _Checker:
             more = ", …" if unread.count > MAX_LOGGED_LINES else ""
             CUSTODIAN_LOG.warning("table %s: %s rows are not read: %s%s", name, unread.count, lines, more)
         return unread
-
-    def _list_table_findings(
-        self, rows: int, unread: UnreadRows, people: PeopleCheck | None
-    ) -> list[Finding]:
-        found = []
-        if unread.count:
-            is_beyond = unread.count > self._policy.at_most.unreadable * (unread.count + rows)
-            found.append(
-                Finding(
-                    verdict=Verdict.EXCEEDS if is_beyond else Verdict.DIFFERS,
-                    text=f"{format_count(unread.count, 'row has', 'rows have')} too few or too many fields",
-                    fix="Correct the lines that the custodian's log lists, or the options under csv.",
-                )
-            )
-        if unread.undecodable_count:
-            is_beyond = unread.undecodable_count > self._policy.at_most.unreadable * rows
-            found.append(
-                Finding(
-                    verdict=Verdict.EXCEEDS if is_beyond else Verdict.DIFFERS,
-                    text=f"{unread.undecodable_count:,} rows are in another encoding than declared",
-                    fix="Add the encoding of the file to the table, such as csv: {encoding: cp1252}.",
-                )
-            )
-        if unread.quoted_lines > self._policy.at_most.unreadable * rows:
-            found.append(
-                Finding(
-                    verdict=Verdict.DIFFERS,
-                    text=f"{unread.quoted_lines:,} lines are within quoted values that began before",
-                    fix='If its marks quote nothing, add csv: {quote: ""} to the table.',
-                )
-            )
-        if people is not None and people.over:
-            shown = format_share(people.over, people.people)
-            found.append(
-                Finding(
-                    verdict=Verdict.DIFFERS,
-                    text=f"{shown} of people have more than {people.bound:,} rows, and "
-                    f"{people.left_out:,} rows are left out for it",
-                    fix="Raise rows_per_person if that matters more than the noise, which grows with it.",
-                )
-            )
-        if people is not None and people.unnamed:
-            found.append(
-                Finding(
-                    verdict=Verdict.DIFFERS,
-                    text=f"{format_share(people.unnamed, rows)} of rows name no person, and are left out",
-                    fix="Check the column that names people.",
-                )
-            )
-        return found

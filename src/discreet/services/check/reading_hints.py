@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from discreet.core.policy import Column, ColumnType
+from discreet.core.column_entry import Column, ColumnType
+from discreet.core.csv_options import CsvOptions
 
 NULL_WORDS = frozenset(
     ["", "-", "--", ".", "?", "#n/a", "n/a", "na", "nan", "nil", "none", "null", "unknown", "(null)", "\\n"]
@@ -30,6 +31,10 @@ COMMA = re.compile(r"[+-]?\d+,\d*")
 POINTS_AND_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*)?")
 COMMAS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 LARGEST_MONTH = 12
+ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+"""A number with one comma, which separates thousands or a fraction."""
+SYMBOL = re.compile(r"[+-]?([^\d\s.,+-]+)\s*[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*?\s*([^\d\s.,+-]+)")
+"""A number with a currency, a percent sign or a unit beside it."""
 ISO_FORMS = {ColumnType.DATE: "%Y-%m-%d", ColumnType.TIMESTAMP: "%Y-%m-%d %H:%M:%S"}
 
 
@@ -38,10 +43,13 @@ def is_null_word(text: str) -> bool:
     return text.strip().casefold() in NULL_WORDS
 
 
-def propose_reading(column: Column, texts: Sequence[str], *, reads_some: bool = False) -> str:
-    """Return the `csv:` section that would read these texts, or an empty text if none is known.
+def propose_reading(
+    column: Column, texts: Sequence[str], *, reads_some: bool = False, options: CsvOptions | None = None
+) -> str:
+    """Return the entries of the `csv:` section that would read these texts; empty if none are known.
 
     `reads_some`: other values of the column are read already, and have to be read by the section, too.
+    `options` are those of the table, of which lists keep what they have.
 
     >>> propose_reading(Column(type="date"), ["03.12.2024", "NA"])
     'csv: {dates: ["%d.%m.%Y"], nulls: ["", "NA"]}'
@@ -50,20 +58,49 @@ def propose_reading(column: Column, texts: Sequence[str], *, reads_some: bool = 
     """
     words = [text for text in texts if is_null_word(text)]
     values = [text.strip() for text in texts if not is_null_word(text)]
-    options: list[str] = []
+    known, entries = options or CsvOptions(), list[str]()
     if values and column.type in (ColumnType.INTEGER, ColumnType.DECIMAL):
-        options = _propose_numbers(values)
+        entries = _propose_numbers(values)
     elif values and column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
-        options = _propose_dates(column, values, reads_some=reads_some)
-    if values and not options:
+        entries = _propose_dates(column, values, known, reads_some=reads_some)
+    if values and not entries:
         return ""
     if words:
-        options.append(f"nulls: [{', '.join(_quote(word) for word in dict.fromkeys(['', *words]))}]")
-    return f"csv: {{{', '.join(options)}}}" if options else ""
+        nulls = dict.fromkeys(["", *known.nulls, *words])
+        entries.append(f"nulls: [{', '.join(map(_quote, nulls))}]")
+    return f"csv: {{{', '.join(entries)}}}" if entries else ""
+
+
+def describe_open_marks(column: Column, texts: Iterable[str]) -> str:
+    """Return what to declare where a comma separates thousands or a fraction; empty if texts decide it.
+
+    >>> describe_open_marks(Column(type="decimal"), ["1,234", "20,500"])
+    'Add csv: {decimal: ","} to the table if 1,234 is less than two, or csv: {thousands: ","} if it is more.'
+    """
+    values = [text.strip() for text in texts if not is_null_word(text)]
+    is_number = column.type in (ColumnType.INTEGER, ColumnType.DECIMAL)
+    if not is_number or not values or not all(map(ONE_GROUP.fullmatch, values)):
+        return ""
+    return (
+        'Add csv: {decimal: ","} to the table if 1,234 is less than two, or csv: {thousands: ","} if it is '
+        "more."
+    )
+
+
+def list_symbols(texts: Iterable[str]) -> list[str]:
+    """Return the currencies, percent signs or units beside numbers.
+
+    >>> list_symbols(["$5.00", "12 %", "kg"])
+    ['$', '%']
+    """
+    found = [SYMBOL.fullmatch(text.strip()) for text in texts]
+    return list(dict.fromkeys(each[1] or each[2] for each in found if each is not None))
 
 
 def _propose_numbers(texts: Iterable[str]) -> list[str]:
     listed = list(texts)
+    if all(map(ONE_GROUP.fullmatch, listed)):
+        return []
     if all(COMMAS_AND_POINT.fullmatch(text) for text in listed):
         return ['thousands: ","']
     if all(COMMA.fullmatch(text) for text in listed):
@@ -73,18 +110,21 @@ def _propose_numbers(texts: Iterable[str]) -> list[str]:
     return []
 
 
-def _propose_dates(column: Column, texts: Sequence[str], *, reads_some: bool) -> list[str]:
+def _propose_dates(column: Column, texts: Sequence[str], known: CsvOptions, *, reads_some: bool) -> list[str]:
     order = _find_order(texts)
     # declared formats replace the ISO dates that are read without any
-    forms: dict[str, None] = dict.fromkeys([ISO_FORMS[column.type]]) if reads_some else {}
+    own = known.dates if column.type is ColumnType.DATE else known.timestamps
+    forms = dict.fromkeys(own or ([ISO_FORMS[column.type]] if reads_some else []))
     for text in texts:
         form = _find_date_form(text, order)
         if form is None:
             return []
         forms.setdefault(form)
+    if set(forms) <= set(own):
+        return []  # they are read by these formats, and are no days
     section = "dates" if column.type is ColumnType.DATE else "timestamps"
     options = [f"{section}: [{', '.join(map(_quote, forms))}]"]
-    if any("%y" in form for form in forms):
+    if any("%y" in form for form in forms) and known.two_digit_years is None:
         options.append("two_digit_years: YEAR")  # the first year of the hundred, which only people know
     return options
 

@@ -11,16 +11,23 @@ file is read, or another spelling of a declared value; bounds and new values are
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from discreet.belief.wording import format_percent
+from discreet.core.column_entry import Column, ColumnType, Role
 from discreet.core.csv_options import CsvOptions
-from discreet.core.policy import AtMost, Column, ColumnType, Role
+from discreet.core.policy import AtMost
+from discreet.core.spellings import find_nearest, find_spelling
 from discreet.engines.column_profile import ColumnProfile
-from discreet.services.check.reading_hints import is_null_word, propose_reading
-from discreet.services.check.spellings import find_nearest, find_spelling
+from discreet.services.check.reading_hints import (
+    describe_open_marks,
+    is_null_word,
+    list_symbols,
+    propose_reading,
+)
 
 NEAR_UNIQUE, LEAST_ROWS = 0.9, 50
 """The share of distinct values, of which estimates err by a few percent, that makes a column near-unique."""
@@ -33,6 +40,7 @@ KINDS = {
 }
 
 
+MAX_NEAR = 5
 TRIM = "Add csv: {trim: true} to the table."
 
 
@@ -126,7 +134,7 @@ def find_worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def add_nearest(column: Column, commonest: Iterable[CommonText]) -> tuple[CommonText, ...]:
-    """Return the commonest texts of a column, each with the declared value that is nearest to it."""
+    """Return the most frequent texts of a column, each with the declared value nearest to it."""
     return tuple(
         CommonText(text=each.text, rows=each.rows, nearest=find_nearest(each.text, column.values or ()))
         for each in commonest
@@ -137,6 +145,7 @@ def list_findings(context: ColumnContext) -> list[Finding]:
     """Return what does not fit in a column, the worst first."""
     found = [
         *_find_unreadable(context),
+        *_find_rounded(context),
         *_find_undeclared(context),
         *_find_two_digit_years(context),
         *_find_clamped(context),
@@ -153,8 +162,14 @@ def _find_unreadable(context: ColumnContext) -> Iterator[Finding]:
     if not count:
         return
     texts = [each.text for each in context.commonest]
-    option = propose_reading(column, texts, reads_some=_reads_some(context)) if context.is_csv else ""
-    fix = f"Add {option} to the table." if option else _suggest_conversion(column, is_csv=context.is_csv)
+    option = (
+        propose_reading(column, texts, reads_some=_reads_some(context), options=context.csv)
+        if context.is_csv
+        else ""
+    )
+    fix = describe_open_marks(column, texts) if context.is_csv else ""
+    if not fix:
+        fix = f"Add {option} to the table." if option else _suggest_conversion(context, texts)
     yield Finding(
         verdict=context.judge(count, context.at_most.unreadable),
         text=f"{context.format_share(count)} cannot be read as {KINDS[column.type]}",
@@ -167,11 +182,30 @@ def _reads_some(context: ColumnContext) -> bool:
     return context.rows > profile.missing + profile.unreadable
 
 
-def _suggest_conversion(column: Column, *, is_csv: bool) -> str:
-    if is_csv and column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
+def _suggest_conversion(context: ColumnContext, texts: Sequence[str]) -> str:
+    column = context.column
+    if context.is_csv and column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
         section = "dates" if column.type is ColumnType.DATE else "timestamps"
         return f"Name their format under csv: {{{section}: […]}}, or correct them in the file."
+    symbols = list_symbols(texts) if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL) else []
+    if symbols:
+        listed = " and ".join(symbols[:MAX_NEAR])
+        return f"Write them as numbers alone, without {listed}, where the table is made."
     return "Correct them where the table is made, or declare the column as text."
+
+
+def _find_rounded(context: ColumnContext) -> Iterator[Finding]:
+    count, csv = context.profile.rounded, context.csv
+    if count:
+        is_open = csv is not None and csv.decimal == "." and csv.thousands is None
+        verdict = context.judge(count, context.at_most.unreadable)
+        grouped = ', or csv: {decimal: ",", thousands: "."} if 1.234 means more than a thousand'
+        yield Finding(
+            # only a text such as 1.234 may mean something else
+            verdict=Verdict.DIFFERS if csv is None else verdict,
+            text=f"{context.format_share(count)} have a fraction, and are rounded",
+            fix=f"Declare type: decimal with a resolution{grouped if is_open else ''}.",
+        )
 
 
 def _find_undeclared(context: ColumnContext) -> Iterator[Finding]:
@@ -189,15 +223,25 @@ def _suggest_values(context: ColumnContext) -> str:
     words = [text for text in texts if is_null_word(text)]
     others = [text for text in texts if not is_null_word(text)]
     if words and not others and context.is_csv:
-        return f"Add {propose_reading(context.column, words)} to the table."
+        return f"Add {propose_reading(context.column, words, options=context.csv)} to the table."
     spelled = {text: find_spelling(text, values) for text in others}
     if others and all(spelled.values()):
         if context.is_csv and all(text.strip() == spelled[text] for text in others):
             return TRIM
         pairs = ", ".join(f"{text!r} for {value!r}" for text, value in spelled.items())
-        nulls = f" Add {propose_reading(context.column, words)}." if words and context.is_csv else ""
+        nulls = ""
+        if words and context.is_csv:
+            nulls = f" Add {propose_reading(context.column, words, options=context.csv)} to the table."
         return f"Declare them as the data spells them: {pairs}.{nulls}"
-    return f"Learn the frequent values: discreet bounds {context.table} {context.name} --values."
+    command = _write_bounds_command(context, "--values")
+    near = [f"{each.text!r} for {each.nearest!r}" for each in context.commonest if each.nearest is not None]
+    spelling = f"Perhaps misspelled: {', '.join(near[:MAX_NEAR])}. " if near else ""
+    return f"{spelling}Learn the frequent values: {command}"
+
+
+def _write_bounds_command(context: ColumnContext, *options: str) -> str:
+    """Return the command line that learns what is declared of a column, as it can be pasted."""
+    return shlex.join(["discreet", "bounds", context.table, context.name, "--epsilon", "0.05", *options])
 
 
 def _find_two_digit_years(context: ColumnContext) -> Iterator[Finding]:
@@ -213,7 +257,7 @@ def _find_two_digit_years(context: ColumnContext) -> Iterator[Finding]:
 
 
 def _find_clamped(context: ColumnContext) -> Iterator[Finding]:
-    below, above = context.profile.below, context.profile.above
+    below, above = context.profile.clamped_low, context.profile.clamped_high
     if below or above:
         parts = [
             f"{context.format_share(count)} are {side} the bounds"
@@ -223,7 +267,7 @@ def _find_clamped(context: ColumnContext) -> Iterator[Finding]:
         yield Finding(
             verdict=context.judge(below + above, context.at_most.clamped),
             text=" and ".join(parts),
-            fix=f"Learn bounds: discreet bounds {context.table} {context.name} --epsilon 0.05.",
+            fix=f"Learn bounds: {_write_bounds_command(context)}",
         )
 
 

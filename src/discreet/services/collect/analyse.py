@@ -220,7 +220,7 @@ class _ValueNames:
         self.labels = listed or [str(code) for code in range(size)]
 
     def parse_code(self, place: KeyPath, text: str) -> int:
-        """Return the code of a label or of a code in digits."""
+        """Return the code that a label or digits stand for."""
         is_code = not self._codes and re.fullmatch(r"\d{1,18}", text) is not None
         code = self._codes.get(text, int(text) if is_code else self._size)
         if code >= self._size:

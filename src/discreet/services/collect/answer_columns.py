@@ -16,11 +16,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.core.column_entry import Column, ColumnType
 from discreet.core.engine import Publisher
 from discreet.core.errors import RequestError
-from discreet.core.policy import WORD, Column, ColumnType, Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import split_source
 from discreet.core.sql_quoting import quote_identifier
+from discreet.core.table_entry import WORD, Table
 from discreet.engines.file_formats import FileFormat, find_file_format
 from discreet.engines.sources import read_csv_header
 from discreet.local.exact_sampling import LARGEST_DOMAIN

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from discreet.belief import highest_posterior
 from discreet.core.engine import Engine, ValidatesStatements
@@ -66,12 +68,32 @@ class EstimateResult:
         if isinstance(self.estimate, MeanEstimate):
             mean = f"The mean of {self.description.column}"
             return (_impossible_figure_warning(mean),) if not few and self.estimate.is_impossible else ()
-        told = "support" if isinstance(self.estimate, ItemsetSupports) else "share"
+        _, share = self.row_names
         codes = () if few and self.is_approximate else self.estimate.impossible_codes
-        said = [_impossible_figure_warning(f"The {told} of {names[code]}") for code in codes]
+        said = [_impossible_figure_warning(f"The {share} of {names[code]}") for code in codes]
         if isinstance(self.estimate, FrequencyEstimate) and not few and self.estimate.is_sum_impossible:
             said.append(_impossible_figure_warning("The sum of all shares"))
         return tuple(said)
+
+    @property
+    def row_names(self) -> tuple[str, str]:
+        """The names of a value and its share: of an item and its support, for baskets."""
+        return ("item", "support") if isinstance(self.estimate, ItemsetSupports) else ("value", "share")
+
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return the shares of values or the supports of items with their intervals, one row each."""
+        assert not isinstance(self.estimate, MeanEstimate)
+        low, high = self.estimate.intervals(self.confidence)
+        if isinstance(self.estimate, ItemsetSupports):
+            raw = self.estimate.estimate_each(np.arange(self.estimate.operator.items)[:, None]).supports
+            shares = raw.clip(0.0, 1.0)
+        else:
+            raw, shares = self.estimate.raw, self.estimate.shares
+        columns = (shares.tolist(), raw.tolist(), low.tolist(), high.tolist())
+        return [
+            dict(zip((*self.row_names, "raw", "low", "high"), row, strict=True))
+            for row in zip(self.description.values, *columns, strict=True)
+        ]
 
     @property
     def belief_bound(self) -> tuple[float, float]:

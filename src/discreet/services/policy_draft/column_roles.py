@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.core.policy import ColumnType, Role
+from discreet.core.column_entry import ColumnType, Role
 from discreet.services.policy_draft.column_words import (
     CODES,
     IDENTIFIERS,

@@ -21,8 +21,8 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+from discreet.core.column_entry import ColumnType
 from discreet.core.errors import EngineFault, RequestError
-from discreet.core.policy import ColumnType
 from discreet.core.release_target import split_source
 from discreet.engines.csv_detection import CsvDetection
 from discreet.engines.engine_spec import PATH_SUFFIXES, EngineSpec

@@ -15,7 +15,7 @@ from discreet.core.errors import RequestError
 from discreet.core.output_files import write_output
 from discreet.core.policy import Policy
 from discreet.services.addresses import SERVER_EXAMPLES, OptionalEngine
-from discreet.services.policies import Blank, list_blanks
+from discreet.services.policy_blanks import Blank, list_blanks
 from discreet.services.policy_draft.draft_sources import find_file_tables, is_input, open_engine_tables
 from discreet.services.policy_draft.table_drafts import (
     SCHEMA_FILE,
@@ -72,7 +72,7 @@ def draft_policy(request: InitRequest, progress: ProgressCallback = ignore_progr
     tables = _draft_tables(request, folder, progress)
     entry = "" if request.engine is None else format_engine_entry(request.engine, folder)
     _save_policy(format_policy(tables, entry), request.output, force=request.force)
-    _save_schema(folder)
+    save_schema(folder)
     return PolicyDraft(
         path=request.output,
         tables=tuple(tables),
@@ -98,7 +98,7 @@ def _draft_tables(request: InitRequest, folder: Path, progress: ProgressCallback
     return tables
 
 
-def _save_schema(folder: Path) -> None:
+def save_schema(folder: Path) -> None:
     """Write the schema of policies beside the draft, so that editors complete and check it."""
     text = json.dumps(Policy.model_json_schema(), indent=1, ensure_ascii=False)
     with suppress(OSError, RequestError):  # an editor does without

@@ -20,8 +20,9 @@ from pathlib import Path
 from textwrap import fill
 
 from discreet.accounting.belief_sentences import describe_policy_belief
+from discreet.core.column_entry import ColumnType, Role
 from discreet.core.errors import RequestError
-from discreet.core.policy import WORD, ColumnType, Role
+from discreet.core.table_entry import WORD
 from discreet.engines.csv_detection import CsvDetection, make_distinct_names
 from discreet.services.addresses import parse_engine_address, remove_password
 from discreet.services.policy_draft.column_roles import (
@@ -333,7 +334,16 @@ def _format_csv(found: CsvDetection | None) -> list[str]:
     remarks = {
         "dates": f"is {' or '.join(found.open_dates[:2])} meant?" if found.open_dates else "",
         "two_digit_years": "the first of the hundred years that two digits mean, such as 1930",
+        "skip": "its header has a name less than its rows have values" if found.has_short_header else "",
     }
+    if found.open_number is not None:
+        mark = found.open_number[1]
+        other = "," if mark == "." else "."
+        entries["decimal"] = "?"
+        remarks["decimal"] = (
+            f'"{mark}" if {found.open_number} is less than two; "{other}" and thousands: "{mark}" if it is '
+            "more than a thousand"
+        )
     lines = [
         f"      {name}: {_format_list(value) if isinstance(value, list) else value}"
         + (f"    # {remarks[name]}" if remarks.get(name) else "")

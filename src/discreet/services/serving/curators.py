@@ -29,7 +29,7 @@ from discreet.accounting.ledger_storage import is_database_address
 from discreet.core.engine import Closeable, Engine
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.policy import Policy
-from discreet.engines.duckdb import query_released_tables
+from discreet.engines.released_queries import query_released_tables
 from discreet.services import fault_log
 from discreet.services.answers import Answer
 from discreet.services.check.acceptance import NotAcceptedError, find_table_states, list_unaccepted
@@ -44,7 +44,7 @@ from discreet.services.question_request import QuestionRequest
 from discreet.services.serving.admission import Admission
 from discreet.services.serving.query_timeouts import Deadlines, measure_slowness
 from discreet.services.work_limits import LateResult
-from discreet.sql.plan_execution import Release
+from discreet.sql.plan_execution import MeasuredCores
 
 MAX_CONCURRENT_PLANS = 2
 POLL_INTERVAL = 0.2
@@ -71,11 +71,13 @@ class Curators(Closeable):
         self._analyst_locks: dict[str, threading.Lock] = {}
         self._creation_lock = threading.Lock()
         self._planning_slots = threading.BoundedSemaphore(MAX_CONCURRENT_PLANS)
-        self._abandoned_work: dict[str, Future[Release]] = {}
+        self._abandoned_work: dict[str, Future[MeasuredCores]] = {}
         self._closing = threading.Event()
         self._is_accepted = False
+        self._running_questions = 0
         self.check_summaries: list[CheckSummary] = []
         self._marks_thread: threading.Thread | None = None
+        # only a ledger in a database is shared by servers that have marks of their own
         if is_database_address(ledger.storage.place):
             self._marks_thread = threading.Thread(
                 target=self._refresh_marks, daemon=True, name="discreet-marks"
@@ -110,6 +112,7 @@ class Curators(Closeable):
         """Return the curator of an analyst; planning with it is free and needs no turn."""
         with self._creation_lock:
             if analyst not in self._curators:
+                # an engine for each, so that nobody's statement waits for another analyst's
                 who, engine = resolve_analyst(self.policy, analyst), self._open_engine()
                 self._analyst_locks[analyst] = threading.Lock()
                 self._curators[analyst] = Curator.from_parts(
@@ -161,9 +164,10 @@ class Curators(Closeable):
 
     def plan(self, analyst: str, request: QuestionRequest, *, verb: str = "ask") -> Plan:
         """Return the proposal for a question; a refusal begins with the verb."""
-        curator = self.for_analyst(analyst)
-        with self.hold_planning_slot():
-            return curator.plan_question(request, verb=verb)
+        with self._count_question():
+            curator = self.for_analyst(analyst)
+            with self.hold_planning_slot():
+                return curator.plan_question(request, verb=verb)
 
     def ask(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool] = lambda: True) -> Answer:
         """Return the answer to a proposal at its fixed time.
@@ -171,8 +175,13 @@ class Curators(Closeable):
         Raises `BusyError` if it cannot begin in time, `NotAcceptedError` before the custodian has accepted
         the data, and `RequestError` if `should_continue` is false when its turn comes.
         """
-        self.require_accepted()
+        with self._count_question():
+            self.require_accepted()
+            return self._ask_in_turn(analyst, proposal, should_continue)
+
+    def _ask_in_turn(self, analyst: str, proposal: Plan, should_continue: Callable[[], bool]) -> Answer:
         deadlines = self.deadlines
+        # a stored answer reads no data, so that its time reveals nothing
         if deadlines is None or proposal.repeated:
             with self.take_turn(analyst) as curator:
                 _require_not_cancelled(should_continue)
@@ -180,7 +189,9 @@ class Curators(Closeable):
         booking = self.admission.book(analyst, deadlines.compute_fixed_time(proposal.query_plan))
         began = False
 
-        def run_with_deadline(compute: Callable[[], Release]) -> Release | LateResult[Release]:
+        def run_with_deadline(
+            compute: Callable[[], MeasuredCores],
+        ) -> MeasuredCores | LateResult[MeasuredCores]:
             nonlocal began
             began = True
             return self._make_deadline_runner(curator, proposal)(compute)
@@ -198,10 +209,12 @@ class Curators(Closeable):
 
     def _make_deadline_runner(
         self, curator: Curator, proposal: Plan
-    ) -> Callable[[Callable[[], Release]], Release | LateResult[Release]]:
+    ) -> Callable[[Callable[[], MeasuredCores]], MeasuredCores | LateResult[MeasuredCores]]:
         """Return the function that runs the work on a question, to its deadline if there is one."""
 
-        def run_with_deadline(compute: Callable[[], Release]) -> Release | LateResult[Release]:
+        def run_with_deadline(
+            compute: Callable[[], MeasuredCores],
+        ) -> MeasuredCores | LateResult[MeasuredCores]:
             if self.deadlines is None:
                 return compute()
             return self.deadlines.run_until_deadline(
@@ -212,7 +225,7 @@ class Curators(Closeable):
 
         return run_with_deadline
 
-    def _run_after_overrun(self, analyst: str, compute: Callable[[], Release]) -> Release:
+    def _run_after_overrun(self, analyst: str, compute: Callable[[], MeasuredCores]) -> MeasuredCores:
         """Run `compute` once the analyst's engine has finished an earlier overrun.
 
         The wait is part of the fixed time. Refusals and stored answers do not wait: the time of their arrival
@@ -222,7 +235,7 @@ class Curators(Closeable):
             wait([left])
         return compute()
 
-    def _abandon_work(self, curator: Curator, work: Future[Release]) -> None:
+    def _abandon_work(self, curator: Curator, work: Future[MeasuredCores]) -> None:
         """Interrupt work that overran, repeatedly until it ends; its engine is not used before."""
         self._abandoned_work[curator.analyst] = work
 
@@ -237,6 +250,25 @@ class Curators(Closeable):
         while not self._closing.wait(MARK_INTERVAL):
             with suppress(DiscreetError):  # the next question says what is wrong with the ledger
                 self.ledger.refresh_marks()
+
+    @contextmanager
+    def _count_question(self) -> Iterator[None]:
+        """Count a question that runs within the context."""
+        with self._creation_lock:
+            self._running_questions += 1
+        try:
+            yield
+        finally:
+            with self._creation_lock:
+                self._running_questions -= 1
+
+    def close_if_idle(self) -> bool:
+        """Close curators that another policy has replaced, if none of their questions runs any more."""
+        with self._creation_lock:
+            if self._running_questions or any(not each.done() for each in self._abandoned_work.values()):
+                return False
+        self.close()
+        return True
 
     def close(self) -> None:
         self._closing.set()

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from discreet.accounting.ledger import SOLE_ANALYST, Ledger
 from discreet.accounting.ledger_storage import MEMORY
-from discreet.core.policy import Column, ColumnType, Policy
+from discreet.core.column_entry import Column, ColumnType
+from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepared_store import prepare_store

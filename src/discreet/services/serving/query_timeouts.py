@@ -97,6 +97,7 @@ def _start_in_thread(compute: Callable[[], T]) -> Future[T]:
         except BaseException as error:
             future.set_exception(error)
 
+    # a daemon, as work that overran must not keep the server from ending
     Thread(target=run_and_store, daemon=True, name="discreet-work").start()
     return future
 
@@ -116,6 +117,7 @@ def measure_slowness(policy: Policy, open_engine: Callable[[], Engine], slots: i
     with ExitStack() as stack:
         engines = [stack.enter_context(open_engine()) for _ in range(slots)]
         pool = stack.enter_context(ThreadPoolExecutor(slots))
+        # the quickest round: what disturbs another one says nothing about the machine
         slowest = min(_measure_round(engines, pool) for _ in range(ROUNDS))
     slowness = 1.0
     while slowness < min(MAX_SLOWNESS, SAFETY_FACTOR * slowest / given):

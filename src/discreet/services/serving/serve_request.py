@@ -34,6 +34,11 @@ class ServeRequest(BaseModel):
             flags=("-p", "--policy"), shown_default="privacy.yaml, else sample tables", panel=POLICY_PANEL
         ),
     ] = None
+    setup: Annotated[
+        bool,
+        Field(description="Start without a policy if there is none: the custodian makes it in the console."),
+        CommandLine(panel=POLICY_PANEL),
+    ] = False
     host: Annotated[
         str,
         Field(description="The address to listen on; any but this machine's own needs TLS."),

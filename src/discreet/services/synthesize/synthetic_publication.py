@@ -16,8 +16,9 @@ from discreet.attacks.anonymization_criteria import compute_synthetic_criteria
 from discreet.belief import Promise
 from discreet.core.engine import Engine
 from discreet.core.errors import RequestError
-from discreet.core.policy import Policy, Table
+from discreet.core.policy import Policy
 from discreet.core.release_target import ReleaseTarget
+from discreet.core.table_entry import Table
 from discreet.engines.duckdb_publisher import DuckDBPublisher, stage_output
 from discreet.mechanisms.sampling import Integers
 from discreet.mining.bin_counters import EngineCounter
@@ -39,6 +40,7 @@ from discreet.services.attack.synthetic_attack import (
     KNOWLEDGE,
     NO_PANEL,
     People,
+    read_panel,
     run_attacks,
 )
 from discreet.services.curator import Curator
@@ -59,15 +61,17 @@ def publish_synthetic(
     require_own_certificate(place)
     _require_people(request)
     with Curator.open_policy(policy, analyst=request.analyst, progress=report_progress) as curator:
-        _require_target(plan_synthetic(curator, request), target)
-        table = curator.policy.tables[request.table]
+        plan, table = plan_synthetic(curator, request), curator.policy.tables[request.table]
+        _require_target(plan, target)
         address = curator.policy.engine
         Sources(tables={request.table: table}, frames={}, engine=address).require_safe_target(place)
         require_not_source(curator.policy, request.output, command="synthesize")
+        # before the charge, as it may be refused
+        others = None if panel is None else read_panel(plan, table, panel)
         report_progress("synthesizing")
         found = synthesize_table(curator, request, report_progress)
         report_progress("attacking it")
-        people = None if panel is None else People.read(found.plan, table, panel, address)
+        people = None if others is None else People.join(found.plan, table, others, address)
         trial = evaluate_synthetic(found, table, people, at_most=request.at_most, promise=curator.promise)
         trial.require_bounds(is_forced=request.force)
         report_progress("comparing it with the table")

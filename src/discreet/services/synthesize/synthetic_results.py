@@ -1,4 +1,4 @@
-"""What `synthesize` returns: synthetic rows and their cost; published, with the custodian's evaluation."""
+"""Results of `synthesize`: synthetic rows and their cost; published, with the custodian's evaluation."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from discreet.mining.synthesis import EarlierAnswer, SynthesisPlan, plan_synthes
 from discreet.mining.tabulation.noise_budget import NoiseBudget
 from discreet.services.answer_cache import answer_from_bytes, table_from_bytes, table_to_bytes
 from discreet.services.curator import Curator
+from discreet.services.measurement_store import KIND
 from discreet.services.progress import ProgressCallback
 from discreet.services.stored_releases import (
     release_or_replay,
@@ -159,10 +160,12 @@ def find_eligible_entries(
 def read_earlier_answer(curator: Curator, plan: SynthesisPlan, entry: Entry) -> EarlierAnswer:
     """Return the answer of an entry as counts over bins."""
     keys = _map_columns(curator, plan, entry)
-    stored = curator.ledger.find_stored_answer(entry.analyst, entry.question_key)
     assert keys is not None
-    assert stored is not None
-    table, _ = answer_from_bytes(stored.answer)
+    stored = curator.measurement_store.index.get_answer(entry.id)
+    if stored.metadata.get("kind") == KIND:
+        table = curator.ask(entry.question, free=True, raw=True).table
+    else:
+        table, _, _ = answer_from_bytes(stored.answer)  # an answer of an earlier version
     *names, count = keys
     attributes = [_get_attribute(plan, keys[name]) for name in names]
     return EarlierAnswer(

@@ -43,7 +43,7 @@ class LoginThrottle:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get_wait_seconds(self, name: str, client_address: str) -> float:
-        """Return the seconds until a login of that name from that address is checked again."""
+        """Return the seconds until the next login with this name and address is checked."""
         with self._lock:
             return self._get_longest_wait(_get_failure_keys(name, client_address))
 

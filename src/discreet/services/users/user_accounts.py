@@ -137,7 +137,10 @@ class UserAccounts:
         row = _make_user_row(name, role, analyst, told, must_change_password=must_change_password)
         with self.storage.write_transaction() as rows:
             if rows.execute('SELECT 1 FROM "user" WHERE name = :name', {"name": name}).fetchone():
-                raise RequestError(f"user: {name} already exists.", hint=f"discreet user remove {name}")
+                raise RequestError(
+                    f"user: {name} already exists.",
+                    hint=f"Choose another name, or run discreet user remove {name} first.",
+                )
             rows.execute(INSERT_USER, row)
         return told
 
@@ -145,7 +148,7 @@ class UserAccounts:
         """Remove a user with tokens and sessions; charges stay in the ledger."""
         with self.storage.write_transaction() as rows:
             if not rows.execute('DELETE FROM "user" WHERE name = :name', {"name": name}).rowcount:
-                raise RequestError(f"user: there is no user {name}.", hint="discreet user list")
+                raise RequestError(f"user: there is no user {name}.", hint="discreet user list shows all.")
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Return the user if the password is right, else None."""
@@ -297,7 +300,7 @@ class AddUserRequest(BaseModel):
 def add_user(
     users: UserAccounts, policy: Policy, request: AddUserRequest, password: str | None
 ) -> tuple[str | None, str]:
-    """Add a user; return the analyst as whom the user asks, and the password, drawn if none is given."""
+    """Add a user; return the analyst to charge and the password, which is random if none is given."""
     analyst = _resolve_user_analyst(policy, request)
     return analyst, users.add(request.name, request.role, analyst, password)
 

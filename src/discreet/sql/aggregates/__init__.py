@@ -56,7 +56,7 @@ _BY_NAME = {each.name: each for each in AGGREGATES}
 _BY_NODE = {node: each for each in AGGREGATES for node in each.nodes}
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Return True for an aggregate call, with or without FILTER or WITHIN GROUP."""
     return isinstance(node, exp.AggFunc | exp.WithinGroup | exp.Filter)
 

@@ -12,7 +12,7 @@ Error        every mean that S and N within their intervals could give; the whol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NoReturn
 
@@ -38,8 +38,9 @@ from discreet.sql.interval_estimates import (
     divide_or_nan,
     split_confidence,
 )
-from discreet.sql.primitives import Grid, choose_grid
+from discreet.sql.primitives import Grid, Primitive, choose_grid
 from discreet.sql.refusal import refuse_query
+from discreet.sql.released_schema import MeasureForm, OpaqueMeasure, RatioMeasure
 
 LEAST_ROWS = "Give the least number of rows: `least_rows=100`."
 
@@ -87,6 +88,19 @@ class Average(NumericAggregate, PersonSum, SupportsAnswerTotals):
         rows = released[1] if decomposition.public_rows is None else decomposition.public_rows
         assert decomposition.grid is not None
         return estimate_mean(released[0], rows, decomposition.grid, confidence)
+
+    def describe_form(self, decomposition: Decomposition, primitives: Mapping[str, Primitive]) -> MeasureForm:
+        grid, names = decomposition.grid, decomposition.primitive_names
+        assert grid is not None
+        if decomposition.public_rows is not None:
+            return OpaqueMeasure(has_interval=True)
+        return RatioMeasure(
+            top={names[0]: Fraction(1)},
+            bottom={names[1]: Fraction(1)},
+            offset=(grid.low + grid.high) * grid.step / 2,
+            low=float(grid.low * grid.step),
+            high=float(grid.high * grid.step),
+        )
 
     def bound_error(self, decomposition: Decomposition, noise: PlannedNoise) -> Fraction | None:
         if decomposition.public_rows is not None:

@@ -17,18 +17,20 @@ Other roles   `SupportsPersonTotals`: exact totals of one person's rows in a sub
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, NoReturn
 
 from sqlglot import exp
 
+from discreet.mechanisms.noise_laws import NoiseLaw
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Family, Type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.primitives import Grid, Primitive, PrimitiveBuilder
 from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.released_schema import LinearMeasure, MeasureForm, OpaqueMeasure
 from discreet.sql.row_sources import RowScope
 from discreet.sql.scalar_expressions import resolve_scalar
 
@@ -72,11 +74,14 @@ class PlannedNoise:
     """The noise of a measure's primitives, before data is read.
 
     `half_widths` are those of the primitives' intervals, in steps of `units`, at confidences that hold
-    jointly. `least_rows` is the analyst's assumption on the size of every group.
+    jointly, and `laws` their laws in units of the measure. `least_rows` is the analyst's assumption on the
+    size of every group.
     """
 
     half_widths: tuple[Fraction, ...]
     units: tuple[Fraction, ...]
+    laws: tuple[NoiseLaw, ...]
+    confidence: float
     is_weighted: bool
     least_rows: int | None
 
@@ -199,6 +204,10 @@ class Aggregate(ABC):
     ) -> Estimate:
         """Return value and interval in every group from its released primitives."""
         raise NotImplementedError(f"{self.name} is not computed from primitives")
+
+    def describe_form(self, decomposition: Decomposition, primitives: Mapping[str, Primitive]) -> MeasureForm:
+        """Return how its value is computed from noisy primitives, as far as an error can be carried on."""
+        return OpaqueMeasure(has_interval=True)
 
     # -- Error ----------------------------------------------------------------------------------------------
 
@@ -336,3 +345,11 @@ def refuse_non_number(argument: Expression, node: exp.Expression) -> None:
     """Refuse a column of an answer that is no number."""
     if argument.type.family is not Family.NUMBER:
         refuse_query(f"«{format_snippet(node)}» needs a number.", "Name a column that is one.")
+
+
+def describe_single_primitive(name: str, primitive: Primitive, *, is_whole: bool) -> LinearMeasure:
+    """Return the form of a measure that is one primitive; with row weights whole numbers are rounded."""
+    rounds = is_whole and primitive.weight_denominator > 1
+    return LinearMeasure(
+        coefficients={name: Fraction(1)}, rounding=HALF if rounds else Fraction(0), is_whole=is_whole
+    )

@@ -18,7 +18,7 @@ Error        no interval, and no ±. At the stated confidence the answer is righ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor
 from typing import ClassVar, NoReturn
 
@@ -39,8 +39,9 @@ from discreet.sql.aggregates.base import (
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import BOOLEAN, Family, Type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, split_confidence
-from discreet.sql.primitives import compile_filter
+from discreet.sql.primitives import Primitive, compile_filter
 from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.released_schema import MeasureForm, OpaqueMeasure
 from discreet.sql.row_sources import RowScope
 from discreet.sql.scalar_expressions import build_call, resolve_condition
 
@@ -103,6 +104,9 @@ class _Decision(SupportsPersonTotals, SupportsAnswerTotals):
         values = np.where(is_settled, float(self.settling_value), float(not self.settling_value))
         unknown = np.full(values.shape, np.nan)
         return Estimate(values=np.where(is_settled | has_rows, values, np.nan), low=unknown, high=unknown)
+
+    def describe_form(self, decomposition: Decomposition, primitives: Mapping[str, Primitive]) -> MeasureForm:
+        return OpaqueMeasure(has_interval=False)
 
     def bound_row_error(self, noise: PlannedNoise) -> RankError | None:
         rows = floor(2 * noise.half_widths[0]) + 1

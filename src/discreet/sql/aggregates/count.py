@@ -12,7 +12,7 @@ Error        the half-width of the noise, from the plan alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,12 +27,14 @@ from discreet.sql.aggregates.base import (
     PlannedNoise,
     SupportsAnswerTotals,
     SupportsPersonTotals,
+    describe_single_primitive,
 )
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Type, make_integer_type, make_number_type
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
-from discreet.sql.primitives import compile_filter
+from discreet.sql.primitives import Primitive, compile_filter
 from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.released_schema import MeasureForm
 from discreet.sql.row_sources import RowScope
 from discreet.sql.scalar_expressions import build_call, resolve_condition, resolve_scalar
 
@@ -55,6 +57,10 @@ class _CountingAggregate(SupportsPersonTotals):
         raw: bool = False,
     ) -> Estimate:
         return estimate_count(released[0], confidence, raw=raw)
+
+    def describe_form(self, decomposition: Decomposition, primitives: Mapping[str, Primitive]) -> MeasureForm:
+        (name,) = decomposition.primitive_names
+        return describe_single_primitive(name, primitives[name], is_whole=True)
 
     def bound_error(self, decomposition: Decomposition, noise: PlannedNoise) -> Fraction | None:
         return bound_rounded_error(noise)

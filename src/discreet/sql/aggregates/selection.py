@@ -8,6 +8,7 @@ and runs the mechanism that an aggregate of this kind names.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -16,8 +17,9 @@ from typing import ClassVar
 from discreet.core.neighbor_relations import Relation
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.quantile import Quantile
-from discreet.sql.aggregates.base import Aggregate, RankError
-from discreet.sql.primitives import Grid
+from discreet.sql.aggregates.base import Aggregate, Decomposition, RankError
+from discreet.sql.primitives import Grid, Primitive
+from discreet.sql.released_schema import MeasureForm, OpaqueMeasure
 
 REMARK = "How far that is in values depends on the data."
 
@@ -38,6 +40,9 @@ class SelectedAggregate(Aggregate):
     selects_value = True
     needs_declared_values: ClassVar[bool] = False
     """True if it selects one of the values that the policy declares, and not a number of a grid."""
+
+    def describe_form(self, decomposition: Decomposition, primitives: Mapping[str, Primitive]) -> MeasureForm:
+        return OpaqueMeasure(has_interval=False)
 
     @abstractmethod
     def build_mechanism(self, budget: SelectionBudget, grid: Grid | None) -> Quantile | Exponential:

@@ -5,17 +5,17 @@ Measures     Σ x in whole steps of its grid. Beside AVG(x) of the same rows it 
 Sensitivity  with M = max(|low|, |high|), one person with at most R rows moves the sum by R M over all groups
              together, by 2 R M under replace-one; within one cell by R (high − low) if that is more.
 Estimate     the noisy sum; from a mean's primitives (S + (low + high) N) / 2 steps, which is unbiased too.
-Error        the half-width of the noise, or of both noises, from the plan alone.
+Error        the half-width of the noise, or of the weighted sum of both noises, from the plan alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-import numpy as np
 from sqlglot import exp
 
+from discreet.mechanisms.linear_combinations import LinearCombination
 from discreet.sql.aggregates.average import Average
 from discreet.sql.aggregates.base import (
     Decomposer,
@@ -23,14 +23,16 @@ from discreet.sql.aggregates.base import (
     NumericAggregate,
     PlannedNoise,
     SupportsAnswerTotals,
+    describe_single_primitive,
     refuse_non_number,
 )
 from discreet.sql.aggregates.count import bound_rounded_error
 from discreet.sql.aggregates.person_sums import PersonSum, compile_person_sum, infer_person_sum_type
 from discreet.sql.expression_tree import Expression
 from discreet.sql.expression_types import Type, make_number_type
-from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, split_confidence
-from discreet.sql.primitives import Grid, choose_grid
+from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive, find_sum_half_width
+from discreet.sql.primitives import Grid, Primitive, choose_grid
+from discreet.sql.released_schema import LinearMeasure, MeasureForm
 
 
 class Sum(NumericAggregate, PersonSum, SupportsAnswerTotals):
@@ -79,12 +81,21 @@ class Sum(NumericAggregate, PersonSum, SupportsAnswerTotals):
             return estimate_sum(released[0], decomposition.grid.step, confidence)
         return estimate_sum_from_mean(released[0], released[1], decomposition.grid, confidence)
 
+    def describe_form(self, decomposition: Decomposition, primitives: Mapping[str, Primitive]) -> MeasureForm:
+        grid, names = decomposition.grid, decomposition.primitive_names
+        assert grid is not None
+        if len(names) == 1:
+            return describe_single_primitive(names[0], primitives[names[0]], is_whole=grid.step == 1)
+        middle = (grid.low + grid.high) * grid.step / 2
+        return LinearMeasure(coefficients={names[0]: Fraction(1), names[1]: middle})
+
     def bound_error(self, decomposition: Decomposition, noise: PlannedNoise) -> Fraction | None:
         if len(noise.half_widths) == 1:
             return bound_rounded_error(noise)
-        grid, (centred, rows) = decomposition.grid, noise.half_widths
+        grid, (centred, rows) = decomposition.grid, noise.laws
         assert grid is not None
-        return (centred + abs(grid.low + grid.high) * rows) * grid.step / 2
+        weights = [(centred, Fraction(1)), (rows, (grid.low + grid.high) * grid.step / 2)]
+        return LinearCombination.from_weights(weights).half_width(1 - noise.confidence)
 
     def infer_person_total_type(self, max_rows: int) -> Type:
         return infer_person_sum_type(self.number.type, max_rows)
@@ -120,12 +131,7 @@ def estimate_sum_from_mean(
     centred: ReleasedPrimitive, rows: ReleasedPrimitive, grid: Grid, confidence: float
 ) -> Estimate:
     """Return a sum from the centred sum S and the count N: (S + (low + high) N) / 2 steps; unbiased."""
-    half, middle = float(grid.step) / 2, float(grid.low + grid.high)
-    s_low, s_high = centred.get_interval(split_confidence(confidence, 2))
-    n_low, n_high = rows.get_interval(split_confidence(confidence, 2))
-    ends = [middle * n_low, middle * n_high]
-    return Estimate(
-        values=(centred.values + middle * rows.values) * half,
-        low=(s_low + np.minimum(*ends)) * half,
-        high=(s_high + np.maximum(*ends)) * half,
-    )
+    half, middle = grid.step / 2, grid.low + grid.high
+    values = (centred.values + middle * rows.values) * float(half)
+    width = find_sum_half_width([(centred, half), (rows, middle * half)], confidence)
+    return Estimate(values=values, low=values - width, high=values + width)

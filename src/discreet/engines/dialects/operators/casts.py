@@ -116,7 +116,7 @@ def _convert(writer: ExpressionWriter, piece: TypedSql, to: SqlType, *, narrow: 
     if have is TypeFamily.NULL or (piece.constant is not None and to.family is TypeFamily.DOUBLE):
         return writer.cast_to(piece, to)
     text = writer.dialect.write_cast(piece, to, is_32_bit=narrow)
-    return TypedSql(text=text, sql_type=to, constant=piece.constant)
+    return TypedSql(text=text, sql_type=to, constant=piece.get_constant_after_cast(to))
 
 
 def _write_typed_constant(writer: ExpressionWriter, text: str, to: SqlType) -> TypedSql:

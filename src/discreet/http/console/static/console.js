@@ -58,3 +58,47 @@ if (editor) {
     }
   });
 }
+// A table's form: only the entries that go with a column's type, and the noise of answers as they are typed.
+const table = document.querySelector("form[data-preview]");
+if (table) {
+  const fit = (column) => {
+    const kind = column.querySelector("select[name$='.type']").value;
+    const hidden = column.querySelector("select[name$='.role']").value === "identifier";
+    column.querySelectorAll("[data-types]").forEach((field) => {
+      field.hidden = hidden || !field.dataset.types.split(" ").includes(kind);
+      field.querySelectorAll("input, select, textarea").forEach((each) => { each.disabled = field.hidden; });
+    });
+    const declared = column.querySelector("input[type=checkbox]").checked;
+    column.classList.toggle("left-out", !declared);
+  };
+  const person = table.elements["entries.person"];
+  const fitPerson = () => table.querySelectorAll("[data-person]").forEach((field) => {
+    field.hidden = ["", "row", "none"].includes(person.value);
+    field.querySelectorAll("input").forEach((each) => { each.disabled = field.hidden; });
+  });
+  table.querySelectorAll("fieldset.entry").forEach(fit);
+  fitPerson();
+  const noise = document.getElementById("noise");
+  let pause, asked = 0;
+  const preview = async () => {
+    const turn = ++asked;
+    const answer = await fetch(table.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(table)) });
+    if (answer.ok && turn === asked) noise.textContent = (await answer.json()).sentence;
+  };
+  table.addEventListener("input", (event) => {
+    const column = event.target.closest("fieldset.entry");
+    if (column) fit(column);
+    fitPerson();
+    clearTimeout(pause);
+    pause = setTimeout(() => preview().catch(() => {}), 300);
+  });
+  table.querySelector("[aria-invalid]")?.focus();
+}
+const upload = document.querySelector("input[type=file][data-most]");
+if (upload) {
+  upload.addEventListener("change", () => {
+    const large = upload.files.length > 0 && upload.files[0].size > Number(upload.dataset.most);
+    document.getElementById("too-large").hidden = !large;
+    upload.form.querySelector("button").disabled = large;
+  });
+}

@@ -1,0 +1,197 @@
+"""Planning of one analyst's questions: cost, effect on belief, and whether a stored answer makes it free.
+
+Nothing is charged and no data is read. What the engine cannot run, or what would take more work than is
+allowed, is refused here, while a refusal costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.accounting.ledger import Ledger
+from discreet.belief import Promise
+from discreet.core.engine import Engine, ValidatesStatements
+from discreet.core.errors import RequestError
+from discreet.core.number_checks import Real
+from discreet.core.policy import Policy
+from discreet.engines.released_queries import query_released_tables
+from discreet.services.answer_cache import AnswerCache
+from discreet.services.budget_units import compute_share
+from discreet.services.measurement_store import MeasurementStore, Reuse
+from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bounds
+from discreet.services.question_request import QuestionRequest
+from discreet.services.work_limits import WorkLimits
+from discreet.sql.plan_execution import build_empty_release
+from discreet.sql.planner import QueryPlan
+from discreet.sql.query_parameters import fill_parameters
+from discreet.sql.query_parser import parse_statement
+from discreet.sql.released_table_types import build_released_schema
+
+MAX_TRIED_QUERIES = 1_000
+VERB = re.compile(r"^ask(?=[.:])")
+"""The verb that the planner's refusals begin with."""
+
+
+class QuestionPlanner:
+    """Plans the questions of one analyst.
+
+    `belief_scope` is the analyst whose answers belief covers, or None for all answers.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: Policy,
+        promise: Promise,
+        ledger: Ledger,
+        analyst: str,
+        belief_scope: str | None,
+        answer_cache: AnswerCache,
+        measurement_store: MeasurementStore,
+        work_limits: WorkLimits,
+    ) -> None:
+        self._policy, self._promise, self._ledger = policy, promise, ledger
+        self._analyst, self._belief_scope = analyst, belief_scope
+        self._answer_cache, self._measurement_store = answer_cache, measurement_store
+        self._work_limits = work_limits
+        self._pricing = QuestionPricing(policy, promise)
+        self._tried_queries: set[str] = set()
+
+    def plan(self, request: QuestionRequest, engine: Engine, *, verb: str) -> Plan:
+        """Return the plan of a request; `verb` is what a refusal begins with."""
+        try:
+            return self._plan(request, engine)
+        except RequestError as refusal:
+            message = VERB.sub(verb, refusal.message)
+            raise type(refusal)(message, hint=refusal.hint) from None
+
+    def _plan(self, request: QuestionRequest, engine: Engine) -> Plan:
+        spent = self._ledger.get_accountant(self._belief_scope)
+        priced = self._pricing.plan_by_epsilon(request, leak=getattr(spent.limit, "delta", 0))
+        if request.free and request.fresh:
+            raise RequestError("ask: `free=` and `fresh=` exclude each other.", hint="Give one of them.")
+        made = self._find_former_plan(request, priced) or priced(
+            self._pricing.choose_epsilon(request, priced, spent)
+        )
+        self._work_limits.require_within_limits(made)
+        _require_valid_statements(made, engine)
+        made = self._require_valid_post_processing(made)
+        key = self._answer_cache.compute_question_key(made.release_key)
+        reuse = Reuse.NOTHING if request.fresh else Reuse.ANY if request.free else Reuse.PRECISE
+        found = self._measurement_store.find(made, reuse)
+        entries, missing = found.entries, found.missing
+        if missing and not request.fresh and (former := self._answer_cache.find(key)) is not None:
+            entries, missing = (former.entry.number,), ()  # an answer of an earlier version
+        if missing and request.free:
+            raise RequestError(
+                "ask: a part of the answer was never released, so it is not free.",
+                hint="Leave out `free=` to pay for what is missing.",
+            )
+        before = after = spent.compute_belief()
+        charged, guarantee = made.compute_charge(missing) if missing else (Fraction(0), None)
+        fits = guarantee is None or self._ledger.has_room_for(self._analyst, guarantee)
+        share = Fraction(0)
+        if guarantee is not None:
+            share = compute_share(spent.compute_cost(guarantee), spent.limit)
+            after = spent.spend(guarantee).compute_belief() if fits else before
+        text = _write_question(request)
+        stated = found.apply_noise(made, self._policy, text)
+        return Plan(
+            text=text,
+            query_plan=made,
+            stated_plan=stated,
+            offers=self._list_offers(made, stated, charged, entries, text),
+            key=key,
+            belief_before=before,
+            belief_after=after,
+            uncovered=self._ledger.describe_uncovered(),
+            missing=missing,
+            entries=entries,
+            reuse=reuse,
+            charged=charged,
+            fits=fits,
+            share=share,
+            plan_at=priced,
+        )
+
+    def _require_valid_post_processing(self, plan: QueryPlan) -> QueryPlan:
+        """Refuse post-processing that fails over empty tables, before anything is charged.
+
+        Return the plan, without errors if only the query that carries them fails.
+        """
+        if plan.question is not None:
+            return plan  # typed, stage by stage
+        try:
+            self._try_over_empty_tables(plan)
+        except RequestError:
+            plan = replace(plan, carries_errors=False)
+            self._try_over_empty_tables(plan)
+        return plan
+
+    def _try_over_empty_tables(self, plan: QueryPlan) -> None:
+        schemas = [build_released_schema(core) for core in plan.split.cores.values()]
+        tried = f"{plan.error_plan.query} {schemas} {list(plan.split.public_tables)}"
+        if tried not in self._tried_queries:
+            build_empty_release(plan, query_released_tables)
+            if len(self._tried_queries) >= MAX_TRIED_QUERIES:
+                self._tried_queries.clear()
+            self._tried_queries.add(tried)
+
+    def _list_offers(
+        self,
+        made: QueryPlan,
+        stated: QueryPlan,
+        charged: Fraction,
+        entries: tuple[int, ...],
+        text: str,
+    ) -> tuple[Offer, ...]:
+        """Return what the question can be answered for: from the store alone if possible, and as planned."""
+        planned = Offer(epsilon=float(charged), errors=list_error_bounds(stated), entries=entries)
+        stored = self._measurement_store.find(made, Reuse.ANY)
+        if stored.missing or not charged:
+            return (planned,)
+        errors = list_error_bounds(stored.apply_noise(made, self._policy, text))
+        return Offer(epsilon=0, errors=errors, entries=stored.entries), planned
+
+    def _find_former_plan(
+        self, request: QuestionRequest, plan_at: Callable[[Real], QueryPlan]
+    ) -> QueryPlan | None:
+        """Return the plan of a share as earlier versions read it, of epsilon, if its answer is stored.
+
+        What was paid for stays free. Without a tail, a share of the promise is one of epsilon still.
+        """
+        if not request.share or not self._promise.tail or request.epsilon or request.within:
+            return None
+        former = plan_at(Fraction(self._promise.epsilon) * Fraction(request.share))
+        stored = self._answer_cache.find(self._answer_cache.compute_question_key(former.release_key))
+        return None if stored is None else former
+
+    def require_own_plan(self, plan: Plan) -> Plan:
+        """Return the plan if it was made under this policy and data version; otherwise refuse it.
+
+        Its noise is scaled to the bounds of the policy that it was made under. Under wider bounds, one person
+        would move the answer by more than is charged.
+        """
+        if plan.key != self._answer_cache.compute_question_key(plan.query_plan.release_key):
+            raise RequestError(
+                "ask: the plan was made under another policy or version of the data.",
+                hint="Plan the question again.",
+            )
+        return plan
+
+
+def _require_valid_statements(plan: QueryPlan, engine: Engine) -> None:
+    """Refuse statements that the engine cannot run, before anything is charged."""
+    if isinstance(engine, ValidatesStatements):
+        for statement in plan.statements:
+            engine.validate(statement)
+
+
+def _write_question(request: QuestionRequest) -> str:
+    """Return the question as the ledger records it, with the values of its parameters filled in."""
+    if not request.values:
+        return request.sql
+    return fill_parameters(parse_statement(request.sql), request.values).sql("duckdb")

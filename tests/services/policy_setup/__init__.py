@@ -1,0 +1,1 @@
+"""Tests of policies that are made while a server runs."""
