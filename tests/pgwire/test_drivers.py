@@ -123,7 +123,7 @@ def test_a_jdbc_statement_with_parameters_is_described_for_nothing_and_charged_o
     assert [each["sex"] for each in first] == ["Female", "Male", "Other"]
     # after some runs the driver names the statement, and then asks for binary values
     assert all(rows(asked.executeQuery()) == first for _ in range(7))
-    assert "nothing: the same question" in asked.getWarnings().getMessage()
+    assert "nothing: everything that it needs was released" in asked.getWarnings().getMessage()
     assert server.charges() == before + 1
 
 

@@ -604,5 +604,5 @@ SELECT BOOL_OR(age) FROM people
 -- «BOOL_AND(DISTINCT smoker)» is not answered.
 SELECT BOOL_AND(DISTINCT smoker) FROM people
 
--- the question would show rows.
+-- the function EVERY is not answered.
 SELECT EVERY(smoker) FROM people

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.sql.query_literals import parse_whole_number
 from discreet.sql.query_validation import SCALARS, refuse_node, refuse_part
-from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.refusal import format_snippet, refuse_function, refuse_query
 
 MOST_ROWS = 10**9
 CLAUSES: Final = (
@@ -134,13 +134,15 @@ def validate_post_processing(query: exp.Expr) -> None:
         for part in REFUSED_PARTS.get(type(node), ()):
             if node.args.get(part):
                 refuse_part(node, part)
-        if isinstance(node, exp.Anonymous) and str(node.this).lower() not in NAMES:
-            refuse_query(
-                f"the function {format_snippet(str(node.this))} is not answered.",
-                "docs/sql.md lists those that are.",
-            )
+        require_known_function(node)
         if isinstance(node, exp.Limit | exp.Offset):
             _require_whole_number(node)
+
+
+def require_known_function(node: exp.Expr) -> None:
+    """Refuse a function that neither the parser nor the allow-list knows."""
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() not in NAMES:
+        refuse_function(node)
 
 
 def _require_whole_number(node: exp.Expr) -> None:

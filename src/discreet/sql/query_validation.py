@@ -13,7 +13,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from discreet.sql.aggregates import NODES
-from discreet.sql.refusal import format_snippet, refuse_query
+from discreet.sql.refusal import LISTED, format_snippet, refuse_query
 
 Node = type[exp.Expr]
 TWO = ("this", "expression")
@@ -80,7 +80,6 @@ SCALARS: dict[Node, tuple[str, ...]] = (
 )
 PARTS: dict[Node, tuple[str, ...]] = CLAUSES | AGGREGATES | SCALARS
 
-LISTED = "docs/sql.md lists what can be asked."
 JOIN_INSTEAD = (
     "Join what the subquery counts per person: a JOIN (SELECT person, COUNT(*) AS n FROM b WHERE … "
     "GROUP BY person) AS t ON a.person = t.person; for NOT, LEFT JOIN it WHERE t.n IS NULL"

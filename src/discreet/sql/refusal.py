@@ -11,6 +11,7 @@ from sqlglot import exp
 from discreet.core.errors import RequestError
 
 NAMED = 12
+LISTED = "docs/sql.md lists what can be asked."
 # sqlglot would write a CAST around their argument, which nobody asked for
 WRITTEN_PLAINLY: dict[type[exp.Expr], str] = {exp.LogicalOr: "BOOL_OR", exp.LogicalAnd: "BOOL_AND"}
 
@@ -24,6 +25,13 @@ class Refusal(RequestError):  # noqa: N818  (an outcome of planning, not a fault
 def refuse_query(message: str, hint: str) -> NoReturn:
     """Raise a refusal of the query."""
     raise Refusal(f"ask: {message}", hint=hint)
+
+
+def refuse_function(node: exp.Expr) -> NoReturn:
+    """Refuse a function that the parser does not know."""
+    name = str(node.this)
+    hint = "Use BOOL_AND." if name.lower() == "every" else LISTED
+    refuse_query(f"the function {format_snippet(name)} is not answered.", hint)
 
 
 def format_snippet(node: exp.Expr | str, limit: int = 60) -> str:

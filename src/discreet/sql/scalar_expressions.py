@@ -26,7 +26,7 @@ from discreet.sql.query_literals import (
     parse_number,
     parse_whole_number,
 )
-from discreet.sql.refusal import WRITTEN_PLAINLY, format_snippet, refuse_query
+from discreet.sql.refusal import LISTED, WRITTEN_PLAINLY, format_snippet, refuse_function, refuse_query
 from discreet.sql.type_inference import PARTS, UNITS, TypeMismatch
 
 BITS = 256
@@ -325,8 +325,7 @@ def _build_anonymous(node: exp.Expression, scope: Scope) -> Expression:
         part, of = node.expressions
         if isinstance(part, exp.Literal) and part.is_string:
             return _build_date_part(str(part.this), of, node, scope)
-    hint = "Use BOOL_AND." if str(node.this).lower() == "every" else "docs/sql.md lists those that are."
-    return refuse_query(f"the function {format_snippet(str(node.this))} is not answered.", hint)
+    return refuse_function(node)
 
 
 OTHERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
@@ -355,7 +354,7 @@ def _describe_placement(node: exp.Expression) -> str:
     if isinstance(node, exp.Select | exp.Subquery):
         asked = format_snippet(node.this if isinstance(node, exp.Subquery) else node)
         return f"Ask «{asked}» first, and write its answer here; or put the subquery into FROM."
-    return "docs/sql.md lists what can be asked."
+    return LISTED
 
 
 def _name_node(node: exp.Expression) -> str:

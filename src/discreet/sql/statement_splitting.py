@@ -29,7 +29,11 @@ from discreet.core.policy import Policy
 from discreet.sql.core_extraction import CoreCollection, CoreSelect
 from discreet.sql.empty_results import has_false_condition, is_probe, returns_no_rows
 from discreet.sql.key_domains import LARGEST, derive_group_domain
-from discreet.sql.post_processing_validation import cast_without_errors, validate_post_processing
+from discreet.sql.post_processing_validation import (
+    cast_without_errors,
+    require_known_function,
+    validate_post_processing,
+)
 from discreet.sql.query import Query
 from discreet.sql.query_validation import refuse_statement, validate_query
 from discreet.sql.refusal import format_snippet, refuse_query, suggest_names
@@ -365,6 +369,9 @@ class _Splitter:
             return False
         self._validate_sources(select)
         if self._find_select_kind(select, common_tables) is SourceKind.ROWS:
+            for projection in select.expressions:  # an aggregate of another database reads as no aggregate
+                for node in projection.walk():
+                    require_known_function(node)
             _refuse_rows(select)
         return True
 
