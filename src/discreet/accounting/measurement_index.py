@@ -20,6 +20,8 @@ from discreet.accounting.ledger import LONGEST_WAIT, Ledger
 from discreet.core.guarantees import Guarantee
 
 MAX_IDENTITIES = 500  # in one statement
+SHOWN = "shown "
+"""What begins a row about cells that were shown, which no identity, a hash, begins with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,30 @@ class MeasurementIndex:
                 time.monotonic() + timeout,
             )
         return reply
+
+    def note_shown(self, entry_id: int, shown: str) -> None:
+        """Note, once, which cells of an entry a question has shown, in words of the caller."""
+
+        def note(transaction: LedgerTransaction) -> None:
+            transaction.rows.execute(
+                "INSERT INTO measurement (analyst, identity, entry) VALUES (:analyst, :identity, :entry)"
+                " ON CONFLICT DO NOTHING",
+                {"analyst": self.analyst, "identity": f"{SHOWN}{shown}", "entry": entry_id},
+            )
+
+        self.ledger.transact(note)
+
+    def list_shown(self, entry_id: int) -> list[str]:
+        """Return what was noted about the cells of an entry that questions have shown."""
+
+        def read(transaction: LedgerTransaction) -> list[str]:
+            rows = transaction.rows.execute(
+                "SELECT identity FROM measurement WHERE analyst = :analyst AND entry = :entry",
+                {"analyst": self.analyst, "entry": entry_id},
+            )
+            return [identity.removeprefix(SHOWN) for (identity,) in rows if identity.startswith(SHOWN)]
+
+        return self.ledger.read(read)
 
     def _is_under_way(self, transaction: LedgerTransaction, identities: Collection[str]) -> bool:
         found = self._list_entries(transaction, identities)

@@ -16,6 +16,7 @@ Concurrent  a question that is repeated before its first answer is ready, in any
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Self, TypeVar
@@ -353,7 +354,12 @@ class Curator(Closeable):
                     proposal,
                     found,
                     lambda found: run_with_deadline(
-                        lambda: measure_cores(plan, self._engine, self._random, found.missing)
+                        lambda: measure_cores(
+                            replace(plan, finer_cores=found.finer_cores),
+                            self._engine,
+                            self._random,
+                            found.missing,
+                        )
                     ),
                 )
                 entries = (*found.entries, *([] if entry is None else [entry.number]))
@@ -367,6 +373,7 @@ class Curator(Closeable):
                 is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
             )
             table, intervals, kinds = release.table, dict(release.intervals), dict(release.interval_kinds)
+            self.measurement_store.note_shown(found, proposal.text)
         return build_answer(
             plan,
             table,

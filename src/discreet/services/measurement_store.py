@@ -7,6 +7,9 @@ Identity    A measurement is found by `sql.measurement_identity`, the version of
             the policy that it reads: adding a column or an analyst to the policy changes no other identity.
 Good enough A stored measurement serves if its noise is no wider than the planned one, and the answer states
             the error of what serves. What is missing is charged, and nothing else.
+Slices      A stored measurement by month and disease serves a question about one disease: see
+            `sql.measurement_slices`. Which cells a question has shown is noted where it was not all of them:
+            an analyst who saw cells may ask about one because of its noise, and error bars say so.
 Undeclared  Where partition selection chooses the groups, everything of a question comes from one entry: other
             entries chose other groups.
 """
@@ -16,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -38,6 +41,7 @@ from discreet.services.bounded_cache import BoundedCache
 from discreet.services.policy_version import compute_policy_version
 from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
+from discreet.sql.measurement_slices import SLACK, FinerCore, Pins, find_slices
 from discreet.sql.plan_execution import MeasuredCore, MeasuredCores
 from discreet.sql.planner import CorePlan, QueryPlan
 
@@ -46,7 +50,6 @@ PARTS = "cores"
 KIND = "measurements"
 """The kind of a stored answer, in the metadata of its entry."""
 MAX_CACHED_ENTRIES = 64
-SLACK = 1 + 1e-9  # equal noise whose variance was rounded differently
 INT64 = range(-(1 << 63), 1 << 63)
 Keys = Mapping[str, pa.ChunkedArray]
 
@@ -55,6 +58,7 @@ Keys = Mapping[str, pa.ChunkedArray]
 class StoredMeasurements:
     """The release of one entry: keys, primitives and selected values, by identity."""
 
+    entry_id: int
     entry: int
     """The number of the entry, as its analyst sees it."""
     question: str
@@ -63,9 +67,50 @@ class StoredMeasurements:
     selected_values: Mapping[str, pa.ChunkedArray]
     epsilons: Mapping[str, Fraction]
     """The epsilon at which each value was selected."""
+    pins: Pins = field(default_factory=dict)
+    """The cells that its question showed: those whose keys have these values."""
+    cells: int = 0
 
     def has(self, identity: str) -> bool:
         return identity in self.primitives or identity in self.selected_values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Cells of an entry that a question has shown, those whose keys have the pinned values."""
+
+    question: str
+    pins: Pins
+
+    def overlaps(self, pins: Pins) -> bool:
+        """Return True if some cell may have these values of keys, too."""
+        return all(pins.get(key, value) == value for key, value in self.pins.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """A stored measurement that serves a plan: the pinned cells of it, or all.
+
+    `shown` are the cells of its entry that questions have shown before.
+    """
+
+    part: StoredMeasurements
+    identity: str
+    pins: Pins = field(default_factory=dict)
+    shown: tuple[Shown, ...] = ()
+
+    @property
+    def entry(self) -> int:
+        return self.part.entry
+
+    @property
+    def primitive(self) -> ReleasedPrimitive:
+        return self.part.primitives[self.identity]
+
+    def was_shown(self, question: str) -> bool:
+        """Return True if another question has shown some of its cells."""
+        text = _hash_question(question)
+        return any(each.question != text and each.overlaps(self.pins) for each in self.shown)
 
 
 class Reuse(StrEnum):
@@ -82,10 +127,12 @@ class FoundMeasurements:
 
     cores: tuple[CorePlan, ...]
     identities: Mapping[str, str] = field(repr=False)
-    stored: Mapping[str, StoredMeasurements]
+    stored: Mapping[str, Serving]
     missing: tuple[str, ...]
     known_entries: frozenset[int] = frozenset()
     """The ids of all entries that released a missing measurement, with wider noise."""
+    finer_cores: Mapping[str, FinerCore] = field(default_factory=dict)
+    """The finer cores that are measured for what is missing, by table."""
 
     @property
     def entries(self) -> tuple[int, ...]:
@@ -97,23 +144,37 @@ class FoundMeasurements:
 
         An earlier answer that was another question showed them, and may be why this one is asked.
         """
-        cores = tuple(self._apply_core_noise(core, policy) for core in plan.cores)
-        was_shown = any(each.question != question for each in self.stored.values())
+        cores = tuple(self._apply_core_noise(core, policy, question) for core in plan.cores)
+        was_shown = any(each.was_shown(question) for each in self.stored.values())
         return replace(plan, cores=cores, was_shown=was_shown)
 
-    def _apply_core_noise(self, core: CorePlan, policy: Policy) -> CorePlan:
+    def _apply_core_noise(self, core: CorePlan, policy: Policy, question: str) -> CorePlan:
         noisy, selections = dict(core.noisy_primitives), dict(core.value_selections)
+        finer = self.finer_cores.get(core.table)
+        if finer is not None:
+            noisy = {
+                name: replace(each, noise=finer.core.noisy_primitives[name].noise)
+                for name, each in noisy.items()
+            }
+        cells = 0
         for name in core.charged_names:
             if name not in self.stored:
                 continue
-            stored, identity = self.stored[name], self.identities[name]
+            stored = self.stored[name]
             if name in noisy:
-                noise = stored.primitives[identity].noise
+                noise = stored.primitive.noise
                 assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
                 noisy[name] = replace(noisy[name], noise=noise)
             else:
-                selections[name] = core.replan_selection(name, stored.epsilons[identity], policy)
-        return replace(core, noisy_primitives=noisy, value_selections=selections)
+                epsilon = stored.part.epsilons[stored.identity]
+                selections[name] = core.replan_selection(name, epsilon, policy)
+            if stored.pins and stored.was_shown(question):  # as totals over some of its keys, too
+                cells = max(cells, stored.part.cells << len(stored.pins))
+        return replace(core, noisy_primitives=noisy, value_selections=selections, shown_cells=cells)
+
+    def get_measured_core(self, core: CorePlan) -> CorePlan:
+        """Return the core that is measured for one of the plan: a finer one, or itself."""
+        return self.finer_cores[core.table].core if core.table in self.finer_cores else core
 
     @property
     def sources(self) -> tuple[tuple[str, int], ...]:
@@ -125,41 +186,70 @@ class FoundMeasurements:
         return {core.table: self._combine_core(core, measured.get(core.table)) for core in self.cores}
 
     def _combine_core(self, core: CorePlan, measured: MeasuredCore | None) -> MeasuredCore:
+        if measured is not None and core.table in self.finer_cores:
+            measured = _select_cells(core, self.finer_cores[core.table], measured)
         stored = {name: each for name, each in self.stored.items() if name in core.charged_names}
-        parts = list({id(each): each for each in stored.values()}.values())
-        keys = _order_keys(core, parts[0]) if measured is None else measured.keys
+        keys = {} if measured is None else measured.keys
         primitives = {} if measured is None else dict(measured.primitives)
         selected = {} if measured is None else dict(measured.selected_values)
-        for part in parts:
-            places = _find_places(_rename_keys(core, part), keys)
-            for name in [name for name, each in stored.items() if each is part]:
-                identity = self.identities[name]
-                if identity in part.primitives:
-                    primitives[name] = _take_numbers(part.primitives[identity], places)
-                else:
-                    values = part.selected_values[identity]
-                    selected[name] = values if places is None else values.take(pa.array(places))
+        for name, each in stored.items():
+            own, rows = _read_keys(core, each)
+            keys = keys or _order_keys(core, own)
+            places = _find_places(own, keys)
+            chosen = rows if places is None else places if rows is None else rows[places]
+            if each.identity in each.part.primitives:
+                primitives[name] = _take_numbers(each.primitive, chosen)
+            else:
+                values = each.part.selected_values[each.identity]
+                selected[name] = values if chosen is None else values.take(pa.array(chosen))
         return MeasuredCore(keys=keys, primitives=primitives, selected_values=selected)
 
 
-def _rename_keys(core: CorePlan, part: StoredMeasurements) -> dict[str, pa.ChunkedArray]:
-    return {name: part.keys[identity] for name, identity in core.identity.key_identities.items()}
+def _read_keys(core: CorePlan, serving: Serving) -> tuple[dict[str, pa.ChunkedArray], Integers | None]:
+    """Return the keys of the cells that serve a core, and the rows of these cells; None for all."""
+    rows = _find_cells(serving.part.keys, serving.pins)
+    found = {name: serving.part.keys[identity] for name, identity in core.identity.key_identities.items()}
+    return (found if rows is None else {name: each.take(rows) for name, each in found.items()}), rows
 
 
-def _order_keys(core: CorePlan, part: StoredMeasurements) -> dict[str, pa.ChunkedArray]:
+def _find_cells(keys: Keys, pins: Pins) -> Integers | None:
+    """Return the rows in which keys have the pinned values; None for all."""
+    if not pins:
+        return None
+    is_wanted = np.all(
+        [np.asarray(pc.equal(keys[key], value).fill_null(False)) for key, value in pins.items()], axis=0
+    )
+    return np.flatnonzero(is_wanted)
+
+
+def _select_cells(core: CorePlan, finer: FinerCore, measured: MeasuredCore) -> MeasuredCore:
+    """Return the cells of a finer core that a core asks for."""
+    identities = finer.core.identity.key_identities
+    rows = _find_cells({identity: measured.keys[name] for name, identity in identities.items()}, finer.pins)
+    assert rows is not None
+    names = {identity: name for name, identity in identities.items()}
+    return MeasuredCore(
+        keys={
+            name: measured.keys[names[identity]].take(rows)
+            for name, identity in core.identity.key_identities.items()
+        },
+        primitives={name: _take_numbers(each, rows) for name, each in measured.primitives.items()},
+        selected_values={},
+    )
+
+
+def _order_keys(core: CorePlan, own: Mapping[str, pa.ChunkedArray]) -> dict[str, pa.ChunkedArray]:
     """Return the keys in the order of the plan, whatever the order was when they were measured."""
-    renamed = _rename_keys(core, part)
-    written = tuple(core.identity.key_identities.values())
-    if written == tuple(part.keys) or not renamed:
-        return renamed
     ranks = {
         name: pc.index_in(values, pa.array(core.key_orders[name], values.type))
         if name in core.key_orders
         else values
-        for name, values in renamed.items()
+        for name, values in own.items()
     }
+    if not ranks:
+        return dict(own)
     places = pc.sort_indices(pa.table(ranks), [(name, "ascending") for name in ranks])
-    return {name: values.take(places) for name, values in renamed.items()}
+    return {name: values.take(places) for name, values in own.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,10 +268,8 @@ class MeasurementStore:
         identities = {
             name: self._complete(each) for core in plan.cores for name, each in core.identities.items()
         }
-        entries: dict[str, list[int]] = {}
-        for identity, entry in self.index.find(set(identities.values())) if identities else []:
-            entries.setdefault(identity, []).append(entry)
-        stored: dict[str, StoredMeasurements] = {}
+        entries = self._find_entries(identities.values())
+        stored: dict[str, Serving] = {}
         for core in plan.cores if reuse is not Reuse.NOTHING else ():
             own = {name: identities[name] for name in core.charged_names}
             if core.partition_selection is not None:
@@ -191,7 +279,20 @@ class MeasurementStore:
                 best = self._find_best(core, name, identity, entries.get(identity, []), reuse)
                 if best is not None:
                     stored[name] = best
+            stored |= self._find_slices(core, [name for name in own if name not in stored], reuse)
         missing = tuple(name for name in identities if name not in stored)
+        finer_cores = {
+            core.table: plan.finer_cores[core.table]
+            for core in plan.cores
+            if core.table in plan.finer_cores and {*core.charged_names} <= {*missing}
+        }
+        finer = {
+            name: self._complete(each)
+            for measured in finer_cores.values()
+            for name, each in measured.core.identities.items()
+        }
+        entries |= self._find_entries(finer.values())
+        identities |= finer
         known = {entry for name in missing for entry in entries.get(identities[name], [])}
         return FoundMeasurements(
             cores=plan.cores,
@@ -199,7 +300,42 @@ class MeasurementStore:
             stored=stored,
             missing=missing,
             known_entries=frozenset(known),
+            finer_cores=finer_cores,
         )
+
+    def note_shown(self, found: FoundMeasurements, question: str) -> None:
+        """Note which cells a question shows of entries of which not everything was shown at first."""
+        text = _hash_question(question)
+        for each in found.stored.values():
+            if each.part.pins and Shown(question=text, pins=each.pins) not in each.shown:
+                noted = json.dumps({"question": text, "pins": dict(each.pins)}, sort_keys=True)
+                self.index.note_shown(each.part.entry_id, noted)
+
+    def _find_entries(self, identities: Iterable[str]) -> dict[str, list[int]]:
+        """Return the ids of the entries that released these measurements, oldest first."""
+        wanted, found = set(identities), dict[str, list[int]]()
+        for identity, entry in self.index.find(wanted) if wanted else []:
+            found.setdefault(identity, []).append(entry)
+        return found
+
+    def _find_slices(self, core: CorePlan, names: Sequence[str], reuse: Reuse) -> dict[str, Serving]:
+        """Return finer measurements of which some cells are what is missing."""
+        slices = {
+            name: [
+                (self._complete(each.identity), each.pins) for each in find_slices(core, name, self.policy)
+            ]
+            for name in names
+            if name in core.noisy_primitives
+        }
+        entries = self._find_entries(identity for each in slices.values() for identity, _ in each)
+        found: dict[str, Serving] = {}
+        for name, candidates in slices.items():
+            for identity, pins in candidates:
+                best = self._find_best(core, name, identity, entries.get(identity, []), reuse, pins)
+                if best is not None:
+                    found[name] = best
+                    break
+        return found
 
     def reserve(self, plan: QueryPlan, found: FoundMeasurements, text: str) -> Entry | None:
         """Charge what is missing; None if some of it has been released meanwhile, and is to be found."""
@@ -212,7 +348,12 @@ class MeasurementStore:
     def serialize(self, found: FoundMeasurements, measured: MeasuredCores) -> bytes:
         """Return what was measured as the bytes that its entry stores."""
         parts = [
-            _serialize_core(core, found.identities, measured[core.table])
+            _serialize_core(
+                found.get_measured_core(core),
+                found.identities,
+                measured[core.table],
+                found.finer_cores[core.table].pins if core.table in found.finer_cores else {},
+            )
             for core in found.cores
             if core.table in measured
         ]
@@ -237,8 +378,14 @@ class MeasurementStore:
         return self._versions[key]
 
     def _find_best(
-        self, core: CorePlan, name: str, identity: str, entries: Sequence[int], reuse: Reuse
-    ) -> StoredMeasurements | None:
+        self,
+        core: CorePlan,
+        name: str,
+        identity: str,
+        entries: Sequence[int],
+        reuse: Reuse,
+        pins: Pins | None = None,
+    ) -> Serving | None:
         """Return the stored measurement with the least noise; None if that is wider than allowed."""
 
         def rank(each: StoredMeasurements) -> float:
@@ -252,9 +399,15 @@ class MeasurementStore:
             planned = _get_variance(core.noisy_primitives[name].noise)
         found = [each for entry in entries for each in self._load(entry) if each.has(identity)]
         best = min(found, key=rank, default=None)
-        if best is None or reuse is Reuse.ANY:
-            return best
-        return best if rank(best) <= planned * SLACK else None
+        if best is None or (reuse is not Reuse.ANY and rank(best) > planned * SLACK):
+            return None
+        return Serving(part=best, identity=identity, pins=pins or {}, shown=self._list_shown(best))
+
+    def _list_shown(self, part: StoredMeasurements) -> tuple[Shown, ...]:
+        """Return which cells of an entry questions have shown; the first one showed its pinned cells."""
+        first = Shown(question=_hash_question(part.question), pins=part.pins)
+        noted = [json.loads(each) for each in self.index.list_shown(part.entry_id)] if part.pins else []
+        return (first, *(Shown(question=each["question"], pins=each["pins"]) for each in noted))
 
     def _find_one_entry(
         self,
@@ -262,7 +415,7 @@ class MeasurementStore:
         identities: Mapping[str, str],
         entries: Mapping[str, Sequence[int]],
         reuse: Reuse,
-    ) -> dict[str, StoredMeasurements]:
+    ) -> dict[str, Serving]:
         """Return one entry for all measurements, or nothing."""
         lists = [set(entries.get(identity, ())) for identity in identities.values()]
         for entry in sorted(set.intersection(*lists)) if lists else []:
@@ -296,6 +449,10 @@ def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -
         own = {column: entry for column, entry in table.columns.items() if column in kept}
         read[name] = table.model_copy(update={"columns": own})
     return policy.model_copy(update={"tables": read, "hierarchies": {}})
+
+
+def _hash_question(question: str) -> str:
+    return hashlib.sha256(question.encode()).hexdigest()
 
 
 def _get_variance(noise: object) -> float:
@@ -346,7 +503,9 @@ def _array_to_numbers(column: pa.ChunkedArray) -> Integers:
     return np.asarray(column.to_numpy(), dtype=np.int64)
 
 
-def _serialize_core(core: CorePlan, identities: Mapping[str, str], measured: MeasuredCore) -> bytes:
+def _serialize_core(
+    core: CorePlan, identities: Mapping[str, str], measured: MeasuredCore, pins: Pins
+) -> bytes:
     columns: dict[str, Any] = {
         f"key {identity}": measured.keys[name] for name, identity in core.identity.key_identities.items()
     }
@@ -365,7 +524,7 @@ def _serialize_core(core: CorePlan, identities: Mapping[str, str], measured: Mea
         guarantee = core.value_selections[name].guarantee
         epsilons[identities[name]] = str(Fraction(guarantee.epsilon))
     sink = io.BytesIO()
-    noted = {"laws": json.dumps(laws), "epsilons": json.dumps(epsilons)}
+    noted = {"laws": json.dumps(laws), "epsilons": json.dumps(epsilons), "pins": json.dumps(dict(pins))}
     table = pa.table(columns).replace_schema_metadata(noted)
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -421,6 +580,7 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
     try:
         laws = json.loads(table.schema.metadata[b"laws"])
         epsilons = json.loads(table.schema.metadata[b"epsilons"])
+        pins = json.loads(table.schema.metadata.get(b"pins", b"{}"))
         columns: dict[str, dict[str, pa.ChunkedArray]] = {"key": {}, "noisy": {}, "value": {}}
         for name in table.column_names:
             kind, identity = name.split(" ")
@@ -437,10 +597,13 @@ def _parse_measurements(table: pa.Table, entry: Entry) -> StoredMeasurements:
     except (pa.ArrowException, ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError):
         raise build_damaged_ledger_error() from None
     return StoredMeasurements(
+        entry_id=entry.id,
         entry=entry.number,
         question=entry.question,
         keys=columns["key"],
         primitives=primitives,
         selected_values=columns["value"],
         epsilons=selected,
+        pins=pins,
+        cells=table.num_rows,
     )

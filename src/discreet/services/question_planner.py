@@ -25,7 +25,7 @@ from discreet.services.plans import Offer, Plan, QuestionPricing, list_error_bou
 from discreet.services.question_request import QuestionRequest
 from discreet.services.work_limits import WorkLimits
 from discreet.sql.plan_execution import build_empty_release
-from discreet.sql.planner import QueryPlan
+from discreet.sql.planner import QueryPlan, plan_finer_cores
 from discreet.sql.query_parameters import fill_parameters
 from discreet.sql.query_parser import parse_statement
 from discreet.sql.released_table_types import build_released_schema
@@ -78,7 +78,7 @@ class QuestionPlanner:
         )
         self._work_limits.require_within_limits(made)
         _require_valid_statements(made, engine)
-        made = self._require_valid_post_processing(made)
+        made = self._measure_finer(self._require_valid_post_processing(made), engine)
         key = self._answer_cache.compute_question_key(made.release_key)
         reuse = Reuse.NOTHING if request.fresh else Reuse.ANY if request.free else Reuse.PRECISE
         found = self._measurement_store.find(made, reuse)
@@ -116,6 +116,19 @@ class QuestionPlanner:
             share=share,
             plan_at=priced,
         )
+
+    def _measure_finer(self, plan: QueryPlan, engine: Engine) -> QueryPlan:
+        """Return the plan with finer cores to measure, if these can be, in the time of the plan itself."""
+        finer = plan_finer_cores(plan, self._policy)
+        limits = self._work_limits
+        if not finer.finer_cores or limits.compute_fixed_time(finer) > limits.compute_fixed_time(plan):
+            return plan
+        try:
+            limits.require_within_limits(finer)
+            _require_valid_statements(finer, engine)
+        except RequestError:
+            return plan
+        return finer
 
     def _require_valid_post_processing(self, plan: QueryPlan) -> QueryPlan:
         """Refuse post-processing that fails over empty tables, before anything is charged.

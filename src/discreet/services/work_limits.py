@@ -66,7 +66,7 @@ class WorkLimits:
 
     def estimate_seconds(self, plan: QueryPlan) -> float:
         """Return an upper bound on the seconds that a plan takes on the declared rows."""
-        return sum(map(self._estimate_core_seconds, plan.cores))
+        return sum(map(self._estimate_core_seconds, plan.executed_cores))
 
     def _estimate_core_seconds(self, plan: CorePlan) -> float:
         tables = find_scans(plan.question.rows)
@@ -108,7 +108,7 @@ class WorkLimits:
 
     def estimate_person_work(self, plan: QueryPlan) -> tuple[float, int]:
         """Return the most seconds and bytes that one person's rows can take."""
-        found = [self._estimate_person_core(core) for core in plan.cores]
+        found = [self._estimate_person_core(core) for core in plan.executed_cores]
         return sum(seconds for seconds, _ in found), max((memory for _, memory in found), default=0)
 
     def _estimate_person_core(self, plan: CorePlan) -> tuple[float, int]:

@@ -20,7 +20,7 @@ from sqlglot import exp
 from discreet.sql.aggregates import is_aggregate, resolve_measure
 from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_tree import Column, Expression, find_columns
-from discreet.sql.expression_types import Type, to_double_type
+from discreet.sql.expression_types import Type, to_shown_type
 from discreet.sql.query_literals import parse_whole_number
 from discreet.sql.query_validation import validate_query
 from discreet.sql.refusal import Refusal, format_snippet, refuse_query
@@ -32,7 +32,6 @@ from discreet.sql.scalar_expressions import resolve_scalar
 from discreet.sql.select_clauses import OWN_NAME, make_unique_name, resolve_group_keys
 from discreet.sql.sql_names import fold_case, split_alias
 
-MOST_SHOWN = 1 << 53
 MOST_CORES = 32
 MOST_NODES = 5_000
 GROUPED = "grouped"
@@ -76,12 +75,6 @@ class CoreCollection:
         core = Core(name=f"r{len(self.cores)}", rows=rows, keys=keys)
         self.cores.append(core)
         return core
-
-
-def _to_shown_type(kind: Type) -> Type:
-    """Return the type of a key in a released table: exact if the shown number determines its steps."""
-    tells = not kind.is_exact or kind.step == 1 or kind.max_steps < MOST_SHOWN
-    return kind if tells else to_double_type(kind)
 
 
 # -- One SELECT over rows -----------------------------------------------------------------------------------
@@ -177,7 +170,7 @@ class CoreSelect:
 
     def _add_core(self, keys: tuple[Expression, ...]) -> Core:
         named = [
-            (Column(name=f"k{place}", type=_to_shown_type(key.type)), key) for place, key in enumerate(keys)
+            (Column(name=f"k{place}", type=to_shown_type(key.type)), key) for place, key in enumerate(keys)
         ]
         return self.collection.add_core(self.rows, tuple(named))
 

@@ -81,6 +81,8 @@ class CorePlan:
     It is released as the table `table`; `prefix` tells its names from those of other cores of the plan.
     `question` has its bounded rows, keys and measures; `domain` the groups that the policy declares.
     `key_orders` has the declared values of keys that are sorted in the order in which they are declared.
+    `shown_cells` is the number of cells among which those of this core may have been chosen after they were
+    seen, if these are more than its own.
     """
 
     table: str
@@ -93,6 +95,7 @@ class CorePlan:
     partition_selection: GroupSelection | None
     domain: key_domains.GroupDomain | None
     key_orders: Mapping[str, tuple[str, ...]]
+    shown_cells: int = 0
 
     @property
     def group_count(self) -> int | None:
@@ -166,7 +169,7 @@ class CorePlan:
                 for each, noisy in self.noisy_primitives.items()
             },
             is_complete=self.partition_selection is None,
-            row_count=self.group_count,
+            row_count=None if self.group_count is None else max(self.group_count, self.shown_cells),
             key_sizes={} if self.domain is None else key_domains.find_key_sizes(self.domain),
         )
 
@@ -286,6 +289,44 @@ def plan_core(
         outputs=prepared.outputs,
         partition_selection=selection,
         domain=prepared.domain,
+        key_orders=_find_key_orders(question, policy),
+    )
+
+
+def plan_finer_core(
+    core: CorePlan,
+    question: Query,
+    domain: key_domains.GroupDomain,
+    policy: Policy,
+    promise: Promise,
+    epsilon: Fraction,
+    shares: Mapping[str, Fraction],
+) -> CorePlan:
+    """Return the plan of the same measures as a core's over finer groups, at the same shares of epsilon.
+
+    `question` has rows that are bounded as those of the core, and `domain` its groups.
+    """
+    bounding = replace(core.bounding, question=question)
+    builder = PrimitiveBuilder(
+        contribution=bounding.contribution,
+        is_ungrouped=False,
+        weight_denominator=bounding.weight_denominator,
+    )
+    primitives, outputs = decompose_measures(question, builder, policy, prefix=core.prefix)
+    return replace(
+        core,
+        question=question,
+        bounding=bounding,
+        noisy_primitives={
+            name: NoisyPrimitive(
+                primitive=each,
+                noise=_choose_noise(each.sensitivity, epsilon * shares[name], promise, domain.size),
+            )
+            for name, each in primitives.items()
+            if name in shares
+        },
+        outputs=tuple(outputs),
+        domain=domain,
         key_orders=_find_key_orders(question, policy),
     )
 

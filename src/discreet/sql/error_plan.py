@@ -108,15 +108,22 @@ class ErrorPlan:
 
 
 def plan_errors(
-    query: str | exp.Expression, schemas: Sequence[ReleasedSchema], *, shown_before: Collection[str] = ()
+    query: str | exp.Expression,
+    schemas: Sequence[ReleasedSchema],
+    *,
+    shown_before: Collection[str] = (),
+    chosen_after: Collection[str] = (),
 ) -> ErrorPlan:
     """Return the error plan of a DuckDB query over released tables; recent plans are cached.
 
-    `shown_before` are the tables of which anything was shown before this query was asked.
+    `shown_before` are the tables of which anything was shown before this query was asked, `chosen_after`
+    those of which all rows may have been chosen among more that were shown.
     """
     text = query if isinstance(query, str) else query.sql("duckdb")
     known = [(each.name, each.keys, dict(each.measures), each.is_complete) for each in schemas]
-    return _plan_errors(text, _Schemas(repr(known), tuple(schemas)), frozenset(shown_before))
+    return _plan_errors(
+        text, _Schemas(repr(known), tuple(schemas)), _Seen(frozenset(shown_before), frozenset(chosen_after))
+    )
 
 
 @dataclass(frozen=True)
@@ -127,12 +134,20 @@ class _Schemas:
     schemas: tuple[ReleasedSchema, ...] = field(compare=False)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The tables of which something was shown before, and those whose rows may be chosen since."""
+
+    shown: frozenset[str]
+    chosen: frozenset[str]
+
+
 @lru_cache(maxsize=MOST_CACHED)
-def _plan_errors(query: str, known: _Schemas, shown_before: frozenset[str]) -> ErrorPlan:
+def _plan_errors(query: str, known: _Schemas, seen: _Seen) -> ErrorPlan:
     tree = _parse_query(query)
     names = [each.alias_or_name for each in tree.selects] if isinstance(tree, exp.Query) else []
     try:
-        return _follow_query(query, tree, names, known.schemas, shown_before)
+        return _follow_query(query, tree, names, known.schemas, seen)
     except CannotFollowError as reason:
         return _plan_without_errors(query, names, str(reason))
     except (SqlglotError, RecursionError):
@@ -144,7 +159,7 @@ def _follow_query(
     tree: exp.Expression,
     names: list[str],
     schemas: Sequence[ReleasedSchema],
-    shown_before: frozenset[str],
+    seen: _Seen,
 ) -> ErrorPlan:
     if any(each.name.startswith(COMPANION) for each in tree.find_all(exp.Identifier)):
         raise CannotFollowError(DERIVED)
@@ -156,7 +171,7 @@ def _follow_query(
     as_written = len(names) == len(shown) and all(old.lower() in ("", new.lower()) for old, new in pairs)
     names = [old or new for old, new in pairs] if as_written else shown
     columns = tuple(
-        _plan_column(name, value, relation, shown_before)
+        _plan_column(name, value, relation, seen)
         for name, value in zip(names, relation.outputs.values(), strict=True)
     )
     needed = _find_needed(columns)
@@ -198,7 +213,7 @@ def _plan_without_errors(query: str, names: list[str], reason: str) -> ErrorPlan
     return ErrorPlan(query=query, columns=tuple(ColumnError(name=name, reason=reason) for name in names))
 
 
-def _plan_column(name: str, value: Value, relation: Relation, shown: frozenset[str]) -> ColumnError:
+def _plan_column(name: str, value: Value, relation: Relation, seen: _Seen) -> ColumnError:
     if isinstance(value, Exact):
         return ColumnError(name=name, is_exact=True)
     selected = relation.facts.selected or value.chosen
@@ -207,7 +222,7 @@ def _plan_column(name: str, value: Value, relation: Relation, shown: frozenset[s
     is_listing = relation.facts.is_whole and all(
         is_cell(term.region) for term in ColumnError(name="", parts=value.parts).list_terms()
     )
-    was_shown = bool(tables & shown) and not is_listing
+    was_shown = bool(tables & seen.shown) and not (is_listing and not tables & seen.chosen)
     kind = ALL_ROWS if selected or was_shown else PER_ROW
     common = {"name": name, "selected": selected, "bound": relation.bound, "was_shown": was_shown}
 

@@ -62,6 +62,7 @@ MOST_STEPS = 10**DIGITS
 LONGEST_INTEGER = Fraction(2**63)
 """Magnitude of the smallest BIGINT; the positive number of that size is not a BIGINT."""
 MOST_ROUNDED = 1 << 52
+MOST_SHOWN = 1 << 53
 LARGEST = 2**1000  # far below the overflow of a double, so that a bound can be converted safely
 CONVERSION_ULPS = 4
 """Error bound, in ulps, of converting a long exact number to DOUBLE, which rounds several times."""
@@ -169,6 +170,12 @@ def to_double_type(kind: Type) -> Type:
     step = kind.step if kind.step == 1 else None
     low, high = get_double_bounds(kind)
     return replace(kind, low=low, high=high, numeric=Numeric.DOUBLE, step=step, magnitude=None)
+
+
+def to_shown_type(kind: Type) -> Type:
+    """Return the type of a key in a released table: exact if the shown number determines its steps."""
+    tells = not kind.is_exact or kind.step == 1 or kind.max_steps < MOST_SHOWN
+    return kind if tells else to_double_type(kind)
 
 
 def make_double_type(low: Bound = None, high: Bound = None, step: Bound = None) -> Type:

@@ -78,7 +78,7 @@ def measure_cores(
     """Return the released measurements of the cores of a plan by released table, or those of given names."""
     return {
         core.table: measure_core(core, engine, random, names)
-        for core in plan.cores
+        for core in plan.executed_cores
         if names is None or {*names} & {*core.charged_names}
     }
 
@@ -121,8 +121,15 @@ def compute_answer(
     else:
         tables = _build_tables(plan, measured, post_process, engine)
     found = post_process(plan.error_plan.query, tables)
+    chosen_from = {
+        RELEASED if plan.question is not None else core.table: core.shown_cells for core in plan.cores
+    }
     laws = ReleasedLaws.from_schemas(
-        plan.released_schemas, {each.name: tables[each.name].num_rows for each in plan.released_schemas}
+        plan.released_schemas,
+        {
+            each.name: max(tables[each.name].num_rows, chosen_from.get(each.name, 0))
+            for each in plan.released_schemas
+        },
     )
     answer = hide_companions(plan.error_plan, found)
     return Release(
@@ -176,7 +183,7 @@ def build_released_table(plan: QueryPlan, core: CorePlan, measured: MeasuredCore
             wanted,
             estimate_at,
             confidence=plan.confidence,
-            rows=len(found.values),
+            rows=max(len(found.values), core.shown_cells),
             box_measures=plan.error_plan.box_measure_count,
         )
         columns |= build_ratio_columns(shown, wanted, measured.primitives, primitives)

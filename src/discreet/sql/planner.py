@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -39,6 +39,7 @@ from discreet.sql.error_plan import ErrorPlan, plan_errors
 from discreet.sql.error_tracking import ColumnErrors, track_errors
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.measure_decomposition import DecomposedMeasure
+from discreet.sql.measurement_slices import FinerCore, find_finer_core
 from discreet.sql.noisy_columns import ColumnNoise, find_column_noise
 from discreet.sql.query_parser import parse_question
 from discreet.sql.query_validation import validate_query
@@ -70,7 +71,7 @@ class QueryPlan:
     `question` is the query as one aggregation with its post-processing, where it is one. `shares` has the
     share of epsilon of everything that is charged, in all cores. `was_shown` says that some of its
     measurements were released, and shown, for an earlier question; `carries_errors` is false where errors
-    cannot be carried through its post-processing.
+    cannot be carried through its post-processing. `finer_cores` are measured in place of cores, by table.
     """
 
     split: SplitStatement
@@ -85,6 +86,13 @@ class QueryPlan:
     raw: bool = False
     was_shown: bool = False
     carries_errors: bool = True
+    finer_cores: Mapping[str, FinerCore] = field(default_factory=dict)
+
+    @property
+    def executed_cores(self) -> tuple[CorePlan, ...]:
+        """The cores that are measured: for some a finer one, of which the question reads a part."""
+        finer = self.finer_cores
+        return tuple(finer[core.table].core if core.table in finer else core for core in self.cores)
 
     @property
     def core(self) -> CorePlan:
@@ -109,7 +117,7 @@ class QueryPlan:
         """The statements that the engine runs."""
         return tuple(
             statement
-            for core in self.cores
+            for core in self.executed_cores
             for statement in (core.statement, *(each.statement for each in core.value_selections.values()))
         )
 
@@ -182,7 +190,10 @@ class QueryPlan:
         if not self.cores or not self.carries_errors:
             return ErrorPlan(query=self.post_processing, columns=())
         shown = [each.name for each in self.released_schemas] if self.was_shown else []
-        return plan_errors(self.post_processing, self.released_schemas, shown_before=shown)
+        chosen = [RELEASED if self.question else core.table for core in self.cores if core.shown_cells]
+        return plan_errors(
+            self.post_processing, self.released_schemas, shown_before=shown, chosen_after=chosen
+        )
 
     @cached_property
     def column_errors(self) -> ColumnErrors:
@@ -277,6 +288,15 @@ def plan_query(
         least_rows=least_rows,
         raw=raw,
     )
+
+
+def plan_finer_cores(plan: QueryPlan, policy: Policy) -> QueryPlan:
+    """Return the plan with finer cores to measure, where these cost the same and are no less precise."""
+    found = {
+        core.table: find_finer_core(core, policy, plan.promise, plan.epsilon, plan.shares)
+        for core in plan.cores
+    }
+    return replace(plan, finer_cores={name: finer for name, finer in found.items() if finer is not None})
 
 
 def _resolve_single_query(statement: exp.Expr, parts: SplitStatement, policy: Policy) -> Query | None:

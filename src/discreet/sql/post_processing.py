@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.sql.aggregates import find_answer_total, is_aggregate, resolve_measure
 from discreet.sql.aggregates.base import Aggregate
 from discreet.sql.expression_tree import Column, Expression, find_columns
-from discreet.sql.expression_types import Type, to_double_type
+from discreet.sql.expression_types import to_shown_type
 from discreet.sql.query import PostProcessingStage, Query, Total
 from discreet.sql.refusal import Refusal, format_snippet, refuse_query, suggest_names
 from discreet.sql.relational_algebra import Rows
@@ -23,9 +23,6 @@ from discreet.sql.row_sources import RowScope
 from discreet.sql.scalar_expressions import resolve_condition, resolve_scalar
 from discreet.sql.select_clauses import resolve_clauses, resolve_group_keys
 from discreet.sql.sql_names import fold_case
-
-MOST_SHOWN = 1 << 53
-
 
 # -- Around one aggregate -----------------------------------------------------------------------------------
 
@@ -70,12 +67,6 @@ class _GroupScope:
         return column
 
 
-def _to_shown_type(kind: Type) -> Type:
-    """Return the type of a key in a released table: exact if the shown number determines its steps."""
-    tells = not kind.is_exact or kind.step == 1 or kind.max_steps < MOST_SHOWN
-    return kind if tells else to_double_type(kind)
-
-
 def resolve_aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: list[exp.Expression]) -> Query:
     """Return the query of a SELECT that aggregates over rows: its private core and its post-processing."""
     found: list[tuple[Column, Expression]] = []
@@ -84,7 +75,7 @@ def resolve_aggregate(select: exp.Select, scope: RowScope, node: Rows, keys: lis
         if next(find_columns(key), None) is None:
             refuse_query(f"GROUP BY «{format_snippet(each)}» is a constant.", "Leave it out.")
         if key not in [known for _, known in found]:
-            found.append((Column(name=f"k{len(found)}", type=_to_shown_type(key.type)), key))
+            found.append((Column(name=f"k{len(found)}", type=to_shown_type(key.type)), key))
     groups = _GroupScope(scope, found)
     after = resolve_clauses(select, groups)
     if not groups.measures:
@@ -165,7 +156,7 @@ class _TotalScope:
             return None
         if wanted is None or wanted not in self.keys:
             return None
-        return Column(name=f"g{self.keys.index(wanted)}", type=_to_shown_type(wanted.type))
+        return Column(name=f"g{self.keys.index(wanted)}", type=to_shown_type(wanted.type))
 
     def _add_total(self, node: exp.Expression) -> Column:
         found, argument = find_answer_total(node), None
@@ -183,7 +174,7 @@ class _TotalScope:
 def add_outer_select(select: exp.Select, question: Query, alias: str) -> Query:
     """Return the query with an outer SELECT appended to its post-processing."""
     inner = {
-        fold_case(name): Column(name=name, type=_to_shown_type(expression.type))
+        fold_case(name): Column(name=name, type=to_shown_type(expression.type))
         for name, expression in question.post_processing[-1].outputs
     }
     answer, stages = _AnswerScope(alias, inner), list(question.post_processing)

@@ -1,0 +1,157 @@
+"""A slice of a finer measurement is what the question asks for: the same numbers, and claims that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from discreet.belief import Promise
+from discreet.core.neighbor_relations import Relation
+from discreet.core.policy import Policy
+from discreet.sql.core_planning import CorePlan
+from discreet.sql.measurement_slices import FinerCore, find_slices
+from discreet.sql.planner import plan_finer_cores, plan_query
+from tests.sql.claims import TAIL, Claims, World
+from tests.sql.tables import extremes, neighbours
+
+DRAWN_WORLDS = 8
+SLICED = [
+    "SELECT flag, COUNT(*) AS n, SUM(income) AS s, AVG(income) FROM people WHERE sex = 'm' GROUP BY flag",
+    "SELECT sex, COUNT(*) AS n FROM people WHERE flag GROUP BY sex",
+    "SELECT sex, COUNT(age) AS n, AVG(age) AS a FROM people WHERE NOT flag AND age > 2 GROUP BY sex",
+    "SELECT born, COUNT(*) AS n, VARIANCE(income) AS v FROM people WHERE 'ß' = sex AND flag GROUP BY born",
+    "SELECT age, COUNT(DISTINCT dept) AS n FROM people WHERE sex IN ('f') GROUP BY age",
+    "SELECT s, COUNT(*) AS n FROM (SELECT sex AS s, flag AS f FROM people) WHERE f = FALSE GROUP BY s",
+    "SELECT v.day, COUNT(*) AS n, SUM(s.days) AS d FROM visits AS v JOIN stays AS s ON v.person = s.person "
+    "WHERE v.kind = 'a' GROUP BY v.day",
+    "SELECT dept, COUNT(*) AS n FROM (SELECT person, kind, dept, COUNT(*) AS m FROM visits "
+    "GROUP BY person, kind, dept) WHERE kind = 'z' GROUP BY dept",
+]
+WHOLE = [
+    "SELECT day, COUNT(*) AS n FROM visits WHERE kind = 'z' GROUP BY day",  # bounded after the filter
+    "SELECT sex, COUNT(*) AS n FROM people WHERE sex = 'm' GROUP BY sex",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex <> 'm' GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex = 'm' OR age > 3 GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex IN ('m', 'f') GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE sex = NULL GROUP BY flag",
+    "SELECT flag, COUNT(*) AS n FROM people WHERE note = 'a' GROUP BY flag",
+    "SELECT flag, MEDIAN(age) AS m FROM people WHERE sex = 'm' GROUP BY flag",
+]
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[World]]:
+    folder = tmp_path_factory.mktemp("worlds")
+    made = [World.of(states, relation, folder) for relation, states in extremes()]
+    for seed in range(DRAWN_WORLDS):
+        relation = (Relation.VALUE, Relation.PRESENCE)[seed % 2]
+        made.append(World.of(neighbours(Random(seed).choice, relation), relation, folder))
+    yield made
+    for each in made:
+        each.close()
+
+
+def read_cells(finer: FinerCore, core: CorePlan, table: pa.Table) -> list[tuple[object, ...]]:
+    """Return the rows of a finer core that are the question's, with its keys and numbers."""
+    names = {identity: name for name, identity in finer.core.identity.key_identities.items()}
+    for identity, value in finer.pins.items():
+        table = table.filter(pc.equal(table[names[identity]], value))
+    keys = [names[identity] for identity in core.identity.key_identities.values()]
+    return read_rows(table, [*keys, *core.noisy_primitives])
+
+
+def read_rows(table: pa.Table, names: list[str]) -> list[tuple[object, ...]]:
+    return list(zip(*(table[name].to_pylist() for name in names), strict=True))
+
+
+@pytest.mark.parametrize("tail", [0, TAIL])
+@pytest.mark.parametrize("text", SLICED)
+def test_the_cells_are_the_groups_of_the_question(worlds: list[World], text: str, tail: float) -> None:
+    for world in worlds:
+        plan = world.plan(text, tail=tail)
+        assert plan is not None
+        (finer,) = plan_finer_cores(plan, world.policy).finer_cores.values()
+        own = [*plan.core.identity.key_identities, *plan.core.noisy_primitives]
+        for engine in world.engines:
+            asked = read_rows(engine.count(plan.statement).secret, own)
+            assert read_cells(finer, plan.core, engine.count(finer.core.statement).secret) == asked
+
+
+@pytest.mark.parametrize("tail", [0, TAIL])
+@pytest.mark.parametrize("text", SLICED)
+def test_no_neighbour_moves_a_finer_measurement_by_more_than_is_charged(
+    worlds: list[World], text: str, tail: float
+) -> None:
+    for world in worlds:
+        plan = world.plan(text, tail=tail)
+        assert plan is not None
+        finer = plan_finer_cores(plan, world.policy)
+        assert not list(Claims(replace(plan, cores=finer.executed_cores), world).broken())
+        (measured,) = finer.executed_cores
+        for name, asked in plan.noisy_primitives.items():
+            noise = measured.noisy_primitives[name].noise
+            assert noise.guarantee == asked.noise.guarantee
+            assert float(noise.variance) <= float(asked.noise.variance) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_what_is_no_slice_is_measured_as_it_is(worlds: list[World], text: str) -> None:
+    plan = worlds[0].plan(text, tail=0)
+    assert plan is not None
+    assert not plan_finer_cores(plan, worlds[0].policy).finer_cores
+    assert not [
+        each for name in plan.noisy_primitives for each in find_slices(plan.core, name, worlds[0].policy)
+    ]
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_a_single_count_is_bought_by_group_only_where_that_is_as_precise(
+    worlds: list[World], relation: Relation
+) -> None:
+    plan = plan_query(
+        "SELECT COUNT(*) AS n FROM people WHERE sex = 'm'",
+        worlds[0].policy,
+        Promise(0.01, 0.05, secret=relation),
+        epsilon=1,
+    )
+    assert bool(plan_finer_cores(plan, worlds[0].policy).finer_cores) is (relation is Relation.PRESENCE)
+
+
+def identify(text: str, policy: Policy) -> set[str]:
+    plan = plan_query(text, policy, Promise(0.01, 0.05), epsilon=1)
+    return {each.text for each in plan.core.identities.values()}
+
+
+@pytest.mark.parametrize(
+    ("sliced", "finer"),
+    [
+        (
+            "SELECT dept, COUNT(*) FILTER (WHERE kind = 'a') AS n FROM visits GROUP BY dept",
+            "SELECT dept, kind, COUNT(*) AS n FROM visits GROUP BY dept, kind",
+        ),
+        (
+            "SELECT dept, COUNT(*) FILTER (WHERE kind = 'a' AND cost > 2) AS n FROM visits GROUP BY dept",
+            "SELECT kind, dept, COUNT(*) FILTER (WHERE cost > 2) AS n FROM visits GROUP BY kind, dept",
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND flag",
+            "SELECT flag, COUNT(*) AS n FROM people WHERE sex = 'm' GROUP BY flag",
+        ),
+        (
+            "SELECT SUM(income) AS s FROM people WHERE sex = 'm' AND flag",
+            "SELECT sex, flag, SUM(income) AS n FROM people GROUP BY sex, flag",
+        ),
+    ],
+)
+def test_a_slice_has_the_identity_of_the_finer_question(worlds: list[World], sliced: str, finer: str) -> None:
+    policy = worlds[0].policy
+    plan = plan_query(sliced, policy, Promise(0.01, 0.05), epsilon=1)
+    found = {
+        each.identity.text for name in plan.noisy_primitives for each in find_slices(plan.core, name, policy)
+    }
+    assert identify(finer, policy) <= found
