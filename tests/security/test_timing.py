@@ -33,7 +33,7 @@ from discreet.services.users import Role
 from discreet.sql.planner import QueryPlan
 from tests.http.served import COUNT, Server, both_listeners
 from tests.patience import PATIENCE
-from tests.pgwire.served import PASSWORD, POLICY, served, slowed, write_data
+from tests.pgwire.served import PASSWORD, POLICY, served, slowed, write_data, write_public_table
 
 SLOWER = 0.25
 GRAIN = SLOWER / 10
@@ -175,6 +175,24 @@ def test_how_long_an_overrun_goes_on_cannot_be_told_from_what_comes_next(folder:
                 )
             )
             assert stored.result(PATIENCE).repeated
+        finally:
+            ended.set()
+            wait(curators._abandoned_work.values(), PATIENCE)
+
+
+def test_a_public_table_is_not_waited_for_while_an_overrun_goes_on(folder: Path) -> None:
+    """It is free, and read by the engine: not by the one that is still busy with the overrun."""
+    ended = threading.Event()
+    write_public_table(folder)
+    with served(folder, slack=0.1) as server, ThreadPoolExecutor(1) as pool:
+        curators = server.curators
+        try:
+            slowed(curators, "alice", ended.wait)
+            with pytest.raises(EngineFault):
+                curators.ask("alice", curators.plan("alice", QuestionRequest(sql=COUNT, epsilon=0.01)))
+            question = QuestionRequest(sql="SELECT * FROM wards")
+            public = pool.submit(lambda: curators.ask("alice", curators.plan("alice", question)))
+            assert public.result(PATIENCE).to_arrow().to_pylist() == [{"ward": 1}, {"ward": 2}]
         finally:
             ended.set()
             wait(curators._abandoned_work.values(), PATIENCE)

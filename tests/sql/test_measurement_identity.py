@@ -126,6 +126,31 @@ def test_spellings_of_one_quantity_have_one_identity(one: str, other: str) -> No
             "SELECT COUNT(*) FROM people WHERE (ward = 'a' AND age > 20) OR sex = 'f'",
         ),
         (
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 = 3.3",
+            "SELECT COUNT(*) FROM people WHERE age * 1e-1 = 3.3",
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 = 3.3",
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 = 33e-1",
+        ),
+        (
+            "SELECT age * 0.1 AS k, COUNT(*) FROM people GROUP BY k",
+            "SELECT age * 1e-1 AS k, COUNT(*) FROM people GROUP BY k",
+        ),
+        ("SELECT COUNT(*) FROM people WHERE age / 1 = 3", "SELECT COUNT(*) FROM people WHERE age / 1e0 = 3"),
+        (
+            "SELECT COUNT(DISTINCT CAST(age * 1 AS VARCHAR)) FROM people",
+            "SELECT COUNT(DISTINCT CAST(age * 1e0 AS VARCHAR)) FROM people",
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 IN (3.3, 5e-1)",
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 = 3.3 OR age * 0.1 = 5e-1",
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 BETWEEN 3.3 AND 5e-1",
+            "SELECT COUNT(*) FROM people WHERE age * 0.1 >= 3.3 AND age * 0.1 <= 5e-1",
+        ),
+        (
             "SELECT COUNT(*) FROM people WHERE day < DATE '2024-03-01'",
             "SELECT COUNT(*) FROM people WHERE day < DATE '2024-03-02'",
         ),

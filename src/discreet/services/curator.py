@@ -214,7 +214,7 @@ class Curator(Closeable):
         self.frames = dict(frames or {})
         self.policy, self.ledger, self.analyst = policy, ledger, analyst
         self.promise = get_promise(policy)
-        self._engine, self._random = engine, random or Randomness()
+        self._engine, self._random, self.public_engine = engine, random or Randomness(), engine
         self.answer_cache = AnswerCache.for_analyst(ledger, policy, analyst)
         self.measurement_store = MeasurementStore(index=MeasurementIndex(ledger, analyst), policy=policy)
         self._computed_answers: BoundedCache[Hashable, Release] = BoundedCache(MAX_CACHED_ANSWERS)
@@ -368,7 +368,7 @@ class Curator(Closeable):
             release = self._computed_answers.get_or_compute(
                 (proposal.key, plan.was_shown, found.sources, None if measured is None else max(entries)),
                 lambda: compute_answer(
-                    plan, found.combine(measured or {}), query_released_tables, self._engine
+                    plan, found.combine(measured or {}), query_released_tables, self.public_engine
                 ),
                 is_kept=lambda computed: computed.table.nbytes <= MAX_CACHED_BYTES,
             )

@@ -28,6 +28,7 @@ from typing import Any
 from discreet.sql.aggregates.selection import SelectedAggregate
 from discreet.sql.contribution_bounding import BoundedQuery
 from discreet.sql.expression_tree import Call, Column, Expression, Literal
+from discreet.sql.expression_types import Family, Numeric, can_share_grid
 from discreet.sql.primitives import Grid, Meaning
 from discreet.sql.relational_algebra import (
     KEY,
@@ -209,15 +210,33 @@ def normalize_expression(expression: Expression, columns: Columns) -> Form:
     if isinstance(expression, Column):
         return columns[expression.name]
     if isinstance(expression, Literal):
-        return (
-            "literal",
-            type(expression.value).__name__,
-            str(expression.value),
-            expression.type.family.value,
-        )
+        return _normalize_literal(expression)
     assert isinstance(expression, Call)
     arguments = [normalize_expression(each, columns) for each in expression.arguments]
+    if expression.function in ("between", "in") and not _compares_in_pairs(expression.arguments):
+        return (f"{expression.function} together", expression.options, *arguments)
     return _normalize_call(expression.function, arguments, expression.options)
+
+
+def _normalize_literal(literal: Literal) -> Form:
+    """Return the form of a constant: 0.1 and 1e-1 are one number, of two types that compute differently."""
+    value, kind = literal.value, literal.type
+    form = ("literal", type(value).__name__, str(value), kind.family.value)
+    written = Numeric.INTEGER if isinstance(value, int) else Numeric.DECIMAL
+    return (
+        form if kind.family is not Family.NUMBER or kind.numeric is written else (*form, kind.numeric.value)
+    )
+
+
+def _compares_in_pairs(arguments: Sequence[Expression]) -> bool:
+    """Return whether IN or BETWEEN compares its first argument with each other as `=` or `<=` alone would.
+
+    Where one of them makes all be compared in DOUBLE, exact numbers that differ may be equal.
+    """
+    numbers = [each.type for each in arguments if each.type.family is Family.NUMBER]
+    if not arguments[0].type.is_exact or all(each.is_integral for each in numbers):
+        return True
+    return can_share_grid(numbers)
 
 
 def _normalize_call(function: str, arguments: list[Form], options: tuple[str, ...]) -> Form:

@@ -1,6 +1,7 @@
 """Curators of a server: one promise, one ledger, one store, and a curator for each analyst.
 
-Isolation   Each analyst has an engine, so that no analyst waits for another.
+Isolation   Each analyst has an engine, so that no analyst waits for another, and one more for public tables,
+            which are free: the first may still be busy with work that overran its deadline.
 In turn     One analyst's questions are answered one after the other, from all listeners. So a question asked
             twice at once waits for its first answer, and the time of one answer does not reveal how long
             another took. Over several servers the ledger ensures the same.
@@ -28,6 +29,7 @@ from discreet.accounting.ledger import Ledger
 from discreet.accounting.ledger_storage import is_database_address
 from discreet.core.engine import Closeable, Engine
 from discreet.core.errors import DiscreetError, RequestError
+from discreet.core.exact_values import Exact
 from discreet.core.policy import Policy
 from discreet.engines.released_queries import query_released_tables
 from discreet.services import fault_log
@@ -122,6 +124,7 @@ class Curators(Closeable):
                     analyst=who,
                     slack=1.0 if self.deadlines is None else self.deadlines.slack,
                 )
+                self._curators[analyst].public_engine = LazyEngine(self._open_engine)
             return self._curators[analyst]
 
     @cached_property
@@ -275,8 +278,27 @@ class Curators(Closeable):
         if self._marks_thread is not None:
             self._marks_thread.join(CLOSE_TIMEOUT)
         for curator in self._curators.values():
+            curator.public_engine.close()
             curator.close()
         self.ledger.close()
+
+
+class LazyEngine(Closeable):
+    """An engine that is opened by the first statement."""
+
+    def __init__(self, open_engine: Callable[[], Engine]) -> None:
+        self._open_engine = open_engine
+        self._engine: Engine | None = None
+
+    def count(self, sql: str) -> Exact[pa.Table]:
+        """Return the rows of one SELECT."""
+        if self._engine is None:
+            self._engine = self._open_engine()
+        return self._engine.count(sql)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
 
 
 def _require_not_cancelled(should_continue: Callable[[], bool]) -> None:
