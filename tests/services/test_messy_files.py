@@ -17,6 +17,9 @@ from pyarrow import feather
 from discreet.core.errors import RequestError
 from discreet.core.policy import Policy
 from discreet.engines.prepared_store import prepare_store
+from discreet.services.check.check_report import ColumnCheck
+from discreet.services.check.data_check import check_data
+from discreet.services.check.verdicts import Verdict
 from discreet.services.policies import load_policy
 from discreet.services.policy_draft.policy_draft import InitRequest, draft_policy
 from tests.engines.stores import rows_of
@@ -325,3 +328,31 @@ def test_the_draft_says_how_text_is_read_and_the_editor_knows_its_entries(tmp_pa
     assert {"csv", "source", "columns"} <= set(schema["$defs"]["Table"]["properties"])
     assert '      delimiter: ";"\n      decimal: ","\n' in text
     assert load_policy(tmp_path / "privacy.yaml").epsilon == 0.1
+
+
+def check_columns(source: Path, columns: Mapping[str, object], **options: object) -> list[ColumnCheck]:
+    table = {"source": str(source), "columns": columns} | ({"csv": options} if options else {})
+    (checked,) = check_data(Policy.model_validate({"tables": {"t": table}})).tables
+    return list(checked.columns)
+
+
+def test_a_formula_without_a_value_is_unreadable_and_not_missing(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["who", "kg", "sex"], *([n, f"={60 + n % 30}+0.5", "w"] for n in range(ROWS))):
+        book.active.append(row)
+    path = tmp_path / "t.xlsx"
+    book.save(path)
+    decimal = {"type": "decimal", "low": 0, "high": 200, "resolution": 0.5}
+    kg, sex = check_columns(path, {"kg": decimal, "sex": {"type": "category", "values": ["w", "m"]}})
+    assert (kg.verdict, kg.profile.unreadable, kg.profile.missing) == (Verdict.EXCEEDS, ROWS, 0)
+    assert kg.fix == "Open the workbook in a program that computes its formulas, and save it."
+    assert sex.verdict is Verdict.FITS
+
+
+def test_a_column_without_any_value_does_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("kg,sex\n" + "k.A.,w\n" * ROWS)
+    kg, sex = check_columns(path, {"kg": {"type": "integer"}, "sex": {"type": "text"}}, nulls=["", "k.A."])
+    assert (kg.verdict, kg.text) == (Verdict.DIFFERS, "no row has a value")
+    assert sex.verdict is Verdict.FITS

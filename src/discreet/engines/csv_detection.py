@@ -41,7 +41,8 @@ from discreet.engines.csv_column_detection import (
 from discreet.engines.csv_quotes import BLANKS
 from discreet.engines.csv_sources import NO_DELIMITER, USUAL_DELIMITERS
 from discreet.engines.file_formats import FileFormat, find_file_format
-from discreet.engines.text_files import list_sheets, open_bytes, open_text, read_sheet, write_cell
+from discreet.engines.spreadsheets import list_sheets, read_sheet, write_cell
+from discreet.engines.text_files import open_bytes, open_text
 
 MAX_ROWS = 10_000
 MAX_SAMPLE_CHARACTERS = 16 << 20

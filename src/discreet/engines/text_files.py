@@ -4,8 +4,7 @@ Copied      files that are compressed, in another encoding, with lines to leave 
             bytes that are no UTF-8, and spreadsheets. Any other file is read where it is.
 Bytes       that the encoding does not have become U+FFFD in the copy, so that no row is lost to them; their
             lines are counted for the custodian.
-Sheets      of .xlsx files are written as CSV: the declared sheet or the first, its numbers with the declared
-            decimal mark, its dates in ISO form.
+Sheets      of .xlsx files are written as CSV (`spreadsheets`): the declared sheet or the first.
 Where       in a private folder of the caller, who removes it.
 """
 
@@ -19,7 +18,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -28,6 +26,7 @@ import pyarrow as pa
 from discreet.core.csv_options import CsvOptions
 from discreet.core.errors import RequestError
 from discreet.engines.file_formats import COMPRESSIONS, FileFormat, find_file_format
+from discreet.engines.spreadsheets import read_sheet, write_cell
 
 CHUNK = 1 << 20
 MAX_LISTED_LINES = 1000
@@ -201,66 +200,3 @@ def adapt_sheet_options(options: CsvOptions) -> CsvOptions:
     if options.timestamps:
         changed["timestamps"] = (*options.timestamps, ISO_TIMES)
     return options.model_copy(update=changed)
-
-
-def read_sheet(path: Path, name: str | None = None) -> Iterator[tuple[Any, ...]]:
-    """Return the rows of a sheet of an .xlsx file, or of the first, each with as many cells as the first."""
-    with _open_workbook(path) as book:
-        if name is not None and name not in book.sheetnames:
-            raise RequestError(
-                f"{path.name} has no sheet {name}.", hint=f"It has {', '.join(book.sheetnames)}."
-            )
-        sheet = book.worksheets[0] if name is None else book[name]
-        width = 0
-        for row in sheet.iter_rows(values_only=True):
-            # a sheet may be formatted far beyond its last value
-            filled = max((place + 1 for place, cell in enumerate(row) if cell is not None), default=0)
-            width = width or filled
-            if filled:
-                yield (*row[: max(width, filled)], *(None for _ in range(width - len(row))))
-
-
-def list_sheets(path: Path) -> list[str]:
-    """Return the names of an .xlsx file's sheets."""
-    with _open_workbook(path) as book:
-        return [sheet.title for sheet in book.worksheets]
-
-
-@contextmanager
-def _open_workbook(path: Path) -> Iterator[Any]:
-    try:
-        import openpyxl  # an optional driver
-    except ImportError:
-        raise RequestError(
-            f"{path.name} is an Excel file, and its reader is not installed.",
-            hint="Install it with pip install 'discreet[excel]', or save the sheet as CSV.",
-        ) from None
-    from zipfile import BadZipFile
-
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (BadZipFile, KeyError, ValueError, OSError):
-        raise RequestError(
-            f"{path.name} cannot be read as an Excel file.",
-            hint="Save it again as .xlsx, without a password.",
-        ) from None
-    try:
-        yield book
-    finally:
-        book.close()
-
-
-def write_cell(cell: Any, options: CsvOptions) -> str:
-    """Return the text of a sheet's cell."""
-    if cell is None:
-        return ""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, datetime):
-        moment = cell.isoformat(sep=" ")
-        return moment.removesuffix(" 00:00:00")
-    if isinstance(cell, date | time):
-        return cell.isoformat()
-    if isinstance(cell, int | float):
-        return repr(cell).replace(".", options.decimal)
-    return str(cell)

@@ -71,6 +71,14 @@ def test_whoever_asks_a_frame_that_does_not_fit_is_warned_once() -> None:
 
 
 @pytest.mark.usefixtures("new_session")
+def test_another_declaration_of_the_same_frame_is_checked_as_well() -> None:
+    frame, question = pa.table({"sex": ["F", "M"] * 10}), "SELECT COUNT(*) FROM df"
+    discreet.ask(frame, question, columns={"sex": ["F", "M"]}, epsilon=0.1)
+    with pytest.warns(UserWarning, match=r"df\.sex \(100% are not among the declared values\)"):
+        discreet.ask(frame, question, columns={"sex": ["female", "male"]}, epsilon=0.1)
+
+
+@pytest.mark.usefixtures("new_session")
 def test_a_frame_that_fits_is_asked_in_silence() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -44,8 +44,8 @@ from discreet.services.source_digests import describe_source_state
 from discreet.sql.query_parser import parse_statement
 
 RECORD_SUFFIX = ".check.json"
-CHECKED_VERSIONS: set[str] = set()
-"""The versions of the session's frames that were checked already."""
+CHECKED_FRAMES: set[tuple[str, ...]] = set()
+"""The versions of the session's frames that were checked already, with how each was read."""
 MAX_WARNED = 5
 
 
@@ -121,16 +121,18 @@ def check_at_opening(policy: Policy, progress: Callable[[str], None] = ignore_pr
 
 
 def warn_of_misfits(policy: Policy, frames: Mapping[str, pa.Table]) -> None:
-    """Warn, once for each version of the session's frames, if more does not fit than `at_most` allows.
+    """Warn, once for each version and declaration of the session's frames, if more does not fit than allowed.
 
     Whoever holds a frame is its custodian, and is not stopped.
     """
     if not frames:
         return
     if is_session_ledger(policy.ledger):
-        if policy.data_version in CHECKED_VERSIONS:
+        readings = (digest_reading(policy.tables[name], is_live=True) for name in frames)
+        checked = (policy.data_version, *readings)
+        if checked in CHECKED_FRAMES:
             return
-        CHECKED_VERSIONS.add(policy.data_version)
+        CHECKED_FRAMES.add(checked)
     try:
         found = check_data(policy, list(frames), frames=frames)
     except DiscreetError:

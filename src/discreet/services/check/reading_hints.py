@@ -43,6 +43,15 @@ def is_null_word(text: str) -> bool:
     return text.strip().casefold() in NULL_WORDS
 
 
+def is_formula(text: str) -> bool:
+    """Return whether a text is a formula of a spreadsheet, which was never computed.
+
+    >>> is_formula("=A1*2"), is_formula('="0042"')
+    (True, False)
+    """
+    return text.startswith("=") and not text.startswith('="')
+
+
 def propose_reading(
     column: Column, texts: Sequence[str], *, reads_some: bool = False, options: CsvOptions | None = None
 ) -> str:

@@ -24,6 +24,7 @@ from discreet.core.spellings import find_nearest, find_spelling
 from discreet.engines.column_profile import ColumnProfile
 from discreet.services.check.reading_hints import (
     describe_open_marks,
+    is_formula,
     is_null_word,
     list_symbols,
     propose_reading,
@@ -187,6 +188,8 @@ def _suggest_conversion(context: ColumnContext, texts: Sequence[str]) -> str:
     if context.is_csv and column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
         section = "dates" if column.type is ColumnType.DATE else "timestamps"
         return f"Name their format under csv: {{{section}: […]}}, or correct them in the file."
+    if texts and all(map(is_formula, texts)):
+        return "Open the workbook in a program that computes its formulas, and save it."
     symbols = list_symbols(texts) if column.type in (ColumnType.INTEGER, ColumnType.DECIMAL) else []
     if symbols:
         listed = " and ".join(symbols[:MAX_NEAR])
@@ -272,7 +275,13 @@ def _find_clamped(context: ColumnContext) -> Iterator[Finding]:
 
 
 def _find_missing(context: ColumnContext) -> Iterator[Finding]:
-    if context.column.nulls is False and context.profile.missing:
+    if context.rows and context.profile.missing == context.rows:
+        yield Finding(
+            verdict=Verdict.DIFFERS,
+            text="no row has a value",
+            fix="Check how it is read, or leave the column out: answers about it are noise.",
+        )
+    elif context.column.nulls is False and context.profile.missing:
         yield Finding(
             verdict=Verdict.DIFFERS,
             text=f"{context.format_share(context.profile.missing)} are missing, though nulls is false",
