@@ -31,7 +31,7 @@ from discreet.core.engine import Closeable, Engine, Stoppable
 from discreet.core.engine_faults import run_guarded
 from discreet.core.errors import RequestError, require_parameter
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real
 from discreet.core.policy import Policy
 from discreet.core.randomness import Randomness
 from discreet.engines.released_queries import query_released_tables
@@ -64,7 +64,6 @@ from discreet.services.session_ledger import name_session_ledger
 from discreet.services.work_limits import LateResult, WorkLimits
 from discreet.sql.expression_tree import Scalar
 from discreet.sql.plan_execution import MeasuredCores, Release, compute_answer, measure_cores
-from discreet.sql.planner import CONFIDENCE
 
 T = TypeVar("T")
 MAX_FILE_NAME = 255
@@ -261,7 +260,7 @@ class Curator(Closeable):
         within: Real | str | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
-        confidence: Real | str = CONFIDENCE,
+        confidence: Real | str = DEFAULT_CONFIDENCE,
         free: bool = False,
         fresh: bool = False,
         raw: bool = False,
@@ -304,7 +303,7 @@ class Curator(Closeable):
         within: Real | str | None = None,
         least_rows: int | None = None,
         split: Mapping[str, Real] | None = None,
-        confidence: Real | str = CONFIDENCE,
+        confidence: Real | str = DEFAULT_CONFIDENCE,
         free: bool = False,
         fresh: bool = False,
         raw: bool = False,

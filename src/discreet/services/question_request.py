@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from discreet.core.errors import InvalidParameterError, shorten_value
-from discreet.core.number_checks import Real, parse_number, require_count
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real, parse_number, require_count
 from discreet.services.request_fields import (
     COST_PANEL,
     CommandLine,
@@ -23,7 +23,6 @@ from discreet.services.request_fields import (
     accept_text,
     read_number,
 )
-from discreet.sql.planner import CONFIDENCE
 
 ANSWER_PANEL = "Answer"
 MAX_LEAST_ROWS = 10**12
@@ -120,7 +119,7 @@ class QuestionFields(BaseModel):
         Field(description="The confidence of the intervals."),
         *accept_probability("`confidence=`", nullable=False),
         CommandLine(typed=str, default="95%", panel=ANSWER_PANEL),
-    ] = CONFIDENCE
+    ] = DEFAULT_CONFIDENCE
     free: Annotated[
         bool,
         Field(description="Answer from what was released before, or refuse; charge nothing."),

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from discreet.belief import Promise
 from discreet.core.guarantees import Guarantee
-from discreet.core.number_checks import Real
+from discreet.core.number_checks import DEFAULT_CONFIDENCE, Real
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -46,7 +46,6 @@ from discreet.sql.relational_algebra import PrivacyUnit
 from discreet.sql.released_schema import ReleasedSchema
 from discreet.sql.value_selection import ValueSelection, plan_value_selection
 
-CONFIDENCE = 0.95
 SMALLEST = Fraction(1, 1 << 64)  # a smaller share of epsilon would give noise without any information
 SHARE_OF_LEAK = Fraction(1, 100)  # of the total delta, for the partition selection of one query
 
@@ -321,7 +320,7 @@ def _choose_noise(moved: Sensitivity, epsilon: Fraction, promise: Promise, group
         places=groups or 1 << 31,
         relation=promise.secret,
     )
-    narrower = gaussian.half_width(CONFIDENCE) < laplace.half_width(CONFIDENCE)
+    narrower = gaussian.half_width(DEFAULT_CONFIDENCE) < laplace.half_width(DEFAULT_CONFIDENCE)
     return gaussian if narrower else laplace
 
 

@@ -13,6 +13,7 @@ from discreet.sql.aggregates import get_answer_total, restore_person_total
 from discreet.sql.expression_tree import Column, Expression, find_columns
 from discreet.sql.key_domains import GroupDomain
 from discreet.sql.numeric_function_sql import make_comparable
+from discreet.sql.query import PostProcessingStage, Query
 from discreet.sql.refusal import refuse_query
 from discreet.sql.relational_algebra import (
     PERSON,
@@ -30,7 +31,6 @@ from discreet.sql.relational_algebra import (
     WeightedRows,
     find_scans,
 )
-from discreet.sql.resolver import PostProcessingStage, Query
 
 # -- Rows -------------------------------------------------------------------------------------------------
 
