@@ -347,6 +347,14 @@ class LedgerTransaction:
         return self.alive[process]
 
 
+def build_damaged_ledger_error() -> RequestError:
+    """Return the error for a stored answer that can no longer be read."""
+    return RequestError(
+        "The answer that the ledger stores cannot be read: the ledger is damaged.",
+        hint="Restore it from a backup; without one, treat the whole promise as spent.",
+    )
+
+
 def require_incident(verb: str, incident: str) -> None:
     """Raise an error for an incident that is not a number of the custodian's log."""
     named = isinstance(incident, str) and INCIDENT.fullmatch(incident) is not None

@@ -21,10 +21,10 @@ from discreet.engines.released_queries import query_released_tables
 from discreet.services.released_tables import ReleasedTable, describe_cost, name_entries
 from discreet.sql.accuracy import RankError, find_measures_by_column, find_rank_error
 from discreet.sql.error_plan import ALL_ROWS, PER_ROW
-from discreet.sql.plan_execution import Release, build_empty_release
+from discreet.sql.plan_execution import build_empty_release
 from discreet.sql.planner import QueryPlan
+from discreet.sql.releases import IntervalBounds, Release
 
-IntervalBounds = tuple[list[float | None], list[float | None]]
 OLDER = "it was stored by an earlier version without one that holds"
 INTERVAL_NOTE = "Intervals cover the noise, not what clamping values and limiting a person's rows changed."
 

@@ -18,7 +18,6 @@ import io
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -26,20 +25,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.accounting.entries import Entry
+from discreet.accounting.entries import Entry, build_damaged_ledger_error
 from discreet.accounting.measurement_index import MeasurementIndex
 from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.sampling import Integers
-from discreet.services.answer_cache import build_damaged_ledger_error
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.policy_version import compute_policy_version
+from discreet.services.question_request import Reuse
 from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
-from discreet.sql.plan_execution import MeasuredCore, MeasuredCores
 from discreet.sql.planner import CorePlan, QueryPlan
+from discreet.sql.releases import MeasuredCore, MeasuredCores
 
 PARTS = "cores"
 """The column of an entry that stores several cores."""
@@ -66,14 +65,6 @@ class StoredMeasurements:
 
     def has(self, identity: str) -> bool:
         return identity in self.primitives or identity in self.selected_values
-
-
-class Reuse(StrEnum):
-    """How far a question uses the store: what is as precise as it asks, anything, or nothing."""
-
-    PRECISE = "precise"
-    ANY = "any"
-    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,7 @@ from discreet.core.html_summary import build_facts, build_summary, build_table
 from discreet.core.number_checks import Real
 from discreet.core.policy import Policy
 from discreet.services.budget_units import find_epsilon_for_share, format_share
-from discreet.services.measurement_store import Reuse
-from discreet.services.question_request import QuestionRequest
+from discreet.services.question_request import QuestionRequest, Reuse
 from discreet.services.released_tables import name_entries
 from discreet.sql.accuracy import (
     DEPENDS,

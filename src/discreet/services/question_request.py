@@ -9,6 +9,7 @@ Texts are parsed when the request is built. Ranges are checked by the planner, w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -27,6 +28,14 @@ from discreet.services.request_fields import (
 ANSWER_PANEL = "Answer"
 MAX_LEAST_ROWS = 10**12
 PERCENT = r"^\d{1,3}(\.\d{1,6})?%$"
+
+
+class Reuse(StrEnum):
+    """How far a question uses the store: what is as precise as it asks, anything, or nothing."""
+
+    PRECISE = "precise"
+    ANY = "any"
+    NOTHING = "nothing"
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, float]:
@@ -133,6 +142,11 @@ class QuestionFields(BaseModel):
     raw: Annotated[
         bool, Field(description="Leave negative counts as they are."), CommandLine(panel=ANSWER_PANEL)
     ] = False
+
+    @property
+    def reuse(self) -> Reuse:
+        """How far the question uses what was measured before."""
+        return Reuse.NOTHING if self.fresh else Reuse.ANY if self.free else Reuse.PRECISE
 
 
 class QuestionRequest(QuestionFields):
