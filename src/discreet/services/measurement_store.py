@@ -31,11 +31,12 @@ from discreet.core.neighbor_relations import Relation
 from discreet.core.policy import Policy
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.noise_laws import IntegerNoise
 from discreet.mechanisms.sampling import Integers
 from discreet.services.bounded_cache import BoundedCache
 from discreet.services.policy_version import compute_policy_version
 from discreet.services.question_request import Reuse
-from discreet.sql.interval_estimates import Noise, ReleasedPrimitive
+from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
 from discreet.sql.planner import CorePlan, QueryPlan
 from discreet.sql.releases import MeasuredCore, MeasuredCores
@@ -100,7 +101,7 @@ class FoundMeasurements:
             stored, identity = self.stored[name], self.identities[name]
             if name in noisy:
                 noise = stored.primitives[identity].noise
-                assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
+                assert isinstance(noise, IntegerNoise)
                 noisy[name] = replace(noisy[name], noise=noise)
             else:
                 selections[name] = core.replan_selection(name, stored.epsilons[identity], policy)
@@ -290,7 +291,7 @@ def select_read_entries(policy: Policy, tables: Mapping[str, Collection[str]]) -
 
 
 def _get_variance(noise: object) -> float:
-    assert isinstance(noise, DiscreteLaplace | DiscreteGaussian)
+    assert isinstance(noise, IntegerNoise)
     return float(noise.variance)
 
 
@@ -345,7 +346,7 @@ def _serialize_core(core: CorePlan, identities: Mapping[str, str], measured: Mea
     for name, released in measured.primitives.items():
         identity = identities[name]
         columns[f"noisy {identity}"] = _numbers_to_array(released.numbers)
-        assert isinstance(released.noise, DiscreteLaplace | DiscreteGaussian)
+        assert isinstance(released.noise, IntegerNoise)
         laws[identity] = {
             **_noise_to_json(released.noise),
             "weight_denominator": released.weight_denominator,
@@ -363,7 +364,7 @@ def _serialize_core(core: CorePlan, identities: Mapping[str, str], measured: Mea
     return sink.getvalue()
 
 
-def _noise_to_json(noise: Noise) -> dict[str, str | int]:
+def _noise_to_json(noise: IntegerNoise) -> dict[str, str | int]:
     if isinstance(noise, DiscreteLaplace):
         return {
             "mechanism": "DiscreteLaplace",
@@ -380,7 +381,7 @@ def _noise_to_json(noise: Noise) -> dict[str, str | int]:
     }
 
 
-def _noise_from_json(stored: Mapping[str, Any]) -> Noise:
+def _noise_from_json(stored: Mapping[str, Any]) -> IntegerNoise:
     relation = Relation(stored["relation"])
     if stored["mechanism"] == "DiscreteLaplace":
         return DiscreteLaplace(
