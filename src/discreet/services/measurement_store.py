@@ -19,7 +19,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +38,10 @@ from discreet.services.policy_version import compute_policy_version
 from discreet.services.question_request import Reuse
 from discreet.sql.interval_estimates import ReleasedPrimitive
 from discreet.sql.measurement_identity import MeasurementIdentity
-from discreet.sql.planner import CorePlan, QueryPlan
 from discreet.sql.releases import MeasuredCore, MeasuredCores
+
+if TYPE_CHECKING:
+    from discreet.sql.planner import CorePlan, QueryPlan
 
 PARTS = "cores"
 """The column of an entry that stores several cores."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +24,13 @@ from discreet.sql.expression_types import Family, Type
 from discreet.sql.interval_columns import build_interval_columns, build_ratio_columns
 from discreet.sql.interval_estimates import Estimate, ReleasedPrimitive
 from discreet.sql.noisy_columns import ColumnNoise
-from discreet.sql.planner import RELEASED, CorePlan, DecomposedMeasure, QueryPlan
+from discreet.sql.released_schema import RELEASED
 from discreet.sql.released_table_types import build_released_schema, fit_released_table
 from discreet.sql.releases import MeasuredCore, PostProcessor, Release
 from discreet.sql.value_selection import ValueSelection
+
+if TYPE_CHECKING:
+    from discreet.sql.planner import CorePlan, DecomposedMeasure, QueryPlan
 
 KEYS = {
     Family.NUMBER: pa.int64(),

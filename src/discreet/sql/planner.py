@@ -49,7 +49,7 @@ from discreet.sql.query import Query
 from discreet.sql.query_parser import parse_question
 from discreet.sql.query_validation import validate_query
 from discreet.sql.refusal import Refusal, refuse_query
-from discreet.sql.released_schema import ReleasedSchema, describe_exact_table
+from discreet.sql.released_schema import RELEASED, ReleasedSchema, describe_exact_table
 from discreet.sql.resolver import resolve_query
 from discreet.sql.statement_splitting import SplitStatement, split_statement
 from discreet.sql.value_selection import ValueSelection
@@ -63,7 +63,6 @@ __all__ = [
     "plan_query",
 ]
 
-RELEASED = "released"
 SUREST = 1 - 1e-9
 
 
