@@ -17,7 +17,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.accountant import Accountant, Cost, format_fraction
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, format_fraction
 from discreet.accounting.budget import BudgetAccounts
 from discreet.accounting.hash_chain import EVERYBODY, RELEASE, SUMS, HashChain, LinkKind, format_current_time
 from discreet.accounting.ledger_storage import LedgerStorage, SqlTransaction

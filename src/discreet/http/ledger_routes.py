@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.accountant import get_amount
+from discreet.accounting.amounts import get_amount
 from discreet.core.policy import Policy
 from discreet.core.table_entry import Table
 from discreet.http.app_context import AppContext, Context

@@ -19,7 +19,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from discreet.accounting.accountant import Accountant, Cost
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost
 from discreet.accounting.entries import Entry, EntryState
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Belief, Promise

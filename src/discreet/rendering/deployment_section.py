@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.accounting.accountant import format_amount, format_remaining
+from discreet.accounting.amounts import format_amount, format_remaining
 from discreet.accounting.ledger import Ledger
 from discreet.belief import Promise, compute_belief
 from discreet.belief.wording import ATTACKER, format_chance, format_number, format_percent, format_percent_up

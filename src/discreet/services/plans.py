@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.accountant import Accountant, Cost, format_amount
+from discreet.accounting.accountant import Accountant
+from discreet.accounting.amounts import Cost, format_amount
 from discreet.belief import Belief, Promise
 from discreet.belief.wording import format_number, format_number_up, format_percent, format_percent_up
 from discreet.core.errors import RequestError, require_parameter

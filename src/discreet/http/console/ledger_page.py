@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
 
-from discreet.accounting.accountant import format_figure, name_unit
+from discreet.accounting.amounts import format_figure, name_unit
 from discreet.accounting.ledger import Ledger
 from discreet.core.errors import DiscreetError, RequestError
 from discreet.core.number_checks import parse_probability
