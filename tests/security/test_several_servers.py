@@ -35,7 +35,7 @@ def servers(stack: ExitStack, folder: Path, ledger: str) -> list[Server]:
     return found
 
 
-def test_a_login_and_a_budget_request_at_one_server_hold_at_the_other(
+def test_a_login_and_a_request_at_one_server_hold_at_the_other(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     with ExitStack() as stack:
@@ -142,7 +142,7 @@ def test_a_request_that_is_sent_again_to_another_server_is_answered_with_the_sam
 
 
 @pytest.mark.night
-def test_a_login_and_a_budget_request_at_one_process_hold_at_another(
+def test_a_login_and_a_request_at_one_process_hold_at_another(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     ledger = postgres.schema()
